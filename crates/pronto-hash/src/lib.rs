@@ -1,0 +1,1 @@
+//! Object ids, and digesting many objects fast.

@@ -1,0 +1,1 @@
+//! The staging index file and all its extensions.

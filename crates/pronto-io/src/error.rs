@@ -1,0 +1,218 @@
+//! One error type for every crate of the house: a kind that callers match, a message in Git's
+//! grammar (lower case, no full stop), and where it happened.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// An opaque error of kind `K` with its context.
+///
+/// One pointer wide, so that `Result<T, Error<K>>` stays small on hot paths. `Send + Sync`.
+pub struct Error<K>(Box<Repr<K>>);
+
+struct Repr<K> {
+    kind: K,
+    message: String,
+    path: Option<PathBuf>,
+    offset: Option<u64>,
+    object: Option<String>,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl<K> Error<K> {
+    /// An error of `kind` that says `message`. Allocates; meant for the path of failure only.
+    pub fn new(kind: K, message: impl Into<String>) -> Self {
+        Error(Box::new(Repr {
+            kind,
+            message: message.into(),
+            path: None,
+            offset: None,
+            object: None,
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// Adds the file it happened in. The first path named stays: it is the closest to the fault.
+    #[must_use]
+    pub fn at_path(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.path.get_or_insert_with(|| path.as_ref().to_owned());
+        self
+    }
+
+    /// Adds the offset in bytes at which it happened. The first offset named stays.
+    #[must_use]
+    pub fn at_offset(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Adds the object it happened on, as text (a full object id). The first one named stays.
+    #[must_use]
+    pub fn on_object(mut self, object: impl fmt::Display) -> Self {
+        self.0.object.get_or_insert_with(|| object.to_string());
+        self
+    }
+
+    /// Adds advice for a person: the way out. Printed on lines of its own, never in the message.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Adds the error that caused this one.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// What sort of error it is.
+    pub fn kind(&self) -> &K {
+        &self.0.kind
+    }
+
+    /// The message alone, without context.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The file it happened in, if one is known.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The offset in bytes within [`path`](Self::path), if one is known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// The object it happened on, if one is known.
+    pub fn object(&self) -> Option<&str> {
+        self.0.object.as_deref()
+    }
+
+    /// Advice for a person, if there is any.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The same error as another kind: how an error passes from one crate to the next above.
+    pub fn map_kind<L>(self, map: impl FnOnce(K) -> L) -> Error<L> {
+        let Repr {
+            kind,
+            message,
+            path,
+            offset,
+            object,
+            hint,
+            source,
+        } = *self.0;
+        Error(Box::new(Repr {
+            kind: map(kind),
+            message,
+            path,
+            offset,
+            object,
+            hint,
+            source,
+        }))
+    }
+}
+
+impl<K> fmt::Display for Error<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(object) = &self.0.object {
+            write!(f, " (object {object})")?;
+        }
+        if let Some(path) = &self.0.path {
+            write!(f, " in '{}'", path.display())?;
+        }
+        if let Some(offset) = self.0.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        match &self.0.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for Error<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl<K: fmt::Debug> std::error::Error for Error<K> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// Says which system call failed on which path, keeping the operating system's reason.
+pub trait IoContext<T> {
+    /// Turns an I/O error into an [`Error`] of `kind` that says `message` about `path`.
+    ///
+    /// # Errors
+    /// The error, if there was one.
+    fn context<K>(self, kind: K, message: &str, path: impl AsRef<Path>) -> Result<T, Error<K>>;
+}
+
+impl<T, E: Into<std::io::Error>> IoContext<T> for Result<T, E> {
+    fn context<K>(self, kind: K, message: &str, path: impl AsRef<Path>) -> Result<T, Error<K>> {
+        self.map_err(|error| {
+            let error = error.into();
+            Error::new(kind, format!("{message} '{}'", path.as_ref().display()))
+                .because(OsReason(error))
+        })
+    }
+}
+
+/// The operating system's reason in the words of `strerror`, as Git prints them.
+struct OsReason(std::io::Error);
+
+impl fmt::Display for OsReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        let end = text.find(" (os error").unwrap_or(text.len());
+        f.write_str(&text[..end])
+    }
+}
+
+impl fmt::Debug for OsReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for OsReason {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_context_wins() {
+        let error = Error::new(1, "cannot read")
+            .at_path("inner")
+            .at_path("outer")
+            .at_offset(7);
+        assert_eq!(error.to_string(), "cannot read in 'inner' at offset 7");
+        assert_eq!(*error.map_kind(|kind| kind + 1).kind(), 2);
+    }
+
+    #[test]
+    fn the_reason_is_worded_as_git_words_it() {
+        let missing: std::io::Result<()> = Err(std::io::Error::from_raw_os_error(2));
+        let error = missing
+            .context((), "cannot open", "f")
+            .expect_err("it is an error");
+        assert_eq!(
+            error.to_string(),
+            "cannot open 'f': No such file or directory"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Cancellation: a flag that long operations look at between steps.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// A shared flag that asks an operation to stop. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// A flag that is not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks whoever looks to stop. Safe to call from a signal handler: one atomic store.
+    pub fn trigger(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether to stop.
+    pub fn is_triggered(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// Returns an error when it is time to stop, so that `?` ends the operation.
+    ///
+    /// # Errors
+    /// [`Interrupted`] once the flag is set. Costs one relaxed load.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        if self.is_triggered() {
+            Err(Interrupted)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The operation was asked to stop and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}

@@ -1,0 +1,55 @@
+//! The ground floor: everything between pronto and the operating system that knows nothing of Git.
+//!
+//! - [`error`]: the one error type all crates share, with a kind of their own each.
+//! - [`progress`]: counters that hot loops bump and a front end watches.
+//! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
+//! - [`cleanup`]: files and directories that must not outlive an operation that fails.
+//!
+//! ```
+//! use pronto_io::error::Error;
+//! #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+//! enum Kind { Corrupt }
+//! let error = Error::new(Kind::Corrupt, "bad magic").at_path("x.idx").at_offset(4);
+//! assert_eq!(error.to_string(), "bad magic in 'x.idx' at offset 4");
+//! ```
+#![allow(
+    unsafe_code,
+    reason = "memory maps; every block states why it is sound"
+)]
+
+pub mod cleanup;
+pub mod error;
+pub mod interrupt;
+pub mod progress;
+
+#[doc(hidden)]
+pub use tracing as __tracing;
+
+/// Enters a region of the trace until the returned guard is dropped: category and label as in
+/// Git's trace2 (`region_enter`, `region_leave`). A load and a branch when nobody listens.
+///
+/// ```
+/// let _region = pronto_io::region!("index", "do_read_index");
+/// ```
+#[macro_export]
+macro_rules! region {
+    ($category:literal, $label:literal) => {
+        $crate::__tracing::info_span!(target: "pronto::region", $label, category = $category)
+            .entered()
+    };
+}
+
+/// Records one datum of the trace: category, key and a value that can be displayed, as in Git's
+/// trace2 `data` events.
+///
+/// ```
+/// pronto_io::data!("index", "read/cache_nr", 42);
+/// ```
+#[macro_export]
+macro_rules! data {
+    ($category:literal, $key:literal, $value:expr) => {
+        $crate::__tracing::info!(
+            target: "pronto::data", category = $category, key = $key, value = %$value
+        )
+    };
+}

@@ -1,0 +1,105 @@
+//! Progress without callbacks: an operation opens a [`Meter`] and bumps its counters; whoever
+//! watches (a terminal, an editor) reads them whenever it likes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Someone who wants to know how far an operation is. `()` is the one who does not.
+pub trait Progress: Send + Sync {
+    /// A new phase begins, named `title` as Git names it ("Receiving objects"), of `total` steps
+    /// if that is known. The watcher keeps a clone of the meter it returns.
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter;
+
+    /// A line of text from the other side of a connection, or a remark worth showing now.
+    fn message(&self, text: &str);
+}
+
+impl Progress for () {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        Meter::new(title, total)
+    }
+
+    fn message(&self, _text: &str) {}
+}
+
+/// The counters of one phase. Cloning shares them; every method is lock-free and may be called
+/// from any thread.
+#[derive(Clone, Debug)]
+pub struct Meter(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    title: &'static str,
+    total: AtomicU64,
+    done: AtomicU64,
+    bytes: AtomicU64,
+    finished: AtomicBool,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Meter {
+    /// A meter for a phase called `title`, of `total` steps if that is known.
+    pub fn new(title: &'static str, total: Option<u64>) -> Self {
+        Meter(Arc::new(Counters {
+            title,
+            total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
+            done: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
+        }))
+    }
+
+    /// Counts `steps` more as done.
+    pub fn add(&self, steps: u64) {
+        self.0.done.fetch_add(steps, Relaxed);
+    }
+
+    /// Counts `bytes` more as moved, for a rate.
+    pub fn add_bytes(&self, bytes: u64) {
+        self.0.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Says how many steps there are, once that is known.
+    pub fn set_total(&self, total: u64) {
+        self.0.total.store(total, Relaxed);
+    }
+
+    /// The phase is over. Dropping a meter without this means that it was given up.
+    pub fn finish(&self) {
+        self.0.finished.store(true, Relaxed);
+    }
+
+    /// The name of the phase.
+    pub fn title(&self) -> &'static str {
+        self.0.title
+    }
+
+    /// How many steps there are, if that is known.
+    pub fn total(&self) -> Option<u64> {
+        match self.0.total.load(Relaxed) {
+            UNKNOWN => None,
+            total => Some(total),
+        }
+    }
+
+    /// How many steps are done.
+    pub fn done(&self) -> u64 {
+        self.0.done.load(Relaxed)
+    }
+
+    /// How many bytes have moved.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes.load(Relaxed)
+    }
+
+    /// Whether the phase is over.
+    pub fn is_finished(&self) -> bool {
+        self.0.finished.load(Relaxed)
+    }
+
+    /// Whether the operation has dropped its side: only the watcher holds the meter still.
+    pub fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}

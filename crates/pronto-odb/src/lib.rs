@@ -1,0 +1,1 @@
+//! Objects by id, over loose files, packs and alternates.

@@ -1,0 +1,1 @@
+//! Packs and their indexes: reading, indexing a stream, writing.

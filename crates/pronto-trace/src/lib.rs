@@ -1,0 +1,1 @@
+//! Traces in Git's formats and in Chrome's, from tracing spans.

@@ -1,0 +1,1 @@
+//! Between index and files: checkout, status walk, attributes, ignores, filters.

@@ -1,0 +1,1 @@
+//! A Git-compatible version control engine: repositories and their operations as a library.
