@@ -1,0 +1,169 @@
+//! Running one case with stock git and with pronto, and saying what differs.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::case::Case;
+use crate::snapshot;
+
+/// What one run printed and left behind, in named parts that are compared one by one.
+type Outcome = Vec<(&'static str, String)>;
+
+const PRELUDE: &str = r#"
+tick=1112911993
+test_tick() {
+    tick=$((tick + 60))
+    export GIT_AUTHOR_DATE="$tick -0700" GIT_COMMITTER_DATE="$tick -0700"
+}
+# The command under test. What it was asked and how it ended goes to a record of its own.
+vcs() {
+    "$VCS" "$@"
+    vcs_code=$?
+    echo "vcs $* -> $vcs_code" >&9
+    return $vcs_code
+}
+# Writes each argument's name into a file of that name and commits them all.
+commit() {
+    for name; do
+        case $name in */*) mkdir -p "${name%/*}" ;; esac
+        echo "$name" >"$name"
+    done
+    test_tick
+    git add -- "$@" && git commit -q -m "$*"
+}
+test_tick
+"#;
+
+const GLOBAL_CONFIG: &str = "[user]\n\tname = A U Thor\n\temail = author@example.com\n\
+    [init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
+    [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdefaultBranchName = false\n";
+
+/// Whether the oracle is there.
+pub(crate) fn git_is_installed() -> bool {
+    Command::new("git")
+        .arg("version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// Runs `case` both ways.
+///
+/// # Errors
+/// A description of every part that differs, the oracle's lines marked `-`, pronto's `+`.
+pub(crate) fn compare(case: &Case) -> Result<(), String> {
+    if let Some(need) = case.missing_need() {
+        return Err(format!("'{need}' is not installed, and CI may not skip"));
+    }
+    let base = tempfile::Builder::new()
+        .prefix("pronto-diff-")
+        .tempdir()
+        .expect("a directory");
+    let base = base.path().canonicalize().expect("it exists");
+    let oracle = run(case, &base, Path::new("git"));
+    let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")));
+    let mut report = String::new();
+    for ((part, expected), (_, actual)) in oracle.iter().zip(&ours) {
+        if expected != actual && (*part != "stderr" || case.compares_stderr) {
+            let _ = writeln!(report, "{part} differs (- git, + pronto):");
+            differing_lines(expected, actual, &mut report);
+        }
+    }
+    if report.is_empty() {
+        return Ok(());
+    }
+    if let Some((_, stderr)) = ours.iter().find(|(part, _)| *part == "stderr") {
+        let _ = writeln!(report, "pronto's stderr in full:\n{stderr}");
+    }
+    Err(format!(
+        "{}\nscript:\n{}\n{report}",
+        case.title, case.script
+    ))
+}
+
+/// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
+fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
+    let (work, home) = (base.join("work"), base.join("home"));
+    for directory in [&work, &home] {
+        let _ = std::fs::remove_dir_all(directory);
+        std::fs::create_dir_all(directory).expect("a directory can be made");
+    }
+    std::fs::write(home.join(".gitconfig"), GLOBAL_CONFIG).expect("a file can be written");
+    let calls = base.join("calls");
+    let script = format!("exec 9>'{}'\n{PRELUDE}\n{}", calls.display(), case.script);
+    let output = shell(&work, &home)
+        .env("VCS", vcs)
+        .arg("-c")
+        .arg(script)
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut outcome = vec![
+        ("calls", std::fs::read_to_string(&calls).unwrap_or_default()),
+        ("stdout", text(&output.stdout)),
+        ("stderr", text(&output.stderr)),
+        ("exit", output.status.to_string()),
+    ];
+    outcome.extend(snapshot::of(&work, &|directory: &Path| {
+        shell(directory, &home)
+    }));
+    outcome
+}
+
+/// `sh` in an environment that is the same on every machine.
+fn shell(directory: &Path, home: &Path) -> Command {
+    let mut command = Command::new("sh");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", home)
+        .env("XDG_CONFIG_HOME", home.join("xdg"))
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .env("TERM", "dumb")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env(
+            "GIT_CEILING_DIRECTORIES",
+            directory.parent().unwrap_or(directory),
+        )
+        .env("PRONTO_NO_FALLBACK", "1");
+    command
+}
+
+/// Lines that only one side has, each block with where it begins.
+fn differing_lines(expected: &str, actual: &str, report: &mut String) {
+    let (expected, actual): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), actual.lines().collect());
+    let same_start = expected
+        .iter()
+        .zip(&actual)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let same_end = expected[same_start..]
+        .iter()
+        .rev()
+        .zip(actual[same_start..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let _ = writeln!(report, "  from line {}", same_start + 1);
+    let middles = [
+        ('-', &expected[same_start..expected.len() - same_end]),
+        ('+', &actual[same_start..actual.len() - same_end]),
+    ];
+    for (mark, lines) in middles {
+        for line in lines.iter().take(40) {
+            let _ = writeln!(report, "  {mark} {line}");
+        }
+    }
+    if same_start == expected.len() && same_start == actual.len() {
+        let _ = writeln!(report, "  (only the line ending at the very end)");
+    }
+}
+
+/// A path relative to `base`, for reports that do not depend on the machine.
+pub(crate) fn relative(base: &Path, path: &Path) -> PathBuf {
+    path.strip_prefix(base).unwrap_or(path).to_owned()
+}
