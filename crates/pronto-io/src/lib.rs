@@ -4,6 +4,7 @@
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
+//! - [`view`]: files opened for random reading, mapped or by position.
 //!
 //! ```
 //! use pronto_io::error::Error;
@@ -21,6 +22,7 @@ pub mod cleanup;
 pub mod error;
 pub mod interrupt;
 pub mod progress;
+pub mod view;
 
 #[doc(hidden)]
 pub use tracing as __tracing;

@@ -1,0 +1,247 @@
+//! Files opened for random reading: mapped where that is safe and fast, read by position where a
+//! map would hide I/O errors or end the process (network and FUSE file systems).
+//!
+//! ```
+//! use pronto_io::view::{Access, View};
+//! let path = std::env::temp_dir().join(format!("pronto-view-doc-{}", std::process::id()));
+//! std::fs::write(&path, b"hello")?;
+//! let view = View::open(&path, Access::Auto)?;
+//! assert_eq!(view.read(1, 3, &mut Vec::new())?, b"ell");
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod descriptors;
+mod filesystem;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use descriptors::Pooled;
+use memmap2::Mmap;
+
+/// How a [`View`] reads its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Mapped on local file systems, by position on network and FUSE ones.
+    #[default]
+    Auto,
+    /// Mapped wherever the file is.
+    Mapped,
+    /// By position wherever the file is.
+    Positional,
+}
+
+/// How a mapped file will be read, for the system's readahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Here and there.
+    Random,
+    /// From front to back.
+    Sequential,
+    /// All of it, soon.
+    WillNeed,
+}
+
+/// A regular file opened for random reading, as it was when it was opened.
+///
+/// `Send + Sync`; reads take no lock when the file is mapped. A mapped file holds no descriptor.
+/// Replacing or unlinking the file does not disturb a view of it.
+#[derive(Debug)]
+pub struct View {
+    source: Source,
+    len: u64,
+    identity: Identity,
+}
+
+/// Which file a view looks at: tells whether a path still leads to the same file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device of the file system.
+    pub device: u64,
+    /// The inode number on that device.
+    pub inode: u64,
+    /// When the contents were last changed: seconds since 1970 and nanoseconds.
+    pub modified: (i64, i64),
+}
+
+#[derive(Debug)]
+enum Source {
+    Mapped(Mmap),
+    Positional(Pooled),
+    Empty,
+}
+
+impl View {
+    /// Opens `path`. Costs three system calls when the file is mapped, whatever its size, and one
+    /// more the first time a file system is met.
+    ///
+    /// # Errors
+    /// Those of opening and mapping; `InvalidInput` when `path` is not a regular file.
+    pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<View> {
+        let path = path.as_ref();
+        View::from_file(File::open(path)?, path, access)
+    }
+
+    /// As [`open`](Self::open), of a file that is open already; `path` is where it is opened again
+    /// should its descriptor be needed elsewhere.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file(file: File, path: impl AsRef<Path>, access: Access) -> io::Result<View> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            ));
+        }
+        let len = metadata.len();
+        let identity = Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        };
+        let mapped = match access {
+            Access::Auto => filesystem::is_local(&file, identity.device),
+            Access::Mapped => true,
+            Access::Positional => false,
+        };
+        let source = if len == 0 {
+            Source::Empty
+        } else if mapped && usize::try_from(len).is_ok() {
+            // SAFETY: the map is private and read-only, and Git never writes to a finished file in
+            // place: it makes a new one and renames it over the old. Should someone truncate it,
+            // an access beyond the new end raises SIGBUS; it cannot read memory that is not ours.
+            Source::Mapped(unsafe { Mmap::map(&file)? })
+        } else {
+            Source::Positional(Pooled::new(file, path.as_ref().to_owned(), identity))
+        };
+        Ok(View {
+            source,
+            len,
+            identity,
+        })
+    }
+
+    /// The size of the file in bytes when it was opened.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the file was empty when it was opened.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which file this is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The whole contents, if the file is mapped (or empty).
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.source {
+            Source::Mapped(map) => Some(map),
+            Source::Empty => Some(&[]),
+            Source::Positional(_) => None,
+        }
+    }
+
+    /// Exactly `len` bytes from `offset`: borrowed from the map, or read into `buffer` (whose
+    /// former contents are lost). Allocates at most `len` bytes, and only if the file has them.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the file does not reach that far, and those of reading.
+    pub fn read<'a>(
+        &'a self,
+        offset: u64,
+        len: usize,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<&'a [u8]> {
+        let end = offset.checked_add(len as u64);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match &self.source {
+            Source::Mapped(map) => {
+                let start = usize::try_from(offset).map_err(io::Error::other)?;
+                Ok(&map[start..start + len])
+            }
+            Source::Empty => Ok(&[]),
+            Source::Positional(file) => {
+                buffer.clear();
+                buffer.resize(len, 0);
+                file.read_exact_at(buffer, offset)?;
+                Ok(buffer)
+            }
+        }
+    }
+
+    /// Tells the system how a mapped file will be read. Never fails: it is only a hint.
+    pub fn advise(&self, advice: Advice) {
+        if let Source::Mapped(map) = &self.source {
+            let advice = match advice {
+                Advice::Random => memmap2::Advice::Random,
+                Advice::Sequential => memmap2::Advice::Sequential,
+                Advice::WillNeed => memmap2::Advice::WillNeed,
+            };
+            // A hint that is refused changes nothing.
+            let _ = map.advise(advice);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str, contents: &[u8]) -> crate::cleanup::Guard {
+        std::fs::write(path(name), contents).expect("the temporary directory can be written");
+        crate::cleanup::Guard::new(path(name))
+    }
+
+    fn path(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("pronto-view-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn both_ways_read_the_same() {
+        let _guard = scratch("same", b"0123456789");
+        for access in [Access::Auto, Access::Mapped, Access::Positional] {
+            let view = View::open(path("same"), access).expect("the file is there");
+            let mut buffer = Vec::new();
+            assert_eq!(view.len(), 10);
+            assert_eq!(view.read(2, 3, &mut buffer).expect("inside"), b"234");
+            assert_eq!(view.read(10, 0, &mut buffer).expect("at the end"), b"");
+            for (offset, len) in [(8, 3), (11, 0), (u64::MAX, 2), (0, usize::MAX)] {
+                let error = view.read(offset, len, &mut buffer).expect_err("outside");
+                assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+            }
+        }
+    }
+
+    #[test]
+    fn a_replaced_file_is_still_read_as_it_was() {
+        let _guard = scratch("replaced", b"old");
+        let views = [Access::Mapped, Access::Positional]
+            .map(|access| View::open(path("replaced"), access).expect("the file is there"));
+        std::fs::write(path("replacement"), b"new").expect("a second file");
+        std::fs::rename(path("replacement"), path("replaced"))
+            .expect("one takes the other's place");
+        for view in &views {
+            let mut buffer = Vec::new();
+            assert_eq!(view.read(0, 3, &mut buffer).expect("still there"), b"old");
+        }
+    }
+
+    #[test]
+    fn empty_files_and_directories() {
+        let _guard = scratch("empty", b"");
+        let view = View::open(path("empty"), Access::Mapped).expect("the file is there");
+        assert_eq!(view.bytes(), Some(&b""[..]));
+        assert!(View::open(std::env::temp_dir(), Access::Auto).is_err());
+    }
+}
