@@ -1,1 +1,35 @@
 //! Object ids, and digesting many objects fast.
+//!
+//! [`Digester`] and [`digest`] turn one stream into an [`ObjectId`]; [`digest_many`] does the
+//! same for many independent messages at once and is the faster way whenever there is more than
+//! one. SHA-1 is always computed with collision detection: a message that is part of a known kind
+//! of attack gives [`Collision`] rather than an id. [`TrailerDigester`] is the exception, for the
+//! checksums at the end of packs and indexes, which guard against accidents only.
+//!
+//! ```
+//! use pronto_hash::{Kind, Message, digest, digest_many};
+//!
+//! let id = digest(Kind::Sha1, &[b"blob 0\0"])?;
+//! assert!(id.is_empty_blob());
+//!
+//! let mut ids = Vec::new();
+//! digest_many(
+//!     Kind::Sha1,
+//!     &[Message { header: b"blob 0\0", body: b"" }, Message { header: b"tree 0\0", body: b"" }],
+//!     &mut ids,
+//! );
+//! assert_eq!(ids[0], Ok(id));
+//! assert!(ids[1].as_ref().is_ok_and(|id| id.is_empty_tree()));
+//! # Ok::<(), pronto_hash::Collision>(())
+//! ```
+
+mod collision;
+mod digester;
+mod many;
+mod trailer;
+
+pub use collision::Collision;
+pub use digester::{Digester, digest};
+pub use gix_hash::{Kind, ObjectId, Prefix, oid};
+pub use many::{Message, digest_many};
+pub use trailer::TrailerDigester;

@@ -1,0 +1,80 @@
+//! One stream at a time.
+
+use sha2::Digest as _;
+
+use crate::{Collision, Kind, ObjectId};
+
+/// Turns one stream of bytes into an object id, detecting SHA-1 collision attacks.
+///
+/// Uses the processor's SHA instructions where there are any. Nothing is allocated.
+#[derive(Clone)]
+pub struct Digester(State);
+
+#[derive(Clone)]
+enum State {
+    Sha1(sha1dc::Hasher),
+    Sha256(sha2::Sha256),
+}
+
+impl Digester {
+    /// Begins an empty stream.
+    ///
+    /// # Panics
+    ///
+    /// For a kind of hash this crate was not built with; there are none today.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        Digester(match kind {
+            Kind::Sha1 => State::Sha1(sha1dc::Hasher::new()),
+            Kind::Sha256 => State::Sha256(sha2::Sha256::new()),
+            other => panic!("no digest for {other}"),
+        })
+    }
+
+    /// Appends `bytes` to the stream.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::Sha1(hasher) => hasher.update(bytes),
+            State::Sha256(hasher) => hasher.update(bytes),
+        }
+    }
+
+    /// Ends the stream and gives its id.
+    ///
+    /// # Errors
+    ///
+    /// If a SHA-1 stream holds a block of a known kind of collision attack.
+    pub fn finish(self) -> Result<ObjectId, Collision> {
+        match self.0 {
+            State::Sha1(hasher) => match hasher.finalize() {
+                Ok(digest) => Ok(ObjectId::Sha1(digest.to_bytes())),
+                Err(collision) => Err(Collision::new(ObjectId::Sha1(
+                    collision.digest().to_bytes(),
+                ))),
+            },
+            State::Sha256(hasher) => Ok(ObjectId::Sha256(hasher.finalize().into())),
+        }
+    }
+}
+
+impl std::fmt::Debug for Digester {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self.0 {
+            State::Sha1(_) => "Digester(Sha1)",
+            State::Sha256(_) => "Digester(Sha256)",
+        })
+    }
+}
+
+/// Digests the concatenation of `parts` as one stream.
+///
+/// # Errors
+///
+/// If it holds a block of a known kind of SHA-1 collision attack.
+pub fn digest(kind: Kind, parts: &[&[u8]]) -> Result<ObjectId, Collision> {
+    let mut digester = Digester::new(kind);
+    for part in parts {
+        digester.update(part);
+    }
+    digester.finish()
+}
