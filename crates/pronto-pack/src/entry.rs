@@ -1,0 +1,245 @@
+//! The header of one entry of a pack: what it is, how large it is once inflated, and what it is
+//! based on if it is a delta. Format: `gitformat-pack(5)`.
+
+use crate::error::{Error, ErrorKind};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
+
+/// No header of an entry is longer: ten bytes of size, and a base id of 32.
+pub const MAX_HEADER_LEN: usize = 42;
+
+/// What an entry of a pack holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// A whole object.
+    Object(ObjectKind),
+    /// A delta whose base is the entry that starts `distance` bytes before this one.
+    OffsetDelta {
+        /// Never zero.
+        distance: u64,
+    },
+    /// A delta whose base is the object with this id.
+    RefDelta {
+        /// The id of the base.
+        base: ObjectId,
+    },
+}
+
+impl Header {
+    /// Whether the entry is a delta.
+    pub fn is_delta(&self) -> bool {
+        !matches!(self, Header::Object(_))
+    }
+}
+
+/// The parsed header of one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What the entry holds.
+    pub header: Header,
+    /// The size in bytes that the entry claims to have once inflated: of the object, or of the
+    /// delta instructions.
+    pub size_bytes: u64,
+    /// How many bytes the header takes; the zlib stream follows.
+    pub header_len: usize,
+}
+
+impl Entry {
+    /// Parses the header at the start of `bytes`, which may go on behind it. `kind` is the hash
+    /// of the pack. Allocates only for an error.
+    ///
+    /// # Errors
+    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always
+    /// enough), `Corrupt` if it is not a header.
+    #[inline]
+    pub fn parse(bytes: &[u8], kind: Kind) -> Result<Entry, Error> {
+        let mut at = 0;
+        let first = take(bytes, &mut at)?;
+        let type_number = (first >> 4) & 7;
+        let size_bytes = parse_size(first, bytes, &mut at)?;
+        let header = match type_number {
+            1 => Header::Object(ObjectKind::Commit),
+            2 => Header::Object(ObjectKind::Tree),
+            3 => Header::Object(ObjectKind::Blob),
+            4 => Header::Object(ObjectKind::Tag),
+            6 => Header::OffsetDelta {
+                distance: parse_distance(bytes, &mut at)?,
+            },
+            7 => {
+                let end = at + kind.len_in_bytes();
+                let id = bytes.get(at..end).ok_or_else(truncated)?;
+                at = end;
+                Header::RefDelta {
+                    base: ObjectId::from_bytes_or_panic(id),
+                }
+            }
+            other => return Err(corrupt(format!("unknown object type {other}"))),
+        };
+        Ok(Entry {
+            header,
+            size_bytes,
+            header_len: at,
+        })
+    }
+
+    /// Appends the header to `out` as Git writes it and says how many bytes that took.
+    /// [`header_len`](Entry::header_len) is not looked at.
+    pub fn encode(&self, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        let type_number = match self.header {
+            Header::Object(ObjectKind::Commit) => 1u8,
+            Header::Object(ObjectKind::Tree) => 2,
+            Header::Object(ObjectKind::Blob) => 3,
+            Header::Object(ObjectKind::Tag) => 4,
+            Header::OffsetDelta { .. } => 6,
+            Header::RefDelta { .. } => 7,
+        };
+        let mut rest = self.size_bytes >> 4;
+        let mut byte = (type_number << 4) | (self.size_bytes & 15) as u8;
+        while rest != 0 {
+            out.push(byte | 0x80);
+            byte = (rest & 0x7f) as u8;
+            rest >>= 7;
+        }
+        out.push(byte);
+        match &self.header {
+            Header::Object(_) => {}
+            Header::OffsetDelta { distance } => encode_distance(*distance, out),
+            Header::RefDelta { base } => out.extend_from_slice(base.as_slice()),
+        }
+        out.len() - start
+    }
+}
+
+#[inline]
+fn take(bytes: &[u8], at: &mut usize) -> Result<u8, Error> {
+    let byte = *bytes.get(*at).ok_or_else(truncated)?;
+    *at += 1;
+    Ok(byte)
+}
+
+/// Four bits of size in the first byte, then seven in each.
+#[inline]
+fn parse_size(first: u8, bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
+    let mut size = u64::from(first & 15);
+    let mut shift = 4;
+    let mut byte = first;
+    while byte & 0x80 != 0 {
+        byte = take(bytes, at)?;
+        let bits = u64::from(byte & 0x7f);
+        if shift > 63 || (bits << shift) >> shift != bits {
+            return Err(corrupt("object size does not fit 64 bits"));
+        }
+        size |= bits << shift;
+        shift += 7;
+    }
+    Ok(size)
+}
+
+/// Seven bits in each byte, most significant first; each continuation adds one, so that no two
+/// encodings mean one number.
+#[inline]
+fn parse_distance(bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
+    let mut byte = take(bytes, at)?;
+    let mut distance = u64::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = take(bytes, at)?;
+        if distance >= (1 << 57) - 1 {
+            return Err(corrupt("offset of delta base does not fit 64 bits"));
+        }
+        distance = ((distance + 1) << 7) | u64::from(byte & 0x7f);
+    }
+    if distance == 0 {
+        return Err(corrupt("delta base offset is out of bound"));
+    }
+    Ok(distance)
+}
+
+fn encode_distance(distance: u64, out: &mut Vec<u8>) {
+    let mut buffer = [0u8; 10];
+    let mut at = buffer.len() - 1;
+    buffer[at] = (distance & 0x7f) as u8;
+    let mut rest = distance >> 7;
+    while rest != 0 {
+        rest -= 1;
+        at -= 1;
+        buffer[at] = 0x80 | (rest & 0x7f) as u8;
+        rest >>= 7;
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+#[cold]
+fn truncated() -> Error {
+    Error::new(
+        ErrorKind::Truncated,
+        "pack ends within the header of an entry",
+    )
+}
+
+#[cold]
+fn corrupt(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(header: Header, size_bytes: u64) {
+        let mut bytes = Vec::new();
+        let entry = Entry {
+            header,
+            size_bytes,
+            header_len: 0,
+        };
+        let header_len = entry.encode(&mut bytes);
+        assert!(bytes.len() == header_len && header_len <= MAX_HEADER_LEN);
+        let expected = Entry {
+            header_len,
+            ..entry
+        };
+        assert_eq!(
+            Entry::parse(&bytes, Kind::Sha1).expect("it is whole"),
+            expected
+        );
+        for len in 0..header_len {
+            let error = Entry::parse(&bytes[..len], Kind::Sha1).expect_err("it is cut");
+            assert_eq!(*error.kind(), ErrorKind::Truncated);
+        }
+    }
+
+    #[test]
+    fn every_width_round_trips() {
+        for shift in 0..64 {
+            for delta in [0u64, 1] {
+                let number = (1u64 << shift).wrapping_sub(delta);
+                round_trip(Header::Object(ObjectKind::Tree), number);
+                if number != 0 && number < 1 << 60 {
+                    round_trip(Header::OffsetDelta { distance: number }, number);
+                }
+            }
+        }
+        let base = ObjectId::empty_blob(Kind::Sha1);
+        round_trip(Header::RefDelta { base }, u64::MAX);
+    }
+
+    #[test]
+    fn what_is_not_a_header_is_refused() {
+        for bytes in [
+            &[0x00][..],
+            &[0x50],
+            &[0x61, 0x00],
+            &[0xff; 64],
+            &[
+                0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+            ],
+            &[
+                0x61, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+            ],
+        ] {
+            let error = Entry::parse(bytes, Kind::Sha1).expect_err("not a header");
+            assert_eq!(*error.kind(), ErrorKind::Corrupt, "{bytes:x?}");
+        }
+    }
+}

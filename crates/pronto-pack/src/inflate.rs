@@ -1,0 +1,176 @@
+//! Inflation of the zlib streams of a pack: the inflated size is known, the deflated one is not.
+
+use crate::error::{Error, ErrorKind};
+use sirocco::Format;
+use sirocco::inflate::Decoder;
+
+/// DEFLATE cannot blow up a byte of input into more than this many bytes of output.
+const MAX_RATIO: u64 = 1032;
+
+/// Inflates one stream after another, reusing its tables (14 KiB, allocated once).
+pub struct Inflater {
+    decoder: Box<Decoder>,
+}
+
+impl Default for Inflater {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Inflater {
+    /// An inflater. Costs one allocation; make one for each thread and keep it.
+    pub fn new() -> Self {
+        Inflater {
+            decoder: Box::new(Decoder::new(Format::Zlib)),
+        }
+    }
+
+    /// Inflates the zlib stream at the start of `input`, of exactly `size` bytes once inflated,
+    /// into `out`, whose former content is lost, and says how many bytes of `input` it took.
+    /// A `size` that so little input cannot yield is refused before anything is allocated.
+    ///
+    /// # Errors
+    /// `Truncated` if `input` ends before the stream does, `Corrupt` if it is no such stream or
+    /// not of that size; `out` is then unspecified.
+    pub fn inflate(&mut self, input: &[u8], size: u64, out: &mut Vec<u8>) -> Result<usize, Error> {
+        check_claim(input.len(), size)?;
+        let size = usize::try_from(size).map_err(|_| too_large())?;
+        if out.len() < size {
+            out.resize(size, 0);
+        }
+        out.truncate(size);
+        self.inflate_into(input, out)
+    }
+
+    /// Inflates the zlib stream at the start of `input`, which must fill `out` exactly, and says
+    /// how many bytes of `input` it took.
+    ///
+    /// # Errors
+    /// As [`inflate`](Self::inflate).
+    #[inline]
+    pub fn inflate_into(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize, Error> {
+        let size = out.len();
+        match self.decoder.decompress(input, out, true) {
+            Ok(progress) if progress.done && progress.output.len() == size => Ok(progress.consumed),
+            Ok(_) => {
+                self.decoder.reset();
+                Err(wrong_size())
+            }
+            Err(error) => {
+                self.decoder.reset();
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Inflates the beginning of the zlib stream at the start of `input` until `out` is full or
+    /// the stream ends, and says how many bytes of `out` that gave. Nothing behind is looked at,
+    /// so damage there goes unnoticed.
+    ///
+    /// # Errors
+    /// As [`inflate`](Self::inflate).
+    pub fn inflate_start(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize, Error> {
+        self.decoder.reset();
+        let result = match self.decoder.decompress(input, out, true) {
+            Ok(progress) => Ok(progress.output.len()),
+            Err(error) => Err(failed(error)),
+        };
+        self.decoder.reset();
+        result
+    }
+}
+
+/// Refuses a size that `input_len` bytes cannot inflate to.
+pub(crate) fn check_claim(input_len: usize, size: u64) -> Result<(), Error> {
+    if size / MAX_RATIO > input_len as u64 {
+        return Err(Error::new(
+            ErrorKind::Truncated,
+            "pack ends within a deflated object",
+        ));
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_size() -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "inflated object is not of the size its header claims",
+    )
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        "object is too large for this machine's memory",
+    )
+}
+
+#[cold]
+fn failed(error: sirocco::inflate::Error) -> Error {
+    use sirocco::inflate::Error as Inflate;
+    match error {
+        Inflate::Truncated => {
+            Error::new(ErrorKind::Truncated, "pack ends within a deflated object")
+        }
+        Inflate::BufferFull | Inflate::InsufficientSpace => wrong_size(),
+        other => Error::new(ErrorKind::Corrupt, "inflate returned an error").because(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sirocco::deflate::Level;
+
+    fn deflate(content: &[u8]) -> Vec<u8> {
+        sirocco::compress(Format::Zlib, Level::DEFAULT, content)
+    }
+
+    #[test]
+    fn sizes_and_ends_are_found() {
+        let mut inflater = Inflater::new();
+        let mut out = Vec::new();
+        for len in [0usize, 1, 2, 17, 300, 5000, 100_000] {
+            let content: Vec<u8> = (0..len).map(|at| ((at * at) >> 3) as u8).collect();
+            let mut stream = deflate(&content);
+            let stream_len = stream.len();
+            stream.extend_from_slice(b"what follows");
+            let used = inflater
+                .inflate(&stream, len as u64, &mut out)
+                .expect("it is whole");
+            assert_eq!((used, &out), (stream_len, &content));
+            for size in [len.wrapping_sub(1), len + 1, len + 1000] {
+                let error = inflater
+                    .inflate(&stream, size as u64, &mut out)
+                    .expect_err("not of that size");
+                assert!(
+                    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Truncated),
+                    "{error}"
+                );
+            }
+            for end in 0..stream_len.min(200) {
+                inflater
+                    .inflate(&stream[..end], len as u64, &mut out)
+                    .expect_err("it is cut");
+            }
+            let mut start = [0; 16];
+            let got = inflater
+                .inflate_start(&stream, &mut start)
+                .expect("it starts well");
+            assert_eq!(start[..got], content[..len.min(16)]);
+        }
+    }
+
+    #[test]
+    fn an_absurd_size_allocates_nothing() {
+        let mut out = Vec::new();
+        let error = Inflater::new()
+            .inflate(&deflate(b"small"), u64::MAX, &mut out)
+            .expect_err("it is not that large");
+        assert_eq!(*error.kind(), ErrorKind::Truncated);
+        assert_eq!(out.capacity(), 0);
+    }
+}
