@@ -5,6 +5,7 @@
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
+//! - [`queue`]: bytes received and not yet used, in one contiguous piece.
 //!
 //! ```
 //! use pronto_io::error::Error;
@@ -22,6 +23,7 @@ pub mod cleanup;
 pub mod error;
 pub mod interrupt;
 pub mod progress;
+pub mod queue;
 pub mod view;
 
 #[doc(hidden)]

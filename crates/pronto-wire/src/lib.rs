@@ -1,1 +1,24 @@
 //! Git's smart protocol as state machines over bytes, and the transports under it.
+//!
+//! - [`pktline`], [`reader`], [`sideband`]: framing.
+//! - [`capabilities`], [`advertisement`]: what the other side has and can do.
+//!
+//! The crate reads no configuration and no environment: all that can be set is passed in.
+//!
+//! ```
+//! use pronto_wire::pktline::{self, Packet, Parsed};
+//! let mut out = Vec::new();
+//! pktline::write(&mut out, b"hello\n")?;
+//! let Parsed::Complete { packet, length } = pktline::parse(&out)? else { unreachable!() };
+//! assert_eq!((packet, length), (Packet::Data(b"hello\n"), 10));
+//! # Ok::<(), pronto_wire::Error>(())
+//! ```
+
+pub mod advertisement;
+pub mod capabilities;
+mod error;
+pub mod pktline;
+pub mod reader;
+pub mod sideband;
+
+pub use error::{Error, ErrorKind};

@@ -1,0 +1,247 @@
+//! The references of the other side: the advertisement of versions 0 and 1, the greeting of
+//! version 2, and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
+
+use bstr::{BString, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+
+use crate::capabilities::{AGENT, Capabilities};
+use crate::error::{Error, malformed};
+use crate::pktline::{self, Packet};
+
+/// The protocol that both sides speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Version {
+    /// References at once, then one negotiation.
+    V0,
+    /// As [`V0`](Self::V0), announced by a line of its own.
+    V1,
+    /// Commands.
+    #[default]
+    V2,
+}
+
+/// One reference of the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteRef {
+    /// Its full name: `HEAD`, `refs/heads/main`.
+    pub name: BString,
+    /// What it points to; `None` for a `HEAD` whose branch has no commit yet.
+    pub id: Option<ObjectId>,
+    /// What the tag it points to points to in the end, if it points to a tag.
+    pub peeled: Option<ObjectId>,
+    /// The reference it stands for, if it is symbolic and the other side says so.
+    pub symref_target: Option<BString>,
+}
+
+/// All that is said in the first message of the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version it chose.
+    pub version: Version,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The hash function of its repository.
+    pub object_format: Kind,
+    /// Its references; always empty in version 2.
+    pub refs: Vec<RemoteRef>,
+    /// Commits whose parents it does not have (versions 0 and 1).
+    pub shallow: Vec<ObjectId>,
+}
+
+/// Takes the first message packet by packet.
+#[derive(Debug, Default)]
+pub struct GreetingParser {
+    started: bool,
+    version: Option<Version>,
+    capabilities: Option<Capabilities>,
+    object_format: Option<Kind>,
+    refs: Vec<RemoteRef>,
+    shallow: Vec<ObjectId>,
+}
+
+impl GreetingParser {
+    /// Takes one packet; returns the whole once it is the last one.
+    ///
+    /// # Errors
+    /// If the packet cannot stand there.
+    pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Greeting>, Error> {
+        let line = match packet {
+            Packet::Flush => return self.complete().map(Some),
+            Packet::Data(_) => packet.text().unwrap_or_default(),
+            _ => {
+                return Err(malformed(
+                    "protocol error: unexpected packet in the greeting",
+                ));
+            }
+        };
+        let first = !std::mem::replace(&mut self.started, true);
+        match line {
+            b"version 2" if first => self.version = Some(Version::V2),
+            b"version 1" if first => self.version = Some(Version::V1),
+            b"version 0" if first => self.version = Some(Version::V0),
+            _ if self.version == Some(Version::V2) => {
+                self.capabilities.get_or_insert_default().push(line);
+            }
+            _ => self.push_ref(line)?,
+        }
+        Ok(None)
+    }
+
+    fn push_ref(&mut self, line: &[u8]) -> Result<(), Error> {
+        let line = match line.find_byte(0) {
+            Some(end) if self.capabilities.is_none() => {
+                let capabilities = Capabilities::from_words(&line[end + 1..]);
+                self.object_format = Some(capabilities.object_format()?);
+                self.capabilities = Some(capabilities);
+                &line[..end]
+            }
+            _ => line,
+        };
+        let format = self.object_format.unwrap_or(Kind::Sha1);
+        if let Some(id) = line.strip_prefix(b"shallow ") {
+            self.shallow.push(parse_id(id, format)?);
+            return Ok(());
+        }
+        let (id, name) = line.split_once_str(" ").ok_or_else(|| unexpected(line))?;
+        let id = parse_id(id, format)?;
+        if name == b"capabilities^{}" || name == b".have" {
+            return Ok(());
+        }
+        if let Some(name) = name.strip_suffix(b"^{}") {
+            if let Some(tag) = self.refs.last_mut().filter(|last| last.name == name) {
+                tag.peeled = Some(id);
+            }
+            return Ok(());
+        }
+        let symref_target = self
+            .capabilities
+            .iter()
+            .flat_map(|capabilities| capabilities.values("symref"))
+            .filter_map(|value| value.split_once_str(":"))
+            .find(|(source, _)| *source == name)
+            .map(|(_, target)| target.into());
+        self.refs.push(RemoteRef {
+            name: name.into(),
+            id: Some(id),
+            peeled: None,
+            symref_target,
+        });
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<Greeting, Error> {
+        let capabilities = self.capabilities.take().unwrap_or_default();
+        let object_format = capabilities.object_format()?;
+        Ok(Greeting {
+            version: self.version.unwrap_or(Version::V0),
+            capabilities,
+            object_format,
+            refs: std::mem::take(&mut self.refs),
+            shallow: std::mem::take(&mut self.shallow),
+        })
+    }
+}
+
+/// What to ask of `ls-refs`.
+#[derive(Clone, Debug, Default)]
+pub struct LsRefs {
+    /// Only references whose names start with one of these; all if there are none. A hint: the
+    /// other side may send more.
+    pub prefixes: Vec<BString>,
+    /// Values for the other side's hooks (`--server-option`).
+    pub server_options: Vec<BString>,
+}
+
+impl LsRefs {
+    /// Appends the command to `out`, for a side that greeted with `capabilities`.
+    ///
+    /// # Errors
+    /// If a value is longer than a packet.
+    pub fn write(&self, capabilities: &Capabilities, out: &mut Vec<u8>) -> Result<(), Error> {
+        write_command("ls-refs", capabilities, &self.server_options, out)?;
+        pktline::write(out, b"peel\n")?;
+        pktline::write(out, b"symrefs\n")?;
+        if capabilities.has_feature("ls-refs", "unborn") {
+            pktline::write(out, b"unborn\n")?;
+        }
+        for prefix in &self.prefixes {
+            pktline::write_parts(out, &[b"ref-prefix ", prefix, b"\n"])?;
+        }
+        pktline::write_flush(out);
+        Ok(())
+    }
+}
+
+/// Appends the head of a version 2 command up to and with the delimiter.
+pub(crate) fn write_command(
+    name: &str,
+    capabilities: &Capabilities,
+    server_options: &[BString],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    pktline::write_parts(out, &[b"command=", name.as_bytes(), b"\n"])?;
+    if capabilities.has("agent") {
+        pktline::write_parts(out, &[b"agent=", AGENT.as_bytes(), b"\n"])?;
+    }
+    if let Some(format) = capabilities.value("object-format") {
+        pktline::write_parts(out, &[b"object-format=", format, b"\n"])?;
+    }
+    if capabilities.has("server-option") {
+        for option in server_options {
+            pktline::write_parts(out, &[b"server-option=", option, b"\n"])?;
+        }
+    }
+    pktline::write_delimiter(out);
+    Ok(())
+}
+
+/// Parses one line of the answer to `ls-refs`.
+///
+/// # Errors
+/// If it is not such a line.
+pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
+    let mut fields = line.split_str(" ");
+    let id = match fields.next() {
+        Some(b"unborn") => None,
+        Some(id) => Some(parse_id(id, format)?),
+        None => return Err(unexpected(line)),
+    };
+    let name = fields
+        .next()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| unexpected(line))?;
+    let mut parsed = RemoteRef {
+        name: name.into(),
+        id,
+        peeled: None,
+        symref_target: None,
+    };
+    for attribute in fields {
+        if let Some(target) = attribute.strip_prefix(b"symref-target:") {
+            parsed.symref_target = Some(target.into());
+        } else if let Some(id) = attribute.strip_prefix(b"peeled:") {
+            parsed.peeled = Some(parse_id(id, format)?);
+        }
+    }
+    Ok(parsed)
+}
+
+/// Parses a full hexadecimal id of hash function `format`.
+pub(crate) fn parse_id(hex: &[u8], format: Kind) -> Result<ObjectId, Error> {
+    ObjectId::from_hex(hex)
+        .ok()
+        .filter(|id| id.kind() == format)
+        .ok_or_else(|| {
+            malformed(format!(
+                "protocol error: expected an object id, got '{}'",
+                hex[..hex.len().min(80)].escape_ascii()
+            ))
+        })
+}
+
+pub(crate) fn unexpected(line: &[u8]) -> Error {
+    malformed(format!(
+        "protocol error: unexpected line '{}'",
+        line[..line.len().min(200)].escape_ascii()
+    ))
+}

@@ -1,0 +1,212 @@
+//! Side bands: pack data, messages and errors multiplexed into packets
+//! (`gitprotocol-pack(5)`, "Packfile Data").
+
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
+
+use bstr::ByteSlice;
+use pronto_io::progress::Progress;
+
+use crate::error::{Error, ErrorKind, hung_up, malformed};
+use crate::pktline::Packet;
+use crate::reader::PacketReader;
+
+/// A message longer than this is shown in pieces, so that no claim decides what is held.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// The data of band 1 as a stream. Messages of band 2 go to `progress` on the way.
+///
+/// Through [`BufRead`] the data is seen where it was received, without a copy.
+pub struct Demultiplexer<'a, R> {
+    packets: &'a mut PacketReader<R>,
+    messages: Messages<'a>,
+    /// What is left of the payload of the current packet.
+    left: Range<usize>,
+    ended: bool,
+    failure: Option<Error>,
+}
+
+impl<'a, R: Read> Demultiplexer<'a, R> {
+    /// Reads side-band packets from `packets` until a flush packet.
+    pub fn new(packets: &'a mut PacketReader<R>, progress: &'a dyn Progress) -> Self {
+        Demultiplexer {
+            packets,
+            messages: Messages::new(progress),
+            left: 0..0,
+            ended: false,
+            failure: None,
+        }
+    }
+
+    /// The bytes of band 1 that are next, empty at the end of the stream. Reads packets only when
+    /// none are left from before.
+    ///
+    /// # Errors
+    /// If the stream breaks, is malformed, or the other side reports an error on band 3.
+    pub fn data(&mut self) -> Result<&[u8], Error> {
+        while self.left.is_empty() && !self.ended {
+            match self.packets.next_packet()? {
+                Packet::Data([1, data @ ..]) => {
+                    let start = 5;
+                    self.left = start..start + data.len();
+                }
+                Packet::Data([2, text @ ..]) => self.messages.push(text),
+                Packet::Data([3, text @ ..]) => {
+                    let text = text.trim_end_with(|c| c == '\n');
+                    let message = format!("remote error: {}", sanitized(text));
+                    self.messages.finish();
+                    return Err(Error::new(ErrorKind::Remote, message));
+                }
+                Packet::Flush => {
+                    self.ended = true;
+                    self.messages.finish();
+                }
+                Packet::Data([]) => {
+                    return Err(malformed("protocol error: missing sideband designator"));
+                }
+                Packet::Data([band, ..]) => {
+                    return Err(malformed(format!("protocol error: bad band #{band}")));
+                }
+                Packet::Delimiter | Packet::ResponseEnd => {
+                    return Err(malformed("protocol error: unexpected packet in the pack"));
+                }
+            }
+        }
+        if self.ended {
+            return Ok(&[]);
+        }
+        Ok(&self.packets.current()[self.left.clone()])
+    }
+
+    /// Takes `count` of the bytes that [`data`](Self::data) showed.
+    pub fn advance(&mut self, count: usize) {
+        self.left.start = (self.left.start + count).min(self.left.end);
+    }
+
+    /// The error behind the last [`io::Error`] that reading gave, with its kind.
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
+    /// Reads to the end, so that late messages are shown.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data), and if more data follows.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        if self.data()?.is_empty() {
+            Ok(())
+        } else {
+            Err(malformed("protocol error: data after the end of the pack"))
+        }
+    }
+}
+
+impl<R: Read> Read for Demultiplexer<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.advance(count);
+        Ok(count)
+    }
+}
+
+impl<R: Read> BufRead for Demultiplexer<'_, R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if let Err(error) = self.data() {
+            let kind = match error.kind() {
+                ErrorKind::Disconnected => io::ErrorKind::UnexpectedEof,
+                _ => io::ErrorKind::Other,
+            };
+            let shown = io::Error::new(kind, error.to_string());
+            self.failure = Some(error);
+            return Err(shown);
+        }
+        self.data()
+            .map_err(|_| io::Error::other(hung_up().to_string()))
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.advance(count);
+    }
+}
+
+/// Cuts what the other side says into lines and hands them on, safe to print on a terminal.
+///
+/// Each line is passed to [`Progress::message`] with the prefix `remote: ` and without its line
+/// feed. One that ended in a carriage return keeps it: the next line takes its place.
+pub struct Messages<'a> {
+    progress: &'a dyn Progress,
+    partial: Vec<u8>,
+}
+
+impl<'a> Messages<'a> {
+    /// Hands lines to `progress`.
+    pub fn new(progress: &'a dyn Progress) -> Self {
+        Messages {
+            progress,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Takes the next piece of text, which may end in the middle of a line.
+    pub fn push(&mut self, mut text: &[u8]) {
+        while let Some(end) = text.find_byteset(b"\n\r") {
+            self.partial.extend_from_slice(&text[..end]);
+            self.show(text[end] == b'\r');
+            text = &text[end + 1..];
+        }
+        self.partial.extend_from_slice(text);
+        if self.partial.len() > LONGEST_LINE {
+            self.show(false);
+        }
+    }
+
+    /// Shows a last line that has no end.
+    pub fn finish(&mut self) {
+        if !self.partial.is_empty() {
+            self.show(false);
+        }
+    }
+
+    fn show(&mut self, overwritten: bool) {
+        let line = sanitized(&self.partial);
+        let end = if overwritten { "\r" } else { "" };
+        self.progress.message(&format!("remote: {line}{end}"));
+        self.partial.clear();
+    }
+}
+
+/// `text` with control characters shown as `^X`, as Git does; colours and tabs stay. Bytes that
+/// are not UTF-8 become replacement characters.
+pub(crate) fn sanitized(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| byte.is_ascii_control()) {
+        out.push_str(&rest[..at].to_str_lossy());
+        let colour = colour_length(&rest[at..]);
+        match rest[at] {
+            b'\t' | b'\n' => out.push(char::from(rest[at])),
+            0x1b if colour > 0 => out.push_str(&rest[at..at + colour].to_str_lossy()),
+            control => {
+                out.push('^');
+                out.push(char::from(control ^ 0x40));
+            }
+        }
+        rest = &rest[at + colour.max(1)..];
+    }
+    out.push_str(&rest.to_str_lossy());
+    out
+}
+
+/// The length of the colour sequence (`ESC [ digits ; … m`) at the start, or 0.
+fn colour_length(text: &[u8]) -> usize {
+    let Some(parameters) = text.strip_prefix(b"\x1b[") else {
+        return 0;
+    };
+    let end = parameters
+        .iter()
+        .position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':'));
+    match end {
+        Some(end) if parameters[end] == b'm' => end + 3,
+        _ => 0,
+    }
+}
