@@ -43,18 +43,3 @@ pub(crate) fn hung_up() -> Error {
         "the remote end hung up unexpectedly",
     )
 }
-
-impl From<pronto_io::interrupt::Interrupted> for Interrupted {
-    fn from(_: pronto_io::interrupt::Interrupted) -> Self {
-        Interrupted
-    }
-}
-
-/// Turns a triggered flag into this crate's error.
-pub(crate) struct Interrupted;
-
-impl From<Interrupted> for Error {
-    fn from(_: Interrupted) -> Self {
-        Error::new(ErrorKind::Interrupted, "interrupted")
-    }
-}

@@ -73,8 +73,12 @@ impl<R: Read> PacketReader<R> {
         &self.queue.bytes()[..self.used]
     }
 
-    /// Bytes as they come, framing aside: for a pack that is sent without a side band.
-    pub(crate) fn raw(&mut self) -> Result<&[u8], Error> {
+    /// Bytes as they come, without framing: for a pack that is sent without a side band. Empty at
+    /// the end of the stream.
+    ///
+    /// # Errors
+    /// If the stream breaks.
+    pub fn raw(&mut self) -> Result<&[u8], Error> {
         self.release();
         if self.queue.is_empty() {
             self.read_more()?;
@@ -83,7 +87,10 @@ impl<R: Read> PacketReader<R> {
     }
 
     /// Takes `count` of the bytes that [`raw`](Self::raw) showed.
-    pub(crate) fn consume_raw(&mut self, count: usize) {
+    ///
+    /// # Panics
+    /// If that is more than it showed.
+    pub fn consume_raw(&mut self, count: usize) {
         self.queue.consume(count);
     }
 
