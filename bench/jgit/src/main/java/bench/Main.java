@@ -1,0 +1,35 @@
+package bench;
+
+import java.io.File;
+import org.eclipse.jgit.api.Git;
+import org.eclipse.jgit.api.Status;
+
+/** The command lines that the bench gives to JGit. */
+public final class Main {
+    private Main() {}
+
+    public static void main(String[] arguments) throws Exception {
+        switch (arguments[0]) {
+            case "version" -> System.out.println(
+                    "jgit " + Git.class.getPackage().getImplementationVersion());
+            case "clone", "clone-bare" -> Git.cloneRepository()
+                    .setURI(arguments[1])
+                    .setDirectory(new File(arguments[2]))
+                    .setBare(arguments[0].equals("clone-bare"))
+                    .call()
+                    .close();
+            case "checkout" -> {
+                try (Git git = Git.open(new File("."))) {
+                    git.checkout().setName(arguments[1]).call();
+                }
+            }
+            case "status" -> {
+                try (Git git = Git.open(new File("."))) {
+                    Status status = git.status().call();
+                    System.out.println(status.isClean() ? "clean" : "changed");
+                }
+            }
+            default -> throw new IllegalArgumentException("unknown command " + arguments[0]);
+        }
+    }
+}

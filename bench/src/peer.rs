@@ -1,0 +1,124 @@
+//! Who is measured: pronto and every peer found on the machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Arguments;
+
+/// The family a peer belongs to: how its command lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Takes Git's command lines.
+    Git,
+    /// Gitoxide's `gix`.
+    Gix,
+    /// JGit, through the small Java program in `bench/jgit`.
+    Jgit,
+}
+
+/// One program to measure, in one configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) family: Family,
+    pub(crate) is_pronto: bool,
+    pub(crate) version: String,
+    program: PathBuf,
+    leading: Vec<String>,
+}
+
+impl Peer {
+    /// The program with its configuration, ready for a command's own arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.leading);
+        command
+    }
+}
+
+/// Finds the peers; pronto comes first.
+pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
+    let pronto = arguments
+        .pronto
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("target/release/pronto"));
+    let pronto = pronto.canonicalize().map_err(|error| {
+        format!(
+            "{}: {error} (build it with: cargo build --release)",
+            pronto.display()
+        )
+    })?;
+    let mut peers = vec![peer("pronto", Family::Git, &pronto, &[])?];
+    peers[0].is_pronto = true;
+    let mut gits: Vec<PathBuf> = on_path("git").into_iter().collect();
+    gits.extend(arguments.git.iter().cloned());
+    for path in gits {
+        let version = version_of(&path, &["version"]).unwrap_or_default();
+        let short: String = version
+            .trim_start_matches("git version ")
+            .split('.')
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(".");
+        for workers in ["1", "2", "8"] {
+            let name = format!("git {short} workers={workers}");
+            let setting = format!("checkout.workers={workers}");
+            peers.push(peer(&name, Family::Git, &path, &["-c", &setting])?);
+        }
+    }
+    if let Some(gix) = arguments.gix.clone().or_else(|| on_path("gix")) {
+        peers.push(peer("gix", Family::Gix, &gix, &[])?);
+    }
+    peers.extend(jgit());
+    peers.retain(|peer| {
+        !arguments
+            .without
+            .iter()
+            .any(|part| peer.name.contains(part.as_str()))
+    });
+    Ok(peers)
+}
+
+/// JGit, once `mvn -q -f bench/jgit package` has resolved and built it.
+fn jgit() -> Option<Peer> {
+    let archive = Path::new("bench/jgit/target/bench-jgit.jar")
+        .canonicalize()
+        .ok()?;
+    let archive = archive.to_string_lossy().into_owned();
+    peer("jgit", Family::Jgit, &on_path("java")?, &["-jar", &archive]).ok()
+}
+
+fn peer(name: &str, family: Family, program: &Path, leading: &[&str]) -> Result<Peer, String> {
+    let question: Vec<&str> = match family {
+        Family::Git => vec!["version"],
+        Family::Gix => vec!["--version"],
+        Family::Jgit => leading.iter().copied().chain(["version"]).collect(),
+    };
+    Ok(Peer {
+        name: name.to_owned(),
+        family,
+        is_pronto: false,
+        version: version_of(program, &question)?,
+        program: program.to_owned(),
+        leading: leading
+            .iter()
+            .map(|&argument| argument.to_owned())
+            .collect(),
+    })
+}
+
+fn version_of(program: &Path, question: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(question)
+        .output()
+        .map_err(|error| format!("cannot run '{}': {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|p| p.is_file())
+}

@@ -1,0 +1,99 @@
+//! Results as a table for people and JSON for programs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::facts::Facts;
+use crate::measure::Measured;
+
+/// Writes `NAME.md` and `NAME.json` into `directory`.
+pub(crate) fn write(
+    directory: &Path,
+    name: &str,
+    facts: &Facts,
+    results: &[Measured],
+) -> Result<(), String> {
+    let save = |extension: &str, text: String| {
+        std::fs::create_dir_all(directory)
+            .and_then(|()| std::fs::write(directory.join(format!("{name}.{extension}")), text))
+            .map_err(|error| format!("cannot write results: {error}"))
+    };
+    save("md", table(facts, results))?;
+    let text = serde_json::to_string_pretty(&document(facts, results));
+    save("json", text.map_err(|error| error.to_string())? + "\n")
+}
+
+/// The facts, then a table for each scenario.
+pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
+    let mut text = String::new();
+    for (name, value) in facts {
+        let _ = writeln!(text, "- {name}: {value}");
+    }
+    for group in results.chunk_by(|a, b| a.scenario == b.scenario) {
+        scenario_table(group, &mut text);
+    }
+    text
+}
+
+fn scenario_table(group: &[Measured], text: &mut String) {
+    let _ = writeln!(text, "\n### {}: {}\n", group[0].scenario, group[0].what);
+    text.push_str(
+        "| peer | wall s (min–max) | pronto / peer | CPU s | peak MiB | anonymous MiB | system calls |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    let ours = group
+        .iter()
+        .find(|m| m.is_pronto)
+        .map(|m| m.spread(|run| run.wall_seconds).1);
+    for measured in group {
+        let (least, median, most) = measured.spread(|run| run.wall_seconds);
+        let ratio = ours.map_or(String::new(), |ours| format!("{:.2}", ours / median));
+        let cpu = measured.spread(|run| run.cpu_seconds).1;
+        let peak = measured.spread(|run| run.peak_bytes as f64).1 / MEBIBYTE;
+        let anonymous = measured.spread(|run| run.peak_anonymous_bytes as f64).1 / MEBIBYTE;
+        let calls = measured.syscalls.as_ref();
+        let calls = calls.map_or(String::new(), |calls| {
+            calls.values().sum::<u64>().to_string()
+        });
+        let _ = writeln!(
+            text,
+            "| {} | {median:.3} ({least:.3}–{most:.3}) | {ratio} | {cpu:.3} | {peak:.0} | {anonymous:.0} | {calls} |",
+            measured.peer
+        );
+    }
+}
+
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+fn document(facts: &Facts, results: &[Measured]) -> Value {
+    let facts: serde_json::Map<String, Value> = facts
+        .iter()
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect();
+    let results: Vec<Value> = results
+        .iter()
+        .map(|measured| {
+            let runs: Vec<Value> = measured
+                .runs
+                .iter()
+                .map(|run| {
+                    json!({
+                        "wall_seconds": run.wall_seconds,
+                        "cpu_seconds": run.cpu_seconds,
+                        "peak_bytes": run.peak_bytes,
+                        "peak_anonymous_bytes": run.peak_anonymous_bytes,
+                    })
+                })
+                .collect();
+            json!({
+                "scenario": measured.scenario,
+                "peer": measured.peer,
+                "runs": runs,
+                "system_calls": measured.syscalls,
+            })
+        })
+        .collect();
+    json!({ "facts": facts, "results": results })
+}
