@@ -3,6 +3,8 @@
 //! - [`error`]: the one error type all crates share, with a kind of their own each.
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
+//! - [`dir`]: directory handles whose every call follows no symbolic link.
+//! - [`pool`]: workers whose number follows what the work waits for.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
 //! - [`queue`]: bytes received and not yet used, in one contiguous piece.
@@ -20,8 +22,12 @@
 )]
 
 pub mod cleanup;
+#[cfg(unix)]
+pub mod dir;
 pub mod error;
 pub mod interrupt;
+#[cfg(unix)]
+pub mod pool;
 pub mod progress;
 pub mod queue;
 pub mod view;

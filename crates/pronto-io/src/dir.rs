@@ -1,0 +1,498 @@
+//! Directory handles. Every call names one entry of a directory that is already open and follows
+//! no symbolic link, so that nothing is read or written outside it, whatever other processes swap
+//! in meanwhile.
+//!
+//! Names are bytes: one component, except where a method says that it takes a path. All methods
+//! are safe to call from several threads at once.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Directory {
+    fd: OwnedFd,
+}
+
+const OPEN_DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+impl Directory {
+    /// Opens the directory at `path`, which the caller trusts: links on the way to it are followed.
+    ///
+    /// # Errors
+    /// Those of `open(2)`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = retry(|| rustix::fs::open(path, flags, Mode::empty()))?;
+        Ok(Directory { fd })
+    }
+
+    /// Opens the directory at `path` (components separated by `/`, relative, empty for this
+    /// directory itself), none of whose components may be a symbolic link. One system call where
+    /// the kernel has `openat2`, else one per component.
+    ///
+    /// # Errors
+    /// `ENOTDIR` or `ELOOP` when a component is a link or no directory, `ENOENT` when it is
+    /// missing.
+    pub fn open_beneath(&self, path: &[u8]) -> io::Result<Self> {
+        let path = if path.is_empty() { b"." } else { path };
+        if !path.contains(&b'/') {
+            let fd = retry(|| rustix::fs::openat(&self.fd, path, OPEN_DIRECTORY, Mode::empty()))?;
+            return Ok(Directory { fd });
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match retry(|| rustix::fs::openat2(&self.fd, path, OPEN_DIRECTORY, Mode::empty(), resolve))
+        {
+            Ok(fd) => Ok(Directory { fd }),
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => self.open_stepwise(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open_stepwise(&self, path: &[u8]) -> io::Result<Self> {
+        let mut current: Option<OwnedFd> = None;
+        for component in path.split(|byte| *byte == b'/') {
+            if component.is_empty() || component == b".." {
+                return Err(Errno::INVAL.into());
+            }
+            let from = current.as_ref().unwrap_or(&self.fd);
+            let next =
+                retry(|| rustix::fs::openat(from, component, OPEN_DIRECTORY, Mode::empty()))?;
+            current = Some(next);
+        }
+        match current {
+            Some(fd) => Ok(Directory { fd }),
+            None => Err(Errno::INVAL.into()),
+        }
+    }
+
+    /// Makes the directory `name`, open to all that the umask allows.
+    ///
+    /// # Errors
+    /// Those of `mkdirat(2)`: `EEXIST` when there is anything of that name already.
+    pub fn make_directory(&self, name: &[u8]) -> io::Result<()> {
+        Ok(retry(|| {
+            rustix::fs::mkdirat(&self.fd, name, Mode::from_bits_truncate(0o777))
+        })?)
+    }
+
+    /// What `name` is, itself: a link is not followed.
+    ///
+    /// # Errors
+    /// Those of `fstatat(2)`.
+    pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(Metadata::new(&retry(|| {
+            rustix::fs::statat(&self.fd, name, flags)
+        })?))
+    }
+
+    /// What this directory itself is.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub fn own_metadata(&self) -> io::Result<Metadata> {
+        Ok(Metadata::new(&retry(|| rustix::fs::fstat(&self.fd))?))
+    }
+
+    /// Removes `name`, which is not a directory.
+    ///
+    /// # Errors
+    /// Those of `unlinkat(2)`.
+    pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
+        Ok(retry(|| {
+            rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())
+        })?)
+    }
+
+    /// Removes the empty directory `name`.
+    ///
+    /// # Errors
+    /// Those of `unlinkat(2)`: `ENOTEMPTY` (or `EEXIST`) when there is something in it.
+    pub fn remove_directory(&self, name: &[u8]) -> io::Result<()> {
+        Ok(retry(|| {
+            rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)
+        })?)
+    }
+
+    /// Removes `name` and, if it is a directory, all that is in it, without following a link.
+    /// Depth is bounded by memory, not by the stack.
+    ///
+    /// # Errors
+    /// The first failure, after which the rest is left alone.
+    pub fn remove_all(&self, name: &[u8]) -> io::Result<()> {
+        match self.remove_file(name) {
+            Err(error) if is_directory_error(&error) => {}
+            done => return done,
+        }
+        // Each level: the open directory, its name in the level above, and what is left in it.
+        let mut levels = vec![Level::open(self, name)?];
+        while let Some(level) = levels.last_mut() {
+            if let Some(child) = level.rest.pop() {
+                match level.directory.remove_file(&child) {
+                    Ok(()) => {}
+                    Err(error) if is_directory_error(&error) => {
+                        let below = Level::open(&level.directory, &child)?;
+                        levels.push(below);
+                    }
+                    Err(error) => return Err(error),
+                }
+                continue;
+            }
+            let Some(done) = levels.pop() else { break };
+            let parent = levels.last().map_or(self, |level| &level.directory);
+            parent.remove_directory(&done.name)?;
+        }
+        Ok(())
+    }
+
+    /// Renames `from` here to `to` in `target`, replacing a file of that name.
+    ///
+    /// # Errors
+    /// Those of `renameat(2)`.
+    pub fn rename(&self, from: &[u8], target: &Directory, to: &[u8]) -> io::Result<()> {
+        Ok(retry(|| {
+            rustix::fs::renameat(&self.fd, from, &target.fd, to)
+        })?)
+    }
+
+    /// Makes the symbolic link `name` that points to `target`.
+    ///
+    /// # Errors
+    /// Those of `symlinkat(2)`: `EEXIST` when there is anything of that name already.
+    pub fn make_symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        Ok(retry(|| rustix::fs::symlinkat(target, &self.fd, name))?)
+    }
+
+    /// What the symbolic link `name` points to.
+    ///
+    /// # Errors
+    /// Those of `readlinkat(2)`: `EINVAL` when it is no link.
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        let target = retry(|| rustix::fs::readlinkat(&self.fd, name, Vec::new()))?;
+        Ok(target.into_bytes())
+    }
+
+    /// Makes the file `name`, which must not exist in any form, for writing. `executable` asks for
+    /// the mode 0777 instead of 0666, less the umask.
+    ///
+    /// # Errors
+    /// Those of `openat(2)`: `EEXIST` when there is anything of that name already.
+    pub fn create_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let mode = Mode::from_bits_truncate(if executable { 0o777 } else { 0o666 });
+        let fd = retry(|| rustix::fs::openat(&self.fd, name, flags | OFlags::CLOEXEC, mode))?;
+        Ok(NewFile { fd })
+    }
+
+    /// Opens the file `name` for reading.
+    ///
+    /// # Errors
+    /// Those of `openat(2)`: `ELOOP` when it is a symbolic link.
+    pub fn open_file(&self, name: &[u8]) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        Ok(retry(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?.into())
+    }
+
+    /// The names in this directory, without `.` and `..`, in the order the file system has them,
+    /// with the kind of each as far as the file system says it without being asked again.
+    ///
+    /// # Errors
+    /// Those of `openat(2)` and `getdents64(2)`.
+    pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, EntryKind)>> {
+        // A handle of its own, because the read position belongs to the open file.
+        let fd = retry(|| rustix::fs::openat(&self.fd, ".", OPEN_DIRECTORY, Mode::empty()))?;
+        let mut space = Vec::with_capacity(32 * 1024);
+        let mut found = Vec::new();
+        let mut stream = RawDir::new(fd, space.spare_capacity_mut());
+        while let Some(entry) = stream.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                found.push((name.to_vec(), EntryKind::new(entry.file_type())));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// One level of a directory that is being removed.
+struct Level {
+    directory: Directory,
+    name: Vec<u8>,
+    rest: Vec<Vec<u8>>,
+}
+
+impl Level {
+    fn open(parent: &Directory, name: &[u8]) -> io::Result<Self> {
+        let directory = parent.open_beneath(name)?;
+        let rest = directory.entries()?.into_iter().map(|(name, _)| name);
+        let rest = rest.collect();
+        Ok(Level {
+            directory,
+            name: name.to_vec(),
+            rest,
+        })
+    }
+}
+
+/// Linux says `EISDIR` of unlinking a directory, POSIX `EPERM`.
+fn is_directory_error(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::ISDIR | Errno::PERM)
+    )
+}
+
+/// What an entry of a directory is, when the file system says so in the listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A device, a socket, a pipe.
+    Other,
+    /// The file system does not say: ask for its [`Metadata`].
+    Unknown,
+}
+
+impl EntryKind {
+    fn new(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Symlink,
+            FileType::Unknown => EntryKind::Unknown,
+            _ => EntryKind::Other,
+        }
+    }
+}
+
+/// A file that did not exist before and is being written. Dropping it closes it and leaves it.
+#[derive(Debug)]
+pub struct NewFile {
+    fd: OwnedFd,
+}
+
+impl NewFile {
+    /// Writes all of `bytes` at the end of what was written before: one system call unless the
+    /// operating system takes less at once.
+    ///
+    /// # Errors
+    /// Those of `write(2)`; part of the bytes may have been written.
+    pub fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match retry(|| rustix::io::write(&self.fd, bytes))? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => bytes = &bytes[written..],
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the file and says what it is now. Errors of closing count: network file systems
+    /// report there that they are full.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)` and `close(2)`.
+    pub fn finish(self) -> io::Result<Metadata> {
+        let metadata = Metadata::new(&retry(|| rustix::fs::fstat(&self.fd))?);
+        let raw = self.fd.into_raw_fd();
+        // SAFETY: the descriptor was owned by `self.fd`, which has just given it up, so nothing
+        // else closes or uses it.
+        match unsafe { rustix::io::try_close(raw) } {
+            // The descriptor is gone even so, and what was written is with the kernel.
+            Ok(()) | Err(Errno::INTR) => Ok(metadata),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl io::Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(retry(|| rustix::io::write(&self.fd, bytes))?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a file system says about a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// The device the file is on.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// Kind and permissions, as in `st_mode`.
+    pub mode: u32,
+    /// The user who owns it.
+    pub user: u32,
+    /// The group that owns it.
+    pub group: u32,
+    /// Its size.
+    pub size_bytes: u64,
+    /// When its content last changed.
+    pub modified: Time,
+    /// When it last changed in any respect.
+    pub changed: Time,
+}
+
+/// A moment as file systems record it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// Nanoseconds within the second.
+    pub nanoseconds: u32,
+}
+
+impl Metadata {
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the widths of these fields differ between platforms"
+    )]
+    fn new(stat: &Stat) -> Self {
+        Metadata {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            mode: stat.st_mode as u32,
+            user: stat.st_uid,
+            group: stat.st_gid,
+            size_bytes: stat.st_size as u64,
+            modified: Time {
+                seconds: stat.st_mtime as i64,
+                nanoseconds: stat.st_mtime_nsec as u32,
+            },
+            changed: Time {
+                seconds: stat.st_ctime as i64,
+                nanoseconds: stat.st_ctime_nsec as u32,
+            },
+        }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind() == EntryKind::File
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind() == EntryKind::Directory
+    }
+
+    /// Whether it is a symbolic link.
+    pub fn is_symlink(&self) -> bool {
+        self.kind() == EntryKind::Symlink
+    }
+
+    /// Whether its owner may execute it.
+    pub fn is_executable(&self) -> bool {
+        self.mode & 0o100 != 0
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> EntryKind {
+        EntryKind::new(FileType::from_raw_mode(self.mode))
+    }
+}
+
+/// What the file at `path` is, without following a link in its last component: for paths the
+/// caller trusts.
+///
+/// # Errors
+/// Those of `lstat(2)`.
+pub fn metadata(path: &Path) -> io::Result<Metadata> {
+    Ok(Metadata::new(&retry(|| {
+        rustix::fs::lstat(path.as_os_str().as_bytes())
+    })?))
+}
+
+/// Calls again what a signal interrupted.
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> (crate::cleanup::Guard, std::path::PathBuf) {
+        let path = std::env::temp_dir().join(format!("pronto-dir-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory");
+        (crate::cleanup::Guard::new(&path), path)
+    }
+
+    #[test]
+    fn files_are_made_exclusively_and_links_are_not_followed() {
+        let (_guard, path) = scratch("exclusive");
+        let outside = path.join("outside");
+        let inside = path.join("inside");
+        std::fs::create_dir_all(&outside).expect("a directory");
+        std::fs::create_dir_all(inside.join("deep/er")).expect("a directory");
+        let root = Directory::open(&inside).expect("it is there");
+        root.make_symlink(b"../outside", b"link").expect("a link");
+        root.make_symlink(b"../outside/x", b"file").expect("a link");
+        assert!(root.create_file(b"file", false).is_err());
+        assert!(root.open_beneath(b"link").is_err());
+        assert!(root.open_beneath(b"deep/../link").is_err());
+        assert!(root.open_beneath(b"deep/er/../../../outside").is_err());
+        assert!(root.open_beneath(b"../outside").is_err());
+        assert!(root.open_stepwise(b"link/x").is_err());
+        assert!(root.open_stepwise(b"../outside").is_err());
+        let deep = root.open_beneath(b"deep/er").expect("it is there");
+        let same = root.open_stepwise(b"deep/er").expect("it is there");
+        assert_eq!(
+            deep.own_metadata().expect("open").inode,
+            same.own_metadata().expect("open").inode
+        );
+        let mut file = deep.create_file(b"f", true).expect("it is new");
+        file.write_all(b"hello").expect("there is space");
+        let metadata = file.finish().expect("it closes");
+        assert_eq!(metadata.size_bytes, 5);
+        assert!(metadata.is_executable() && metadata.is_file());
+        assert!(!outside.join("x").exists());
+    }
+
+    #[test]
+    fn removing_a_tree_leaves_what_its_links_point_to() {
+        let (_guard, path) = scratch("remove");
+        std::fs::create_dir_all(path.join("outside")).expect("a directory");
+        std::fs::write(path.join("outside/kept"), b"x").expect("a file");
+        std::fs::create_dir_all(path.join("tree/a/b/c")).expect("a directory");
+        std::fs::write(path.join("tree/a/b/f"), b"x").expect("a file");
+        let root = Directory::open(&path).expect("it is there");
+        let inner = root.open_beneath(b"tree/a").expect("it is there");
+        inner
+            .make_symlink(b"../../outside", b"link")
+            .expect("a link");
+        root.remove_all(b"tree").expect("nothing is in the way");
+        assert!(root.metadata(b"tree").is_err());
+        assert!(path.join("outside/kept").exists());
+        let names = root.entries().expect("it lists");
+        assert_eq!(names, vec![(b"outside".to_vec(), EntryKind::Directory)]);
+    }
+}

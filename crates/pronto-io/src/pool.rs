@@ -1,0 +1,353 @@
+//! Workers that share one row of items. Each takes the next few items from the front, so the row
+//! is worked through in its order and nobody is left with a slice of his own at the end.
+//!
+//! How many workers there are is either told, or follows what is measured: while workers mostly
+//! wait (a network file system) more are added as long as more gets done, and when adding brings
+//! nothing, or brings less (a disk that must seek), they go again.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use sizing::Controller;
+
+mod sizing;
+
+/// How many workers to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// This many, or one if it is zero.
+    Exactly(usize),
+    /// Starts with one per core; then as many as get the most done, up to `most`.
+    Adaptive {
+        /// The bound on the number of workers.
+        most: usize,
+    },
+}
+
+impl Workers {
+    /// Adapts between one worker and 64.
+    pub const ADAPTIVE: Workers = Workers::Adaptive { most: 64 };
+}
+
+/// What [`run`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The most workers that there were at one time.
+    pub most_workers: usize,
+    /// Whether every item was handed out; otherwise a worker broke off.
+    pub complete: bool,
+}
+
+/// The most items that a worker takes at once.
+const LARGEST_BATCH: usize = 64;
+
+/// Works through items `0..count`. Each worker makes a state for itself with `begin`, calls
+/// `work` with it and the next few items, over and over, and gives the state to `end`.
+///
+/// With one worker (or one item) everything runs on the calling thread; otherwise the calling
+/// thread is one of the workers. `work` breaks to stop all workers after what they hold now.
+///
+/// # Panics
+/// Panics of `work` are passed on once all workers have stopped.
+pub fn run<S>(
+    workers: Workers,
+    count: usize,
+    begin: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
+    end: impl Fn(S) + Sync,
+) -> Summary {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (start, most) = match workers {
+        Workers::Exactly(number) => (number.max(1), number.max(1)),
+        Workers::Adaptive { most } => (cores.min(most).max(1), most.max(1)),
+    };
+    let start = start.min(count.max(1));
+    let row = Row {
+        count,
+        next: AtomicUsize::new(0),
+        stopped: AtomicBool::new(false),
+        target: AtomicUsize::new(start),
+        alive: AtomicUsize::new(0),
+        most_alive: AtomicUsize::new(0),
+        waits: Waits::default(),
+        controller: (most > start || matches!(workers, Workers::Adaptive { .. }))
+            .then(|| Mutex::new(Controller::new(start, most.min(count.max(1)), cores))),
+        job: Job { begin, work, end },
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..start {
+            row.spawn(scope);
+        }
+        row.join();
+        row.work_through(scope);
+    });
+    Summary {
+        most_workers: row.most_alive.load(Relaxed),
+        complete: !row.stopped.load(Relaxed),
+    }
+}
+
+struct Row<J> {
+    count: usize,
+    next: AtomicUsize,
+    stopped: AtomicBool,
+    /// How many workers there should be.
+    target: AtomicUsize,
+    alive: AtomicUsize,
+    most_alive: AtomicUsize,
+    waits: Waits,
+    /// Only when the number adapts.
+    controller: Option<Mutex<Controller>>,
+    job: J,
+}
+
+struct Job<B, W, E> {
+    begin: B,
+    work: W,
+    end: E,
+}
+
+/// What the workers measured since the start.
+#[derive(Default)]
+struct Waits {
+    items: AtomicU64,
+    wall_nanoseconds: AtomicU64,
+    cpu_nanoseconds: AtomicU64,
+}
+
+impl<S, B, W, E> Row<Job<B, W, E>>
+where
+    B: Fn() -> S + Sync,
+    W: Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
+    E: Fn(S) + Sync,
+{
+    fn spawn<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) {
+        self.join();
+        let spawned = std::thread::Builder::new()
+            .name("worker".into())
+            .spawn_scoped(scope, || self.work_through(scope));
+        if spawned.is_err() {
+            // The machine has no thread for us: the workers that there are do it.
+            self.alive.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn join(&self) {
+        let alive = self.alive.fetch_add(1, Relaxed) + 1;
+        self.most_alive.fetch_max(alive, Relaxed);
+    }
+
+    fn work_through<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) {
+        let stop_on_panic = StopOnPanic(&self.stopped);
+        let mut state = None;
+        let mut batch = 1;
+        let mut clock = Clock::start(self.controller.is_some());
+        while let Some(items) = self.take(batch) {
+            batch = (batch * 2).min(LARGEST_BATCH);
+            let taken = items.len() as u64;
+            let state = state.get_or_insert_with(&self.job.begin);
+            if (self.job.work)(state, items).is_break() {
+                self.stopped.store(true, Relaxed);
+            }
+            if let Some(controller) = &self.controller {
+                clock.record(taken, &self.waits);
+                self.review(controller, scope);
+                if self.leaves() {
+                    break;
+                }
+            }
+        }
+        if let Some(state) = state {
+            (self.job.end)(state);
+        }
+        std::mem::forget(stop_on_panic);
+    }
+
+    /// The next items, fewer when the end is near, so that all workers finish together.
+    fn take(&self, batch: usize) -> Option<Range<usize>> {
+        if self.stopped.load(Relaxed) {
+            return None;
+        }
+        let left = self.count.saturating_sub(self.next.load(Relaxed));
+        let share = left / (self.target.load(Relaxed) * 4);
+        let batch = batch.min(share).max(1);
+        let from = self.next.fetch_add(batch, Relaxed);
+        (from < self.count).then(|| from..(from + batch).min(self.count))
+    }
+
+    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    fn review<'scope, 'row: 'scope>(
+        &'row self,
+        controller: &'row Mutex<Controller>,
+        scope: &'scope Scope<'scope, 'row>,
+    ) {
+        let Ok(mut controller) = controller.try_lock() else {
+            return;
+        };
+        let Some(target) = controller.review(Instant::now(), &self.waits) else {
+            return;
+        };
+        self.target.store(target, Relaxed);
+        let left = self.count.saturating_sub(self.next.load(Relaxed));
+        let alive = self.alive.load(Relaxed);
+        for _ in alive..target.min(alive + left) {
+            self.spawn(scope);
+        }
+    }
+
+    /// Whether this worker is one too many; if so, it counts itself out.
+    fn leaves(&self) -> bool {
+        let target = self.target.load(Relaxed);
+        self.alive
+            .fetch_update(Relaxed, Relaxed, |alive| {
+                (alive > target).then(|| alive - 1)
+            })
+            .is_ok()
+    }
+}
+
+/// A worker that panics stops the others, so that the panic gets out soon.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Measures how long a worker takes, and how much of that it computes.
+struct Clock {
+    wall: Instant,
+    cpu: Duration,
+    runs: bool,
+}
+
+impl Clock {
+    fn start(runs: bool) -> Self {
+        Clock {
+            wall: Instant::now(),
+            cpu: if runs { thread_time() } else { Duration::ZERO },
+            runs,
+        }
+    }
+
+    fn record(&mut self, items: u64, waits: &Waits) {
+        if !self.runs {
+            return;
+        }
+        let now = Clock::start(true);
+        let wall = now.wall.duration_since(self.wall).as_nanos() as u64;
+        let cpu = now.cpu.saturating_sub(self.cpu).as_nanos() as u64;
+        waits.items.fetch_add(items, Relaxed);
+        waits.wall_nanoseconds.fetch_add(wall, Relaxed);
+        waits.cpu_nanoseconds.fetch_add(cpu.min(wall), Relaxed);
+        *self = now;
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// The result slots of items that workers fill in any order: each item's slot is written once.
+#[derive(Debug)]
+pub struct Gather<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Gather<T> {
+    fn default() -> Self {
+        Gather(Mutex::new(Vec::new()))
+    }
+}
+
+impl<T> Gather<T> {
+    /// Adds what one worker found. Meant for the end of a worker, not for every item.
+    pub fn add(&self, mut found: Vec<T>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.is_empty() {
+            *all = found;
+        } else {
+            all.append(&mut found);
+        }
+    }
+
+    /// Everything that was added, in no particular order.
+    pub fn into_inner(self) -> Vec<T> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(workers: Workers, count: usize, pause: Duration) -> (u64, Summary) {
+        let total = AtomicU64::new(0);
+        let summary = run(
+            workers,
+            count,
+            || 0_u64,
+            |sum, items| {
+                for item in items {
+                    *sum += item as u64;
+                    if !pause.is_zero() {
+                        std::thread::sleep(pause);
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+            |sum| {
+                total.fetch_add(sum, Relaxed);
+            },
+        );
+        (total.into_inner(), summary)
+    }
+
+    #[test]
+    fn every_item_is_worked_on_once_whatever_the_number_of_workers() {
+        for workers in [
+            Workers::Exactly(0),
+            Workers::Exactly(1),
+            Workers::Exactly(7),
+            Workers::ADAPTIVE,
+        ] {
+            for count in [0, 1, 2, 100, 10_000] {
+                let expected = (count as u64) * (count as u64).saturating_sub(1) / 2;
+                let (total, summary) = sum(workers, count, Duration::ZERO);
+                assert_eq!(total, expected);
+                assert!(summary.complete);
+            }
+        }
+        assert_eq!(
+            sum(Workers::Exactly(1), 10, Duration::ZERO).1.most_workers,
+            1
+        );
+    }
+
+    #[test]
+    fn work_that_waits_gets_more_workers() {
+        let (_, summary) = sum(Workers::ADAPTIVE, 1500, Duration::from_millis(1));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        assert!(summary.most_workers > cores, "{summary:?}");
+    }
+
+    #[test]
+    fn breaking_off_stops_all_workers() {
+        let worked = AtomicU64::new(0);
+        let summary = run(
+            Workers::Exactly(3),
+            1_000_000,
+            || (),
+            |(), items| {
+                worked.fetch_add(items.len() as u64, Relaxed);
+                ControlFlow::Break(())
+            },
+            |()| {},
+        );
+        assert!(!summary.complete);
+        assert!(worked.into_inner() < 1000);
+    }
+}
