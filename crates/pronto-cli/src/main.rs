@@ -1,2 +1,5 @@
-//! The command line of pronto.
-fn main() {}
+//! The binary `pronto`.
+
+fn main() -> std::process::ExitCode {
+    pronto_cli::main()
+}

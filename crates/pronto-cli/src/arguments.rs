@@ -1,0 +1,512 @@
+//! Git's habits of writing options, brought into the one form that clap reads alike everywhere.
+//!
+//! The definition of a command is made with clap's derive; [`normalise`] reads the arguments by
+//! it as Git would and hands clap `--name`, `--name=value` and, after `--`, the plain arguments:
+//!
+//! - long options may be abbreviated as long as that is unambiguous;
+//! - flags may be bundled, and a value may follow its letter (`-uno`, `-b name`);
+//! - an option whose value is optional takes it only when attached (`--color=always`, `-M50%`);
+//! - options and plain arguments may come in any order up to `--` or `--end-of-options`;
+//! - the last of several options wins, and every option has a `--no-` form that takes back what
+//!   came before it.
+//!
+//! For the author of a command that means:
+//!
+//! | field of `Args` | what the user can write |
+//! |---|---|
+//! | `quiet: bool` | `--quiet`, `--no-quiet` |
+//! | `no_checkout: bool` | `--no-checkout`, `--checkout` |
+//! | `progress: Option<bool>` | `--progress`, `--no-progress`, or neither |
+//! | `depth: Option<String>` | `--depth=1`, `--depth 1`, `--no-depth` |
+//! | `config: Vec<OsString>` | `--config a`, … `--no-config` empties it |
+//! | `#[arg(action = Count)] verbose: u8` | `-v`, `-vv`, `--no-verbose` |
+//! | `#[arg(num_args = 0..=1, default_missing_value = "all")] untracked: Option<String>` | `-u`, `-uno` |
+//!
+//! `#[arg(overrides_with_all = ["short", "long"])]` makes the last of several different options
+//! win.
+
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use clap::{Arg, ArgAction, Command};
+
+use crate::error::CliError;
+
+/// Arguments in the form that clap reads.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Normalised {
+    /// Options, then `--`, then the plain arguments.
+    pub tokens: Vec<OsString>,
+    /// The number of plain arguments before a `--`, if there was one.
+    pub separator: Option<usize>,
+}
+
+/// Completes a definition made by clap's derive with Git's habits (see the table above).
+pub fn complete(definition: Command) -> Command {
+    definition
+        .no_binary_name(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args_override_self(true)
+        .mut_args(|argument| {
+            if is_toggle(&argument) {
+                argument
+                    .num_args(0..=1)
+                    .require_equals(true)
+                    .default_missing_value("true")
+            } else if takes(&argument) == Takes::Optional {
+                argument.require_equals(true)
+            } else {
+                argument
+            }
+        })
+}
+
+/// Brings `arguments` into the form that clap reads, by the options in `definition`.
+///
+/// # Errors
+/// An option that `definition` does not have, or that is written wrongly.
+pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normalised, CliError> {
+    let mut reader = Reader {
+        definition,
+        options: Vec::new(),
+        plain: Vec::new(),
+    };
+    let mut separator = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let bytes = argument.as_bytes();
+        match bytes {
+            b"--" => {
+                separator = Some(reader.plain.len());
+                reader.plain.extend(rest.by_ref().cloned());
+            }
+            b"--end-of-options" => {
+                for argument in rest.by_ref() {
+                    if argument == "--" && separator.is_none() {
+                        separator = Some(reader.plain.len());
+                    } else {
+                        reader.plain.push(argument.clone());
+                    }
+                }
+            }
+            [b'-', b'-', name @ ..] => reader.long(name, &mut rest)?,
+            [b'-', _, ..] => reader.short(&bytes[1..], &mut rest)?,
+            _ => reader.plain.push(argument.clone()),
+        }
+    }
+    let mut tokens: Vec<OsString> = reader
+        .options
+        .into_iter()
+        .map(|option| option.token)
+        .collect();
+    tokens.push("--".into());
+    tokens.append(&mut reader.plain);
+    Ok(Normalised { tokens, separator })
+}
+
+/// How many values an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Optional,
+    Required,
+}
+
+fn takes(argument: &Arg) -> Takes {
+    match (argument.get_action(), argument.get_num_args()) {
+        (ArgAction::Set | ArgAction::Append, Some(range)) if range.min_values() == 0 => {
+            if range.max_values() == 0 {
+                Takes::Nothing
+            } else {
+                Takes::Optional
+            }
+        }
+        (ArgAction::Set | ArgAction::Append, _) => Takes::Required,
+        _ => Takes::Nothing,
+    }
+}
+
+/// A field `Option<bool>`: yes, no, or not said.
+fn is_toggle(argument: &Arg) -> bool {
+    !argument.is_positional()
+        && matches!(argument.get_action(), ArgAction::Set)
+        && argument.get_value_parser().type_id() == TypeId::of::<bool>()
+}
+
+/// One option in the form that clap reads, with the identity of what it sets.
+struct Token<'a> {
+    id: &'a str,
+    token: OsString,
+}
+
+struct Reader<'a> {
+    definition: &'a Command,
+    options: Vec<Token<'a>>,
+    plain: Vec<OsString>,
+}
+
+/// A long option that a name stands for.
+#[derive(Clone, Copy)]
+struct Match<'a> {
+    argument: &'a Arg,
+    name: &'a str,
+    negated: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn long<'r>(
+        &mut self,
+        text: &[u8],
+        rest: &mut impl Iterator<Item = &'r OsString>,
+    ) -> Result<(), CliError> {
+        let equals = text.iter().position(|&byte| byte == b'=');
+        let (name, value) = match equals {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let found = self.find(name)?;
+        let spelling = if found.negated {
+            negation(found.name)
+        } else {
+            found.name.to_owned()
+        };
+        let takes_value = !found.negated && !is_toggle(found.argument);
+        match (takes(found.argument), value) {
+            (Takes::Required, None) if takes_value => {
+                let value = rest.next().ok_or_else(|| {
+                    CliError::misuse(format!("option `{spelling}' requires a value"))
+                })?;
+                self.push(found.argument, Some(value.as_bytes()));
+            }
+            (Takes::Required | Takes::Optional, Some(value)) if takes_value => {
+                self.push(found.argument, Some(value));
+            }
+            (_, Some(_)) => {
+                return Err(CliError::misuse(format!(
+                    "option `{spelling}' takes no value"
+                )));
+            }
+            (_, None) if found.negated => self.take_back(found.argument),
+            (_, None) => self.push(found.argument, None),
+        }
+        Ok(())
+    }
+
+    fn short<'r>(
+        &mut self,
+        letters: &[u8],
+        rest: &mut impl Iterator<Item = &'r OsString>,
+    ) -> Result<(), CliError> {
+        for (at, &letter) in letters.iter().enumerate() {
+            let known = self.definition.get_arguments().find(|argument| {
+                argument
+                    .get_short_and_visible_aliases()
+                    .is_some_and(|shorts| shorts.contains(&char::from(letter)))
+            });
+            let Some(argument) = known else {
+                return Err(self.unknown(&format!("-{}", char::from(letter))));
+            };
+            let attached = &letters[at + 1..];
+            match takes(argument) {
+                Takes::Nothing => {
+                    self.push(argument, None);
+                    continue;
+                }
+                _ if is_toggle(argument) => {
+                    self.push(argument, None);
+                    continue;
+                }
+                _ if !attached.is_empty() => self.push(argument, Some(attached)),
+                Takes::Optional => self.push(argument, None),
+                Takes::Required => {
+                    let value = rest.next().ok_or_else(|| {
+                        let letter = char::from(letter);
+                        CliError::misuse(format!("switch `{letter}' requires a value"))
+                    })?;
+                    self.push(argument, Some(value.as_bytes()));
+                }
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// The option that `name` stands for: itself, its negation, or what only it abbreviates.
+    fn find(&self, name: &[u8]) -> Result<Match<'a>, CliError> {
+        let mut candidate: Option<Match<'a>> = None;
+        let mut other: Option<Match<'a>> = None;
+        for argument in self.definition.get_arguments() {
+            for long in argument.get_long_and_visible_aliases().unwrap_or_default() {
+                for negated in [false, true] {
+                    let this = Match {
+                        argument,
+                        name: long,
+                        negated,
+                    };
+                    match compare(name, long, negated) {
+                        Likeness::Same => return Ok(this),
+                        Likeness::Abbreviation => {
+                            let same = |known: &Match<'_>| {
+                                known.argument.get_id() == argument.get_id()
+                                    && known.negated == negated
+                            };
+                            match &candidate {
+                                Some(known) if !same(known) => {
+                                    other.get_or_insert(this);
+                                }
+                                Some(_) => {}
+                                None => candidate = Some(this),
+                            }
+                        }
+                        Likeness::None => {}
+                    }
+                }
+            }
+        }
+        let shown = String::from_utf8_lossy(name);
+        match (candidate, other) {
+            (Some(one), Some(two)) => Err(CliError::misuse(format!(
+                "ambiguous option: {shown} (could be --{} or --{})",
+                one.spelling(),
+                two.spelling()
+            ))),
+            (Some(found), None) => Ok(found),
+            _ => Err(self.unknown(&format!("--{shown}"))),
+        }
+    }
+
+    fn unknown(&self, option: &str) -> CliError {
+        let command = self.definition.get_name();
+        CliError::misuse(format!(
+            "pronto does not have option '{option}' of '{command}'"
+        ))
+    }
+
+    fn push(&mut self, argument: &'a Arg, value: Option<&[u8]>) {
+        let mut token = match (argument.get_long(), argument.get_short()) {
+            (Some(long), _) => format!("--{long}").into_bytes(),
+            (None, Some(short)) => format!("-{short}").into_bytes(),
+            (None, None) => return,
+        };
+        if let Some(value) = value {
+            token.push(b'=');
+            token.extend_from_slice(value);
+        }
+        let id = argument.get_id().as_str();
+        self.options.push(Token {
+            id,
+            token: OsString::from_vec(token),
+        });
+    }
+
+    /// `--no-x` after `--x`.
+    fn take_back(&mut self, argument: &'a Arg) {
+        let id = argument.get_id().as_str();
+        self.options.retain(|option| option.id != id);
+        if is_toggle(argument) {
+            self.push(argument, Some(b"false"));
+        }
+    }
+}
+
+impl Match<'_> {
+    fn spelling(&self) -> String {
+        if self.negated {
+            negation(self.name)
+        } else {
+            self.name.to_owned()
+        }
+    }
+}
+
+/// `no-checkout` is taken back by `checkout`, everything else by `no-…`.
+fn negation(name: &str) -> String {
+    match name.strip_prefix("no-") {
+        Some(positive) => positive.to_owned(),
+        None => format!("no-{name}"),
+    }
+}
+
+enum Likeness {
+    Same,
+    Abbreviation,
+    None,
+}
+
+fn compare(given: &[u8], long: &str, negated: bool) -> Likeness {
+    let whole = |name: &str| {
+        if name.as_bytes() == given {
+            Likeness::Same
+        } else if name.as_bytes().starts_with(given) {
+            Likeness::Abbreviation
+        } else {
+            Likeness::None
+        }
+    };
+    if negated {
+        whole(&negation(long))
+    } else {
+        whole(long)
+    }
+}
+
+/// Whether the only argument asks for the usage.
+pub(crate) fn asks_for_usage(arguments: &[OsString]) -> bool {
+    matches!(arguments, [only] if only == OsStr::new("-h") || only == OsStr::new("--help-all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args as _, FromArgMatches as _};
+
+    #[derive(clap::Args, Debug)]
+    struct Args {
+        #[arg(short, long)]
+        quiet: bool,
+        #[arg(short = 'n', long)]
+        no_checkout: bool,
+        #[arg(long)]
+        progress: Option<bool>,
+        #[arg(short, long)]
+        branch: Option<OsString>,
+        #[arg(long)]
+        config: Vec<OsString>,
+        #[arg(short, long, action = ArgAction::Count)]
+        verbose: u8,
+        #[arg(short, long, num_args = 0..=1, default_missing_value = "all")]
+        untracked_files: Option<String>,
+        paths: Vec<OsString>,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<(Args, Option<usize>), CliError> {
+        let definition = complete(Args::augment_args(Command::new("test")));
+        let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
+        let normalised = normalise(&definition, &arguments)?;
+        let mut matches = definition
+            .try_get_matches_from(normalised.tokens)
+            .expect("normalised arguments are understood");
+        let args = Args::from_arg_matches_mut(&mut matches).expect("the definition fits");
+        Ok((args, normalised.separator))
+    }
+
+    fn refused(arguments: &[&str]) -> String {
+        parse(arguments).expect_err("it is wrong").messages()[0].clone()
+    }
+
+    #[test]
+    fn abbreviations_are_completed_when_they_are_unambiguous() {
+        assert!(parse(&["--qui"]).expect("fine").0.quiet);
+        assert_eq!(parse(&["--br=x"]).expect("fine").0.branch, Some("x".into()));
+        assert_eq!(
+            refused(&["--n"]),
+            "ambiguous option: n (could be --no-quiet or --no-checkout)"
+        );
+        assert_eq!(
+            refused(&["--zap"]),
+            "pronto does not have option '--zap' of 'test'"
+        );
+        assert_eq!(
+            refused(&["-qz"]),
+            "pronto does not have option '-z' of 'test'"
+        );
+    }
+
+    #[test]
+    fn the_last_one_wins_and_negations_take_back() {
+        assert_eq!(
+            parse(&["--progress", "--no-progress"])
+                .expect("fine")
+                .0
+                .progress,
+            Some(false)
+        );
+        assert_eq!(
+            parse(&["--no-progress", "--progress"])
+                .expect("fine")
+                .0
+                .progress,
+            Some(true)
+        );
+        assert_eq!(parse(&[]).expect("fine").0.progress, None);
+        assert!(!parse(&["-q", "--no-quiet"]).expect("fine").0.quiet);
+        assert!(!parse(&["-n", "--checkout"]).expect("fine").0.no_checkout);
+        assert!(parse(&["--no-check"]).expect("fine").0.no_checkout);
+        assert_eq!(
+            parse(&["-b", "a", "-bb", "--no-branch"])
+                .expect("fine")
+                .0
+                .branch,
+            None
+        );
+        assert_eq!(
+            parse(&["-b", "a", "--branch", "--x"]).expect("ok").0.branch,
+            Some("--x".into())
+        );
+        let (args, _) = parse(&[
+            "--config",
+            "a",
+            "--no-config",
+            "--config=b=c",
+            "--config",
+            "d",
+        ])
+        .expect("ok");
+        assert_eq!(args.config, ["b=c", "d"]);
+        assert_eq!(
+            parse(&["-vv", "--no-verbose", "-v"])
+                .expect("fine")
+                .0
+                .verbose,
+            1
+        );
+    }
+
+    #[test]
+    fn optional_values_are_attached_and_bundles_taken_apart() {
+        let (args, _) = parse(&["-qu", "no"]).expect("fine");
+        assert_eq!(
+            (args.untracked_files.as_deref(), args.paths),
+            (Some("all"), vec!["no".into()])
+        );
+        assert_eq!(
+            parse(&["-quno"]).expect("ok").0.untracked_files.as_deref(),
+            Some("no")
+        );
+        assert_eq!(
+            parse(&["--untracked"])
+                .expect("ok")
+                .0
+                .untracked_files
+                .as_deref(),
+            Some("all")
+        );
+        assert_eq!(
+            refused(&["--progress=yes"]),
+            "option `progress' takes no value"
+        );
+        assert_eq!(
+            refused(&["--no-branch=x"]),
+            "option `no-branch' takes no value"
+        );
+        assert_eq!(refused(&["-b"]), "switch `b' requires a value");
+        assert_eq!(refused(&["--branch"]), "option `branch' requires a value");
+    }
+
+    #[test]
+    fn the_separator_is_remembered() {
+        let (args, separator) = parse(&["a", "-", "--", "-q", "--"]).expect("fine");
+        assert_eq!(
+            (args.paths.len(), separator, args.quiet),
+            (4, Some(2), false)
+        );
+        let (args, separator) = parse(&["a", "--end-of-options", "-q", "--", "b"]).expect("fine");
+        assert_eq!(
+            (args.paths.len(), separator, args.quiet),
+            (3, Some(2), false)
+        );
+        assert_eq!(parse(&["a"]).expect("fine").1, None);
+    }
+}

@@ -1,0 +1,151 @@
+//! The table of native commands. A new command is a file under `commands/` and a row here.
+
+mod version;
+
+use std::ffi::OsString;
+
+use clap::Command as Definition;
+
+use crate::arguments::{complete, normalise};
+use crate::context::Context;
+use crate::error::{CliError, ExitCode};
+
+/// What a command needs around it before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// It changes something, or runs long: SIGINT and SIGTERM must clean up. Costs a thread.
+    pub signals: bool,
+}
+
+/// How the arguments of a command are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As options by the definition, in Git's habits (see [`crate::arguments`]).
+    Options,
+    /// By the command itself: each one matters by its place. The definition needs
+    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its one field and serves
+    /// for the documentation.
+    Raw,
+}
+
+/// Where `help` lists a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Beginning a working area.
+    Start,
+    /// Working on the current change.
+    Change,
+    /// Looking at history and state.
+    Examine,
+    /// Growing and marking history.
+    Grow,
+    /// Working with other repositories.
+    Collaborate,
+    /// For scripts.
+    Plumbing,
+    /// About pronto itself.
+    About,
+}
+
+/// A native command.
+#[derive(Debug)]
+pub struct Command {
+    /// The name as typed.
+    pub name: &'static str,
+    /// One line about it: lower case, no full stop.
+    pub summary: &'static str,
+    /// Where `help` lists it.
+    pub group: Group,
+    /// What it needs around it.
+    pub needs: Needs,
+    /// How its arguments are read.
+    pub style: Style,
+    augment: fn(Definition) -> Definition,
+    run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
+}
+
+/// A row of the table: the module with `Args` and `run`, and what is said about it.
+macro_rules! command {
+    ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident, signals: $signals:literal) => {
+        Command {
+            name: $name,
+            summary: $summary,
+            group: Group::$group,
+            needs: Needs { signals: $signals },
+            style: Style::$style,
+            augment: <$module::Args as clap::Args>::augment_args,
+            run: |definition, tokens, context| {
+                $module::run(&parse::<$module::Args>(definition, tokens)?, context)
+            },
+        }
+    };
+}
+
+/// All native commands, sorted by name.
+pub static COMMANDS: &[Command] =
+    &[command!(version, "version", "show the version of pronto", About, Options, signals: false)];
+
+/// The native command called `name`.
+pub fn find(name: &str) -> Option<&'static Command> {
+    let at = COMMANDS
+        .binary_search_by_key(&name, |command| command.name)
+        .ok()?;
+    Some(&COMMANDS[at])
+}
+
+impl Command {
+    /// The definition of its arguments, from which help, manual and completions are made.
+    pub fn definition(&self) -> Definition {
+        let name = format!("pronto {}", self.name);
+        complete((self.augment)(Definition::new(self.name)))
+            .about(self.summary)
+            .bin_name(name)
+    }
+
+    /// Runs it with the arguments that follow its name.
+    pub(crate) fn run(
+        &self,
+        arguments: &[OsString],
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
+        let definition = self.definition();
+        context.arguments = arguments.to_vec();
+        let tokens = match self.style {
+            Style::Options => {
+                let normalised = normalise(&definition, arguments)?;
+                context.separator = normalised.separator;
+                normalised.tokens
+            }
+            Style::Raw => std::iter::once("--".into())
+                .chain(arguments.iter().cloned())
+                .collect(),
+        };
+        (self.run)(definition, tokens, context)
+    }
+}
+
+fn parse<T: clap::FromArgMatches>(
+    definition: Definition,
+    tokens: Vec<OsString>,
+) -> Result<T, CliError> {
+    let wrong = |error: clap::Error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        CliError::misuse(first.strip_prefix("error: ").unwrap_or(first))
+    };
+    let mut matches = definition.try_get_matches_from(tokens).map_err(wrong)?;
+    T::from_arg_matches_mut(&mut matches).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_its_definitions_are_sound() {
+        assert!(COMMANDS.is_sorted_by_key(|command| command.name));
+        for command in COMMANDS {
+            command.definition().debug_assert();
+        }
+    }
+}

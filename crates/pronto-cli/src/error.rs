@@ -1,0 +1,208 @@
+//! The one error of the command line: what it says, how it advises, and which code it ends with.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+
+/// How a command ended: the exit code of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitCode(u8);
+
+impl ExitCode {
+    /// All went well.
+    pub const SUCCESS: ExitCode = ExitCode(0);
+    /// The command ran and found a reason to say no.
+    pub const FAILURE: ExitCode = ExitCode(1);
+    /// The command could not go on.
+    pub const FATAL: ExitCode = ExitCode(128);
+    /// The command was called wrongly.
+    pub const USAGE: ExitCode = ExitCode(129);
+
+    /// The exit code `code`.
+    pub const fn new(code: u8) -> Self {
+        ExitCode(code)
+    }
+
+    /// The number that the shell sees.
+    pub const fn code(self) -> u8 {
+        self.0
+    }
+}
+
+/// What sort of failure it is, which decides the prefix and the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `fatal: …`, exit code 128.
+    Fatal,
+    /// `error: …`, exit code 1 unless [`CliError::with_code`] says another.
+    Error,
+    /// `error: …` or the bare message, exit code 129.
+    Usage,
+    /// Pronto lacks something the call needs. Git gets the call if nothing has been done yet.
+    Unsupported,
+    /// Nothing to say: the messages are out already.
+    Silent,
+    /// The reader of the standard output went away.
+    BrokenPipe,
+    /// The operation saw that it was interrupted and stopped.
+    Interrupted,
+}
+
+/// Why a command failed. Made by commands, shown once, at the edge.
+#[derive(Debug)]
+pub struct CliError(Box<Repr>);
+
+#[derive(Debug)]
+struct Repr {
+    kind: Kind,
+    code: ExitCode,
+    messages: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl CliError {
+    fn new(kind: Kind, code: ExitCode, messages: Vec<String>) -> Self {
+        CliError(Box::new(Repr {
+            kind,
+            code,
+            messages,
+            hints: Vec::new(),
+        }))
+    }
+
+    /// `fatal: MESSAGE`, exit code 128.
+    pub fn fatal(message: impl Into<String>) -> Self {
+        Self::new(Kind::Fatal, ExitCode::FATAL, vec![message.into()])
+    }
+
+    /// `error: MESSAGE`, exit code 1.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Kind::Error, ExitCode::FAILURE, vec![message.into()])
+    }
+
+    /// `error: MESSAGE`, exit code 129: the call itself is wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, ExitCode::USAGE, vec![message.into()])
+    }
+
+    /// Pronto lacks `what` ("option '--foo'"). To be returned before any side effect: the whole
+    /// call is then handed to the installed git.
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        let message = format!("pronto does not have {}", what.into());
+        Self::new(Kind::Unsupported, ExitCode::FATAL, vec![message])
+    }
+
+    /// The arguments make no sense to pronto. Git gets the call, for it may know better.
+    pub(crate) fn misuse(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])
+    }
+
+    /// Ends with `code` and says nothing more.
+    pub fn silent(code: ExitCode) -> Self {
+        Self::new(Kind::Silent, code, Vec::new())
+    }
+
+    /// Adds a line after the first message, with the same prefix.
+    #[must_use]
+    pub fn and(mut self, message: impl Into<String>) -> Self {
+        self.0.messages.push(message.into());
+        self
+    }
+
+    /// Adds advice, printed on lines that start with `hint:`.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.push(hint.into());
+        self
+    }
+
+    /// Ends with `code` in place of the one of its kind.
+    #[must_use]
+    pub fn with_code(mut self, code: ExitCode) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// What sort of failure it is.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The exit code it leads to.
+    pub fn code(&self) -> ExitCode {
+        self.0.code
+    }
+
+    /// What it says, without prefixes.
+    pub fn messages(&self) -> &[String] {
+        &self.0.messages
+    }
+
+    /// The lines for the standard error, prefixes and all.
+    pub fn render(&self) -> String {
+        let prefix = match self.0.kind {
+            Kind::Fatal => "fatal: ",
+            Kind::Unsupported if self.0.code == ExitCode::FATAL => "fatal: ",
+            _ => "error: ",
+        };
+        let mut text = String::new();
+        for message in &self.0.messages {
+            text.push_str(prefix);
+            text.push_str(message);
+            text.push('\n');
+        }
+        for hint in self.0.hints.iter().flat_map(|hint| hint.split('\n')) {
+            text.push_str(if hint.is_empty() { "hint:" } else { "hint: " });
+            text.push_str(hint);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.messages.join("; "))
+    }
+}
+
+impl std::error::Error for CliError {}
+
+/// An error of a library: fatal, with its hint.
+impl<K> From<pronto_io::error::Error<K>> for CliError {
+    fn from(error: pronto_io::error::Error<K>) -> Self {
+        let fatal = CliError::fatal(error.to_string());
+        match error.hint() {
+            Some(hint) => fatal.with_hint(hint),
+            None => fatal,
+        }
+    }
+}
+
+/// An error while writing the output, so that `write!(context.out, …)?` does what Git does.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Kind::BrokenPipe, ExitCode::new(141), Vec::new());
+        }
+        let reason = error.to_string();
+        let end = reason.find(" (os error").unwrap_or(reason.len());
+        Self::fatal(format!(
+            "write failure on standard output: {}",
+            &reason[..end]
+        ))
+    }
+}
+
+impl From<pronto_io::interrupt::Interrupted> for CliError {
+    fn from(_: pronto_io::interrupt::Interrupted) -> Self {
+        Self::new(Kind::Interrupted, ExitCode::new(130), Vec::new())
+    }
+}
+
+/// `text` as Git prints names from the command line in messages.
+pub fn display(text: &OsStr) -> Cow<'_, str> {
+    text.to_string_lossy()
+}

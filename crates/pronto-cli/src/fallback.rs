@@ -1,0 +1,239 @@
+//! Handing a whole call to the installed git: the same process, arguments, streams, exit code
+//! and signals, and never a loop, even when this program is installed under the name `git`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{CliError, display};
+use crate::globals::Globals;
+
+/// What past hand-overs of this chain of processes know: `pid;depth;chosen;own,own,…`, files
+/// written as `device:inode`.
+const CHAIN: &str = "PRONTO_FALLBACK_CHAIN";
+
+/// Hooks may call us again, and theirs again; a chain this deep runs in a circle.
+const DEPTH_LIMIT: u32 = 40;
+
+/// A file, whatever the path to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (device, inode) = text.split_once(':')?;
+        Some(Identity {
+            device: device.parse().ok()?,
+            inode: inode.parse().ok()?,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Chain {
+    depth: u32,
+    /// Files that are this program, or lead back to it.
+    own: Vec<Identity>,
+}
+
+impl Chain {
+    /// What the environment says of earlier hand-overs, with this program added.
+    fn inherited() -> Self {
+        let mut chain = std::env::var(CHAIN)
+            .ok()
+            .and_then(|text| Chain::parse(&text))
+            .unwrap_or_default();
+        if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
+            chain.add(Identity::of(&own));
+        }
+        chain
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split(';');
+        let process: u32 = fields.next()?.parse().ok()?;
+        let mut chain = Chain {
+            depth: fields.next()?.parse().ok()?,
+            own: Vec::new(),
+        };
+        let chosen = Identity::parse(fields.next()?);
+        for own in fields
+            .next()?
+            .split(',')
+            .take(64)
+            .filter_map(Identity::parse)
+        {
+            chain.add(own);
+        }
+        // The same process again: what was taken for git is a script that calls us.
+        if process == std::process::id() {
+            chosen.into_iter().for_each(|wrapper| chain.add(wrapper));
+        }
+        Some(chain)
+    }
+
+    fn add(&mut self, identity: Identity) {
+        if !self.own.contains(&identity) {
+            self.own.push(identity);
+        }
+    }
+
+    fn render(&self, chosen: Identity) -> String {
+        let text = |file: &Identity| format!("{}:{}", file.device, file.inode);
+        let own: Vec<String> = self.own.iter().map(text).collect();
+        let (process, depth) = (std::process::id(), self.depth + 1);
+        format!("{process};{depth};{};{}", text(&chosen), own.join(","))
+    }
+}
+
+/// Whether calls may be handed to git at all.
+pub(crate) fn is_forbidden() -> bool {
+    std::env::var_os("PRONTO_NO_FALLBACK")
+        .is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false"))
+}
+
+/// Becomes the installed git with `arguments` (without the name of the program). Returns only if
+/// that cannot be done.
+pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
+    let chain = Chain::inherited();
+    if chain.depth >= DEPTH_LIMIT {
+        return CliError::fatal("handing calls to git runs in a circle")
+            .with_hint("set PRONTO_GIT to the path of the real git");
+    }
+    let (git, identity) = match find_git(&chain) {
+        Ok(found) => found,
+        Err(error) => return error,
+    };
+    if let Some(start) = &globals.start
+        && let Err(error) = rustix::process::fchdir(start)
+    {
+        return CliError::fatal(format!("cannot return to the starting directory: {error}"));
+    }
+    let error = Command::new(&git)
+        .arg0("git")
+        .args(without_own_options(arguments))
+        .env(CHAIN, chain.render(identity))
+        .exec();
+    CliError::fatal(format!("cannot run '{}': {error}", git.display()))
+}
+
+/// Git does not know the options before the command that only we have.
+fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
+    let mut kept = Vec::with_capacity(arguments.len());
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let bytes = argument.as_bytes();
+        if bytes == b"--trace-chrome" {
+            rest.next();
+        } else if !bytes.starts_with(b"--trace-chrome=") {
+            kept.push(argument.as_os_str());
+            if matches!(
+                bytes,
+                b"-C" | b"-c" | b"--config-env" | b"--git-dir" | b"--work-tree" | b"--namespace"
+            ) {
+                kept.extend(rest.next().map(OsString::as_os_str));
+            } else if bytes.first() != Some(&b'-') {
+                break;
+            }
+        }
+    }
+    kept.extend(rest.map(OsString::as_os_str));
+    kept
+}
+
+/// The git to run: the one that `PRONTO_GIT` names, or the first on `PATH` that is not us.
+fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
+    if let Some(named) = std::env::var_os("PRONTO_GIT").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(named);
+        return match executable(&path) {
+            Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
+                "PRONTO_GIT leads back to this program: '{}'",
+                path.display()
+            ))),
+            Some(identity) => Ok((path, identity)),
+            None => Err(CliError::fatal(format!(
+                "PRONTO_GIT names no program: '{}'",
+                path.display()
+            ))),
+        };
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    for directory in std::env::split_paths(&directories) {
+        let path = directory.join("git");
+        if let Some(identity) = executable(&path)
+            && !chain.own.contains(&identity)
+        {
+            return Ok((path, identity));
+        }
+    }
+    Err(CliError::fatal("git is not installed")
+        .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
+}
+
+/// What file an executable `path` leads to.
+fn executable(path: &Path) -> Option<Identity> {
+    let metadata = std::fs::metadata(path).ok()?;
+    (metadata.is_file() && metadata.mode() & 0o111 != 0).then(|| Identity::of(&metadata))
+}
+
+/// Says that `error` would have gone to git.
+pub(crate) fn refusal(error: CliError) -> CliError {
+    error.with_hint("without PRONTO_NO_FALLBACK the call would go to the installed git")
+}
+
+/// The error for a command that is not in the table.
+pub(crate) fn missing_command(name: &OsStr) -> CliError {
+    CliError::unsupported(format!("command '{}'", display(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_options_are_taken_out_before_the_command_only() {
+        let arguments: Vec<OsString> = [
+            "-C",
+            "--trace-chrome",
+            "--trace-chrome",
+            "f",
+            "log",
+            "--trace-chrome",
+            "x",
+        ]
+        .iter()
+        .map(Into::into)
+        .collect();
+        assert_eq!(
+            without_own_options(&arguments),
+            ["-C", "--trace-chrome", "log", "--trace-chrome", "x"]
+        );
+    }
+
+    #[test]
+    fn a_wrapper_that_comes_back_as_the_same_process_is_not_taken_again() {
+        let wrapper = Identity {
+            device: 1,
+            inode: 2,
+        };
+        let text = Chain::default().render(wrapper);
+        assert_eq!(Chain::parse(&text).expect("well formed").own, [wrapper]);
+        let other = text.replacen(&std::process::id().to_string(), "0", 1);
+        assert_eq!(Chain::parse(&other).expect("well formed").own, []);
+        assert!(Chain::parse("nonsense").is_none());
+    }
+}

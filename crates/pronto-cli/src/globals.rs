@@ -1,0 +1,353 @@
+//! The options before the command, read by hand and in order, as Git reads them.
+//!
+//! Git turns most of them into environment variables, for itself and for every process it
+//! starts. So do we, without changing the environment of this process: [`Globals::variable`]
+//! looks at them first, and [`Globals::variables`] is to be set on children.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::error::{CliError, display};
+
+const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
+
+/// What the options before the command said.
+#[derive(Debug, Default)]
+pub struct Globals {
+    variables: Vec<(&'static str, OsString)>,
+    /// Where the process started, if `-C` has led it elsewhere.
+    pub(crate) start: Option<OwnedFd>,
+    /// `-p` or `-P`.
+    pub paginate: Option<bool>,
+    /// `--trace-chrome FILE`: where to leave a trace that Chrome and Perfetto open.
+    pub trace_chrome: Option<PathBuf>,
+}
+
+/// What came after the options.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// A command at this index of the arguments.
+    Command(usize),
+    /// No command at all.
+    Nothing,
+    /// `--version`, `-v`.
+    Version,
+    /// `--help`, `-h`.
+    Help(usize),
+    /// `--list-native`.
+    ListNative,
+    /// An option that only git has.
+    Unknown(usize),
+}
+
+/// How an option before the command is written and what it does.
+enum Meaning {
+    Variable(&'static str, &'static str),
+    Value(&'static str),
+}
+
+const MEANINGS: &[(&str, Meaning)] = &[
+    ("--git-dir", Meaning::Value("GIT_DIR")),
+    ("--work-tree", Meaning::Value("GIT_WORK_TREE")),
+    ("--namespace", Meaning::Value("GIT_NAMESPACE")),
+    ("--attr-source", Meaning::Value("GIT_ATTR_SOURCE")),
+    (
+        "--no-replace-objects",
+        Meaning::Variable("GIT_NO_REPLACE_OBJECTS", "1"),
+    ),
+    (
+        "--no-lazy-fetch",
+        Meaning::Variable("GIT_NO_LAZY_FETCH", "1"),
+    ),
+    (
+        "--no-optional-locks",
+        Meaning::Variable("GIT_OPTIONAL_LOCKS", "0"),
+    ),
+    ("--no-advice", Meaning::Variable("GIT_ADVICE", "0")),
+    (
+        "--literal-pathspecs",
+        Meaning::Variable("GIT_LITERAL_PATHSPECS", "1"),
+    ),
+    (
+        "--no-literal-pathspecs",
+        Meaning::Variable("GIT_LITERAL_PATHSPECS", "0"),
+    ),
+    (
+        "--glob-pathspecs",
+        Meaning::Variable("GIT_GLOB_PATHSPECS", "1"),
+    ),
+    (
+        "--noglob-pathspecs",
+        Meaning::Variable("GIT_NOGLOB_PATHSPECS", "1"),
+    ),
+    (
+        "--icase-pathspecs",
+        Meaning::Variable("GIT_ICASE_PATHSPECS", "1"),
+    ),
+];
+
+impl Globals {
+    /// Reads the options in `arguments` (the first of which is the name of the program), changes
+    /// to the directories that `-C` names, and says where the rest begins.
+    pub(crate) fn read(arguments: &[OsString]) -> Result<(Self, Rest), (Self, CliError)> {
+        let mut globals = Globals::default();
+        match globals.walk(arguments) {
+            Ok(rest) => Ok((globals, rest)),
+            Err(error) => Err((globals, error)),
+        }
+    }
+
+    fn walk(&mut self, arguments: &[OsString]) -> Result<Rest, CliError> {
+        let mut at = 1;
+        while let Some(argument) = arguments.get(at) {
+            let bytes = argument.as_bytes();
+            if bytes.first() != Some(&b'-') {
+                return Ok(Rest::Command(at));
+            }
+            match bytes {
+                b"--version" | b"-v" => return Ok(Rest::Version),
+                b"--help" | b"-h" => return Ok(Rest::Help(at)),
+                b"--list-native" => return Ok(Rest::ListNative),
+                _ => {}
+            }
+            match self.option(bytes, arguments.get(at + 1))? {
+                Some(used) => at += used,
+                None => return Ok(Rest::Unknown(at)),
+            }
+        }
+        Ok(Rest::Nothing)
+    }
+
+    /// Takes in one option; says how many arguments it took, if it is known.
+    fn option(&mut self, bytes: &[u8], next: Option<&OsString>) -> Result<Option<usize>, CliError> {
+        match bytes {
+            b"-p" | b"--paginate" => self.paginate = Some(true),
+            b"-P" | b"--no-pager" => {
+                self.paginate = Some(false);
+                self.set("GIT_PAGER", "cat".into());
+            }
+            b"--bare" => self.bare()?,
+            b"-C" => {
+                let message = "no directory given for '-C' option";
+                self.change_directory(next.ok_or_else(|| usage(message))?)?;
+                return Ok(Some(2));
+            }
+            b"-c" => {
+                let message = "-c expects a configuration string";
+                self.parameter(next.ok_or_else(|| usage(message))?.as_bytes())?;
+                return Ok(Some(2));
+            }
+            b"--config-env" => {
+                let message = "no config key given for --config-env";
+                self.parameter_from(next.ok_or_else(|| usage(message))?.as_bytes())?;
+                return Ok(Some(2));
+            }
+            b"--trace-chrome" => {
+                let message = "no file given for --trace-chrome";
+                self.trace_chrome = Some(next.ok_or_else(|| usage(message))?.into());
+                return Ok(Some(2));
+            }
+            _ => return self.spelt_out(bytes, next),
+        }
+        Ok(Some(1))
+    }
+
+    fn spelt_out(
+        &mut self,
+        bytes: &[u8],
+        next: Option<&OsString>,
+    ) -> Result<Option<usize>, CliError> {
+        let equals = bytes.iter().position(|&byte| byte == b'=');
+        let (name, value) = match equals {
+            Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
+            None => (bytes, None),
+        };
+        match (name, value) {
+            (b"--exec-path", Some(value)) => self.set("GIT_EXEC_PATH", os(value)),
+            (b"--config-env", Some(value)) => self.parameter_from(value)?,
+            (b"--trace-chrome", Some(value)) => self.trace_chrome = Some(os(value).into()),
+            _ => {
+                let known = MEANINGS.iter().find(|(known, _)| known.as_bytes() == name);
+                return match (known, value) {
+                    (Some((_, Meaning::Variable(variable, value))), None) => {
+                        self.set(variable, (*value).into());
+                        Ok(Some(1))
+                    }
+                    (Some((_, Meaning::Value(variable))), Some(value)) => {
+                        self.set(variable, os(value));
+                        Ok(Some(1))
+                    }
+                    (Some((name, Meaning::Value(variable))), None) => {
+                        let message = format!("no directory given for '{name}' option");
+                        self.set(variable, next.ok_or_else(|| usage(&message))?.clone());
+                        Ok(Some(2))
+                    }
+                    _ => Ok(None),
+                };
+            }
+        }
+        Ok(Some(1))
+    }
+
+    /// The value of an environment variable, as the options before the command have left it.
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        let own = self.variables.iter().rev().find(|(key, _)| *key == name);
+        match own {
+            Some((_, value)) => Some(value.clone()),
+            None => std::env::var_os(name),
+        }
+    }
+
+    /// The variables that the options before the command stand for: to be set on each process
+    /// that is started on behalf of the command.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_os_str()))
+    }
+
+    fn set(&mut self, name: &'static str, value: OsString) {
+        self.variables.retain(|(key, _)| *key != name);
+        self.variables.push((name, value));
+    }
+
+    fn bare(&mut self) -> Result<(), CliError> {
+        if self.variable("GIT_DIR").is_none() {
+            let here = std::env::current_dir()
+                .map_err(|_| CliError::fatal("unable to get current working directory"))?;
+            self.set("GIT_DIR", here.into());
+        }
+        self.set("GIT_IMPLICIT_WORK_TREE", "0".into());
+        Ok(())
+    }
+
+    fn change_directory(&mut self, directory: &OsStr) -> Result<(), CliError> {
+        if directory.is_empty() {
+            return Ok(());
+        }
+        if self.start.is_none() {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            self.start = rustix::fs::open(".", flags, Mode::empty()).ok();
+        }
+        std::env::set_current_dir(directory).map_err(|error| {
+            let reason = error.to_string();
+            let end = reason.find(" (os error").unwrap_or(reason.len());
+            let name = display(directory);
+            CliError::fatal(format!("cannot change to '{name}': {}", &reason[..end]))
+        })
+    }
+
+    /// `-c NAME=VALUE`, or `-c NAME` for a boolean that is true.
+    fn parameter(&mut self, text: &[u8]) -> Result<(), CliError> {
+        let equals = text.iter().position(|&byte| byte == b'=');
+        let (name, value) = match equals {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        if name.is_empty() {
+            return Err(CliError::error("empty config key").with_code(crate::ExitCode::FATAL));
+        }
+        self.push(name, value);
+        Ok(())
+    }
+
+    /// `--config-env NAME=VARIABLE`.
+    fn parameter_from(&mut self, text: &[u8]) -> Result<(), CliError> {
+        let lossy = String::from_utf8_lossy(text).into_owned();
+        let Some(at) = text.iter().rposition(|&byte| byte == b'=') else {
+            return Err(CliError::fatal(format!("invalid config format: {lossy}")));
+        };
+        let (name, variable) = (&text[..at], os(&text[at + 1..]));
+        if variable.is_empty() {
+            let name = String::from_utf8_lossy(name);
+            let message = format!("missing environment variable name for configuration '{name}'");
+            return Err(CliError::fatal(message));
+        }
+        let Some(value) = std::env::var_os(&variable) else {
+            let (name, variable) = (String::from_utf8_lossy(name), display(&variable));
+            let message =
+                format!("missing environment variable '{variable}' for configuration '{name}'");
+            return Err(CliError::fatal(message));
+        };
+        self.push(name, Some(value.as_bytes()));
+        Ok(())
+    }
+
+    fn push(&mut self, name: &[u8], value: Option<&[u8]>) {
+        let mut text = self.variable(PARAMETERS).unwrap_or_default().into_vec();
+        if !text.is_empty() {
+            text.push(b' ');
+        }
+        quote(name, &mut text);
+        text.push(b'=');
+        if let Some(value) = value {
+            quote(value, &mut text);
+        }
+        self.set(PARAMETERS, OsString::from_vec(text));
+    }
+}
+
+/// Quotes for a shell as Git does, which is how it reads `GIT_CONFIG_PARAMETERS`.
+fn quote(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'\'');
+    for &byte in text {
+        match byte {
+            b'\'' | b'!' => out.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+}
+
+fn os(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
+}
+
+/// Git gets the call, and prints its usage after the message.
+fn usage(message: &str) -> CliError {
+    CliError::misuse(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arguments: &[&str]) -> (Globals, Rest) {
+        let all: Vec<OsString> = std::iter::once(&"pronto")
+            .chain(arguments)
+            .map(Into::into)
+            .collect();
+        Globals::read(&all)
+            .map_err(|(_, error)| error)
+            .expect("the options are well formed")
+    }
+
+    #[test]
+    fn options_become_variables() {
+        let (globals, rest) = read(&["--git-dir=a", "--work-tree", "b", "--icase-pathspecs", "x"]);
+        assert_eq!(rest, Rest::Command(5));
+        assert_eq!(globals.variable("GIT_DIR"), Some("a".into()));
+        assert_eq!(globals.variable("GIT_WORK_TREE"), Some("b".into()));
+        assert_eq!(globals.variable("GIT_ICASE_PATHSPECS"), Some("1".into()));
+    }
+
+    #[test]
+    fn parameters_are_quoted_and_kept_in_order() {
+        let (globals, _) = read(&["-c", "a.b=it's!", "-c", "c.d", "-c", "e.f="]);
+        let expected = r"'a.b'='it'\''s'\!'' 'c.d'= 'e.f'=''";
+        assert_eq!(globals.variable(PARAMETERS), Some(expected.into()));
+    }
+
+    #[test]
+    fn what_only_git_knows_is_left_alone() {
+        assert_eq!(read(&["--html-path"]).1, Rest::Unknown(1));
+        assert_eq!(read(&["--exec-path"]).1, Rest::Unknown(1));
+        assert_eq!(read(&["--bare=1"]).1, Rest::Unknown(1));
+        assert_eq!(read(&["-P", "--version"]).1, Rest::Version);
+        assert_eq!(read(&["-P"]).1, Rest::Nothing);
+    }
+}

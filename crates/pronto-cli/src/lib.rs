@@ -1,0 +1,35 @@
+//! The command line of pronto: arguments in, text out. What a library user would want lives in
+//! the `pronto` crate, never here.
+//!
+//! - [`commands`]: the table of native commands; one file each under `commands/`.
+//! - [`arguments`]: Git's habits of writing options, brought into the one form that clap reads.
+//! - [`globals`]: the options before the command.
+//! - [`context`]: what a command gets to work with.
+//! - [`error`]: the one error of the command line and how it is shown.
+//! - `fallback`: handing a call to the installed git.
+//!
+//! ```
+//! let status = pronto_cli::commands::find("version").expect("version is native");
+//! assert_eq!(status.name, "version");
+//! ```
+
+pub mod arguments;
+pub mod commands;
+pub mod context;
+pub mod error;
+mod fallback;
+pub mod globals;
+pub mod output;
+mod startup;
+
+pub use context::Context;
+pub use error::{CliError, ExitCode};
+
+/// Runs the command line of this process and says how it ended.
+///
+/// Reads the arguments and the environment, writes to the standard streams, and may not return
+/// when the call is handed to the installed git or ends by a signal.
+pub fn main() -> std::process::ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    std::process::ExitCode::from(startup::run(&arguments).code())
+}

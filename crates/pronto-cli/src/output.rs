@@ -1,0 +1,63 @@
+//! The standard output, buffered, whose failures are remembered until the end.
+
+use std::io::{self, Write};
+
+/// Large enough that a status of a big tree takes few system calls.
+const CAPACITY_BYTES: usize = 64 * 1024;
+
+/// The standard output. Written when 64 KiB have gathered, on [`flush`](Write::flush), and at
+/// the end of the process by the edge.
+#[derive(Debug, Default)]
+pub struct Output {
+    buffer: Vec<u8>,
+}
+
+impl Output {
+    /// An empty buffer before the standard output. Allocates on the first write.
+    pub const fn new() -> Self {
+        Output { buffer: Vec::new() }
+    }
+
+    /// Forgets what has not been written, before a call is handed to git.
+    pub(crate) fn discard(&mut self) {
+        self.buffer.clear();
+    }
+
+    /// Writes `bytes` past the buffer. A standard output that is closed counts as an error only
+    /// when there is something to write.
+    fn write_through(mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::write(rustix::stdio::stdout(), bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > CAPACITY_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() > CAPACITY_BYTES {
+            return Self::write_through(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = Self::write_through(&self.buffer);
+        self.buffer.clear();
+        result
+    }
+}

@@ -1,0 +1,110 @@
+//! From the arguments of the process to the command and back to its exit code.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::arguments::asks_for_usage;
+use crate::commands::{self, COMMANDS};
+use crate::context::{Context, write_to_stderr};
+use crate::error::{CliError, ExitCode, Kind};
+use crate::fallback;
+use crate::globals::{Globals, Rest};
+
+/// Runs the command line `arguments`, the first of which is the name of the program.
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let name = arguments
+        .first()
+        .map(|name| base_name(name))
+        .unwrap_or_default();
+    let called_as_git = name == b"git" || name.starts_with(b"git-");
+    let (globals, rest) = match name.strip_prefix(b"git-") {
+        Some(_) => (Globals::default(), Ok(Rest::Nothing)),
+        None => match Globals::read(arguments) {
+            Ok((globals, rest)) => (globals, Ok(rest)),
+            Err((globals, error)) => (globals, Err(error)),
+        },
+    };
+    let mut context = Context::new(globals, called_as_git);
+    let result = match (name.strip_prefix(b"git-"), rest) {
+        (Some(command), _) => dispatch(OsStr::from_bytes(command), &arguments[1..], &mut context),
+        (None, Ok(rest)) => begin(&rest, arguments, &mut context),
+        (None, Err(error)) => Err(error),
+    };
+    let given = arguments.get(1..).unwrap_or_default();
+    let result = match result {
+        Err(error) if hands_over(&error) => Err(hand_over(error, given, &mut context)),
+        other => other,
+    };
+    finish(result, &mut context)
+}
+
+fn base_name(path: &OsStr) -> &[u8] {
+    path.as_bytes()
+        .rsplit(|&byte| byte == b'/')
+        .next()
+        .unwrap_or_default()
+}
+
+fn begin(rest: &Rest, arguments: &[OsString], context: &mut Context) -> Result<ExitCode, CliError> {
+    match *rest {
+        Rest::Command(at) => dispatch(&arguments[at], &arguments[at + 1..], context),
+        Rest::Version => dispatch(OsStr::new("version"), &[], context),
+        Rest::Help(at) => dispatch(OsStr::new("help"), &arguments[at + 1..], context),
+        Rest::Nothing => dispatch(OsStr::new("help"), &[], context).map(|_| ExitCode::FAILURE),
+        Rest::ListNative => {
+            for command in COMMANDS {
+                writeln!(context.out, "{}", command.name)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Rest::Unknown(at) => Err(CliError::misuse(format!(
+            "pronto does not have option '{}'",
+            arguments[at].to_string_lossy()
+        ))),
+    }
+}
+
+fn dispatch(
+    name: &OsStr,
+    arguments: &[OsString],
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let Some(command) = name.to_str().and_then(commands::find) else {
+        return Err(fallback::missing_command(name));
+    };
+    if asks_for_usage(arguments) {
+        write!(context.out, "{}", command.definition().render_help())?;
+        return Ok(ExitCode::USAGE);
+    }
+    command.run(arguments, context)
+}
+
+/// Usage errors before the command go to git as well, for its wording.
+fn hands_over(error: &CliError) -> bool {
+    matches!(error.kind(), Kind::Unsupported)
+}
+
+fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> CliError {
+    if fallback::is_forbidden() {
+        return fallback::refusal(error);
+    }
+    context.out.discard();
+    fallback::exec(&context.globals, arguments)
+}
+
+/// Writes out what is left, reports the error if there is one, and ends as Git would.
+fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode {
+    let flushed = context.out.flush().map_err(CliError::from);
+    let error = match result.and_then(|code| flushed.map(|()| code)) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    if error.kind() == Kind::BrokenPipe {
+        // Only returns if the signal is blocked.
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    } else {
+        write_to_stderr(error.render().as_bytes());
+    }
+    error.code()
+}
