@@ -71,7 +71,7 @@ pub struct Identity {
 enum Source {
     Mapped(Mmap),
     Positional(Pooled),
-    Empty,
+    Memory(Vec<u8>),
 }
 
 impl View {
@@ -110,7 +110,7 @@ impl View {
             Access::Positional => false,
         };
         let source = if len == 0 {
-            Source::Empty
+            Source::Memory(Vec::new())
         } else if mapped && usize::try_from(len).is_ok() {
             // SAFETY: the map is private and read-only, and Git never writes to a finished file in
             // place: it makes a new one and renames it over the old. Should someone truncate it,
@@ -124,6 +124,19 @@ impl View {
             len,
             identity,
         })
+    }
+
+    /// A view of `bytes` that are in memory already, for formats that are read through views.
+    pub fn from_bytes(bytes: Vec<u8>) -> View {
+        View {
+            len: bytes.len() as u64,
+            source: Source::Memory(bytes),
+            identity: Identity {
+                device: 0,
+                inode: 0,
+                modified: (0, 0),
+            },
+        }
     }
 
     /// The size of the file in bytes when it was opened.
@@ -145,7 +158,7 @@ impl View {
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
             Source::Mapped(map) => Some(map),
-            Source::Empty => Some(&[]),
+            Source::Memory(bytes) => Some(bytes),
             Source::Positional(_) => None,
         }
     }
@@ -166,11 +179,9 @@ impl View {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         match &self.source {
-            Source::Mapped(map) => {
-                let start = usize::try_from(offset).map_err(io::Error::other)?;
-                Ok(&map[start..start + len])
-            }
-            Source::Empty => Ok(&[]),
+            // What is in memory is no longer than a `usize` says, so the offset fits one.
+            Source::Mapped(map) => Ok(&map[offset as usize..][..len]),
+            Source::Memory(bytes) => Ok(&bytes[offset as usize..][..len]),
             Source::Positional(file) => {
                 buffer.clear();
                 buffer.resize(len, 0);

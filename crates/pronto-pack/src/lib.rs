@@ -3,11 +3,17 @@
 //! - [`entry`]: the header of one entry of a pack.
 //! - [`inflate`]: reusable inflation of the zlib streams that follow headers.
 //! - [`delta`]: the instructions that make one object out of another.
+//! - [`idx`]: pack indexes read in place.
+//! - [`pack`]: packs read in place, and whole objects out of them.
+//! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
 
 pub mod delta;
 pub mod entry;
 pub mod error;
+pub mod fanout;
+pub mod idx;
 pub mod inflate;
+pub mod pack;
 
 pub use error::{Error, ErrorKind};

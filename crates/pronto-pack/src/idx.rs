@@ -1,0 +1,367 @@
+//! Pack indexes (`.idx`, versions 1 and 2) read in place. Format: `gitformat-pack(5)`.
+//!
+//! Opening costs the same whatever the size: the header, the fan-out and the size of the file are
+//! checked, the tables are neither copied nor summed. Every offset taken from the file is checked
+//! when it is used.
+
+mod scan;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::{Kind, ObjectId, Prefix, oid};
+use pronto_io::error::IoContext as _;
+use pronto_io::view::{Access, View};
+
+pub use scan::{Entries, IndexEntry};
+
+use crate::error::{Error, ErrorKind};
+use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, unreadable};
+use crate::pack::PackOffset;
+
+/// The first four bytes of a version 2 index; version 1 has none.
+const SIGNATURE: [u8; 4] = *b"\xfftOc";
+const HEADER_LEN: u64 = 8;
+
+/// The number of an object in the order of ids: a row of a pack index or multi-pack-index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexPosition(pub u32);
+
+/// The version of the format of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Rows of offset and id; packs below 4 GiB; no checksums of entries.
+    One,
+    /// Separate tables of ids, checksums, offsets and large offsets.
+    Two,
+}
+
+/// An open pack index. `Send + Sync`; no method takes a lock while the file is mapped.
+#[derive(Debug)]
+pub struct Index {
+    path: PathBuf,
+    view: View,
+    fanout: Fanout,
+    version: Version,
+    ids: Table,
+    /// How many offsets of 64 bits the file has.
+    large_offsets: u64,
+}
+
+impl Index {
+    /// Opens the index at `path`, whose ids are of `kind`. A handful of system calls and reads of
+    /// the first page and the size; nothing that grows with the number of objects.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be opened, `Corrupt`, `Truncated` or `Unsupported` when it is not an
+    /// index.
+    pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Index, Error> {
+        let path = path.as_ref();
+        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        Index::from_view(view, path, kind)
+    }
+
+    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<Index, Error> {
+        Index::check(view, path, kind).map_err(|error| error.at_path(path))
+    }
+
+    fn check(view: View, path: &Path, kind: Kind) -> Result<Index, Error> {
+        let hash_len = kind.len_in_bytes() as u64;
+        let mut buffer = Vec::new();
+        let header_len = FANOUT_LEN + HEADER_LEN as usize;
+        let header = view
+            .read(0, header_len, &mut buffer)
+            .map_err(|_| Error::new(ErrorKind::Truncated, "index file is too small"))?;
+        let version = if header[..4] == SIGNATURE {
+            match be_u32(&header[4..]) {
+                2 => Version::Two,
+                other => {
+                    let message = format!("index file is of version {other}, which is not known");
+                    return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+                }
+            }
+        } else {
+            Version::One
+        };
+        let fanout = match version {
+            Version::One => Fanout::parse(header)?,
+            Version::Two => Fanout::parse(&header[HEADER_LEN as usize..])?,
+        };
+        let count = u64::from(fanout.len());
+        let (ids, least, most) = match version {
+            Version::One => {
+                let row = hash_len + 4;
+                let size = FANOUT_LEN as u64 + count * row + 2 * hash_len;
+                (table(FANOUT_LEN as u64, row, 4, kind), size, size)
+            }
+            Version::Two => {
+                let start = HEADER_LEN + FANOUT_LEN as u64;
+                let least = start + count * (hash_len + 8) + 2 * hash_len;
+                let most = least + count.saturating_sub(1) * 8;
+                (table(start, hash_len, 0, kind), least, most)
+            }
+        };
+        if view.len() < least || view.len() > most || !(view.len() - least).is_multiple_of(8) {
+            let kind = match view.len() < least {
+                true => ErrorKind::Truncated,
+                false => ErrorKind::Corrupt,
+            };
+            return Err(Error::new(kind, "wrong index file size").at_offset(view.len()));
+        }
+        Ok(Index {
+            path: path.to_owned(),
+            large_offsets: (view.len() - least) / 8,
+            view,
+            fanout,
+            version,
+            ids,
+        })
+    }
+
+    /// Where the index was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file as it was opened.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The version of its format.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The hash of its ids.
+    pub fn kind(&self) -> Kind {
+        self.ids.kind
+    }
+
+    /// How many objects it lists.
+    pub fn len(&self) -> u32 {
+        self.fanout.len()
+    }
+
+    /// Whether it lists no object.
+    pub fn is_empty(&self) -> bool {
+        self.fanout.is_empty()
+    }
+
+    /// The position of `id`, if it is listed. `id` must be of the index's kind, or it is not found.
+    ///
+    /// # Errors
+    /// `Io` when the file is not mapped and cannot be read.
+    #[inline]
+    pub fn find(&self, id: &oid) -> Result<Option<IndexPosition>, Error> {
+        if id.kind() != self.ids.kind {
+            return Ok(None);
+        }
+        match self.ids.search(&self.view, &self.fanout, id) {
+            Ok(found) => Ok(found.ok().map(IndexPosition)),
+            Err(error) => Err(error.at_path(&self.path)),
+        }
+    }
+
+    /// The offset in the pack of `id`, if it is listed.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
+    #[inline]
+    pub fn find_offset(&self, id: &oid) -> Result<Option<PackOffset>, Error> {
+        match self.find(id)? {
+            Some(position) => self.offset_at(position).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the
+    /// position of each that is listed. Each search starts where the one before ended.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_sorted<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, IndexPosition),
+    ) -> Result<(), Error> {
+        let mut cursor = 0;
+        for (place, id) in ids.into_iter().enumerate() {
+            let mut rows = self.fanout.bucket(id.first_byte());
+            if cursor > rows.start && cursor <= rows.end {
+                rows.start = cursor;
+            }
+            match self.ids.search_within(&self.view, rows, id) {
+                Ok(Ok(row)) => {
+                    found(place, IndexPosition(row));
+                    cursor = row;
+                }
+                Ok(Err(row)) => cursor = row,
+                Err(error) => return Err(error.at_path(&self.path)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The positions of all ids that start with `prefix`.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn prefix(&self, prefix: &Prefix) -> Result<Range<IndexPosition>, Error> {
+        let rows = self.ids.prefix(&self.view, &self.fanout, prefix);
+        let rows = rows.map_err(|error| error.at_path(&self.path))?;
+        Ok(IndexPosition(rows.start)..IndexPosition(rows.end))
+    }
+
+    /// The id at `position`.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such position, `Io` when the file cannot be read.
+    #[inline]
+    pub fn id_at(&self, position: IndexPosition) -> Result<ObjectId, Error> {
+        self.check_position(position)?;
+        let id = self.ids.id(&self.view, position.0);
+        id.map_err(|error| error.at_path(&self.path))
+    }
+
+    /// The offset in the pack of the object at `position`.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such position or its large offset is not in the file, `Io` when
+    /// the file cannot be read.
+    #[inline]
+    pub fn offset_at(&self, position: IndexPosition) -> Result<PackOffset, Error> {
+        self.check_position(position)?;
+        let row = u64::from(position.0);
+        match self.version {
+            Version::One => {
+                let at = self.ids.start + row * u64::from(self.ids.row_len);
+                Ok(PackOffset(u64::from(self.read_u32(at)?)))
+            }
+            Version::Two => {
+                let small = self.read_u32(self.offsets_start() + row * 4)?;
+                self.resolve_offset(small)
+            }
+        }
+    }
+
+    /// The CRC-32 of the entry at `position` as it stands in the pack; version 1 has none.
+    ///
+    /// # Errors
+    /// As [`id_at`](Self::id_at).
+    pub fn crc_at(&self, position: IndexPosition) -> Result<Option<u32>, Error> {
+        self.check_position(position)?;
+        match self.version {
+            Version::One => Ok(None),
+            Version::Two => {
+                let at = self.checksums_start() + u64::from(position.0) * 4;
+                self.read_u32(at).map(Some)
+            }
+        }
+    }
+
+    /// The checksum of the pack this index belongs to, which is the pack's trailer.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read.
+    pub fn pack_checksum(&self) -> Result<ObjectId, Error> {
+        let hash_len = self.ids.kind.len_in_bytes();
+        self.read_id(self.view.len() - 2 * hash_len as u64)
+    }
+
+    /// The checksum that the file gives of itself; [opening](Self::open) does not verify it.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read.
+    pub fn checksum(&self) -> Result<ObjectId, Error> {
+        let hash_len = self.ids.kind.len_in_bytes();
+        self.read_id(self.view.len() - hash_len as u64)
+    }
+
+    /// Turns a 32-bit offset of a version 2 index into a real one.
+    #[inline]
+    fn resolve_offset(&self, small: u32) -> Result<PackOffset, Error> {
+        const LARGE: u32 = 1 << 31;
+        if small & LARGE == 0 {
+            return Ok(PackOffset(u64::from(small)));
+        }
+        let slot = u64::from(small & !LARGE);
+        let at = self.large_offsets_start() + slot * 8;
+        if slot >= self.large_offsets {
+            return Err(self.corrupt("large offset is out of bounds", at));
+        }
+        let mut buffer = Vec::new();
+        let bytes = self.view.read(at, 8, &mut buffer);
+        let offset = be_u64(bytes.map_err(|error| self.unreadable(error, at))?);
+        if offset > i64::MAX as u64 {
+            return Err(self.corrupt("large offset is out of bounds", at));
+        }
+        Ok(PackOffset(offset))
+    }
+
+    fn checksums_start(&self) -> u64 {
+        self.ids.start + u64::from(self.len()) * u64::from(self.ids.row_len)
+    }
+
+    #[inline]
+    fn offsets_start(&self) -> u64 {
+        self.checksums_start() + u64::from(self.len()) * 4
+    }
+
+    fn large_offsets_start(&self) -> u64 {
+        self.offsets_start() + u64::from(self.len()) * 4
+    }
+
+    #[inline]
+    fn check_position(&self, position: IndexPosition) -> Result<(), Error> {
+        match position.0 < self.len() {
+            true => Ok(()),
+            false => Err(self.corrupt("no such position in the index", self.view.len())),
+        }
+    }
+
+    #[inline]
+    fn read_u32(&self, at: u64) -> Result<u32, Error> {
+        let mut buffer = Vec::new();
+        match self.view.read(at, 4, &mut buffer) {
+            Ok(bytes) => Ok(be_u32(bytes)),
+            Err(error) => Err(self.unreadable(error, at)),
+        }
+    }
+
+    fn read_id(&self, at: u64) -> Result<ObjectId, Error> {
+        let mut buffer = Vec::new();
+        match self
+            .view
+            .read(at, self.ids.kind.len_in_bytes(), &mut buffer)
+        {
+            Ok(bytes) => Ok(ObjectId::from_bytes_or_panic(bytes)),
+            Err(error) => Err(self.unreadable(error, at)),
+        }
+    }
+
+    #[cold]
+    fn unreadable(&self, error: std::io::Error, at: u64) -> Error {
+        unreadable(error).at_path(&self.path).at_offset(at)
+    }
+
+    #[cold]
+    fn corrupt(&self, message: &str, at: u64) -> Error {
+        Error::new(ErrorKind::Corrupt, message)
+            .at_path(&self.path)
+            .at_offset(at)
+    }
+}
+
+fn table(start: u64, row_len: u64, id_offset: u32, kind: Kind) -> Table {
+    Table {
+        start,
+        row_len: row_len as u32,
+        id_offset,
+        kind,
+    }
+}

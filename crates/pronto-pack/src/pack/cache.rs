@@ -1,0 +1,235 @@
+//! Bases of deltas, kept between objects: shared among threads in shards, bounded in bytes.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gix_object::Kind as ObjectKind;
+
+use super::PackOffset;
+
+const SHARDS: usize = 16;
+
+/// What an entry costs beside its bytes.
+const OVERHEAD: usize = 96;
+
+/// Names one opened pack in a cache, for as long as the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PackKey(u64);
+
+impl PackKey {
+    pub(super) fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        PackKey(NEXT.fetch_add(1, Relaxed))
+    }
+}
+
+/// An object that others are deltas of.
+#[derive(Clone, Debug)]
+pub struct CachedBase {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its content.
+    pub bytes: Arc<Vec<u8>>,
+}
+
+/// A bounded cache of delta bases. Share it among all packs and threads behind an [`Arc`]. A look
+/// takes one short lock of one shard; what has not been asked for since the last time round goes
+/// first.
+#[derive(Debug)]
+pub struct BaseCache {
+    shards: [Mutex<Shard>; SHARDS],
+    used: AtomicUsize,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    places: HashMap<Key, usize, BuildHasherDefault<KeyHasher>>,
+    slots: Vec<Slot>,
+    hand: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: Key,
+    base: CachedBase,
+    asked_for: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    pack: PackKey,
+    offset: PackOffset,
+}
+
+impl BaseCache {
+    /// A cache of at most `limit` bytes. Zero keeps nothing. Allocates only as it fills.
+    pub fn new(limit: usize) -> Self {
+        BaseCache {
+            shards: Default::default(),
+            used: AtomicUsize::new(0),
+            limit,
+        }
+    }
+
+    /// How many bytes it may use.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How many bytes it uses.
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    /// The base at `offset` of `pack`, if it is kept.
+    pub fn get(&self, pack: PackKey, offset: PackOffset) -> Option<CachedBase> {
+        let key = Key { pack, offset };
+        let mut shard = self.shard(key);
+        let at = *shard.places.get(&key)?;
+        let slot = &mut shard.slots[at];
+        slot.asked_for = true;
+        Some(slot.base.clone())
+    }
+
+    /// Keeps `base`, should it not be out of proportion, at the cost of others.
+    pub fn insert(&self, pack: PackKey, offset: PackOffset, base: CachedBase) {
+        let cost = base.bytes.len() + OVERHEAD;
+        if cost > self.limit / 2 {
+            return;
+        }
+        let key = Key { pack, offset };
+        let mut shard = self.shard(key);
+        if shard.places.contains_key(&key) {
+            return;
+        }
+        let used = self.used.fetch_add(cost, Relaxed) + cost;
+        if used > self.limit {
+            let freed = shard.evict(used - self.limit);
+            self.used.fetch_sub(freed, Relaxed);
+        }
+        let at = shard.slots.len();
+        shard.places.insert(key, at);
+        shard.slots.push(Slot {
+            key,
+            base,
+            asked_for: false,
+        });
+        drop(shard);
+        if self.used() > self.limit {
+            self.evict_elsewhere();
+        }
+    }
+
+    /// One shard alone could not make room: takes it from the others, whichever are free.
+    fn evict_elsewhere(&self) {
+        for shard in &self.shards {
+            let excess = self.used().saturating_sub(self.limit);
+            if excess == 0 {
+                return;
+            }
+            if let Ok(mut shard) = shard.try_lock() {
+                let freed = shard.evict(excess);
+                self.used.fetch_sub(freed, Relaxed);
+            }
+        }
+    }
+
+    fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
+        let at = (mix(key) >> 32) as usize % SHARDS;
+        self.shards[at]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    /// Frees at least `bytes`, if it has them, and says how many.
+    fn evict(&mut self, bytes: usize) -> usize {
+        let mut freed = 0;
+        while freed < bytes && !self.slots.is_empty() {
+            self.hand %= self.slots.len();
+            let slot = &mut self.slots[self.hand];
+            if slot.asked_for {
+                slot.asked_for = false;
+                self.hand += 1;
+                continue;
+            }
+            let gone = self.slots.swap_remove(self.hand);
+            self.places.remove(&gone.key);
+            if let Some(moved) = self.slots.get(self.hand) {
+                self.places.insert(moved.key, self.hand);
+            }
+            self.hand += 1;
+            freed += gone.base.bytes.len() + OVERHEAD;
+        }
+        freed
+    }
+}
+
+fn mix(key: Key) -> u64 {
+    let mut hasher = KeyHasher::default();
+    hasher.write_u64(key.pack.0);
+    hasher.write_u64(key.offset.0);
+    hasher.finish()
+}
+
+/// Offsets are not chosen by an adversary who gains by collisions: they cost him a whole pack.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(len: usize) -> CachedBase {
+        CachedBase {
+            kind: ObjectKind::Blob,
+            bytes: Arc::new(vec![1; len]),
+        }
+    }
+
+    #[test]
+    fn it_stays_within_its_limit_and_keeps_what_is_used() {
+        let cache = BaseCache::new(100_000);
+        let pack = PackKey::unique();
+        for offset in 0..1000 {
+            cache.insert(pack, PackOffset(offset), base(1000));
+            cache
+                .get(pack, PackOffset(0))
+                .expect("it is asked for all the time");
+            assert!(cache.used() <= cache.limit());
+        }
+        let kept = (0..1000).filter(|&at| cache.get(pack, PackOffset(at)).is_some());
+        assert!(kept.count() > 60);
+        assert!(cache.get(PackKey::unique(), PackOffset(999)).is_none());
+    }
+
+    #[test]
+    fn what_is_out_of_proportion_is_not_kept() {
+        let cache = BaseCache::new(1000);
+        let pack = PackKey::unique();
+        cache.insert(pack, PackOffset(1), base(800));
+        assert!(cache.get(pack, PackOffset(1)).is_none());
+        assert_eq!(cache.used(), 0);
+    }
+}

@@ -1,0 +1,272 @@
+//! From an entry to an object: chains of deltas are followed to their end and back, without
+//! recursion.
+
+use std::sync::Arc;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::oid;
+
+use super::{BaseCache, CachedBase, Pack, PackOffset, Window};
+use crate::delta;
+use crate::entry::{Entry, Header};
+use crate::error::{Error, ErrorKind};
+use crate::inflate::Inflater;
+
+/// The two sizes at the start of a delta take no more bytes than this.
+const DELTA_SIZES_LEN: usize = 20;
+
+/// What a chain of deltas needs beside its pack.
+#[derive(Clone, Copy)]
+pub struct Bases<'a> {
+    /// Where bases are kept.
+    pub cache: &'a BaseCache,
+    /// Finds the base of a delta that names it by its id: where it is in the same pack.
+    pub find: &'a dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
+}
+
+/// Turns entries into objects, reusing its buffers. One for each thread, for any pack.
+pub struct Decoder {
+    inflater: Inflater,
+    delta: Vec<u8>,
+    chain: Vec<Link>,
+    window: Window,
+}
+
+/// One delta of a chain.
+#[derive(Clone, Copy)]
+struct Link {
+    offset: PackOffset,
+    data_offset: u64,
+    size_bytes: u64,
+}
+
+/// Where a chain ends: at something whole.
+enum End {
+    /// It was kept.
+    Cached(CachedBase),
+    /// It is in the pack.
+    Entry { kind: ObjectKind, link: Link },
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    /// A decoder with empty buffers.
+    pub fn new() -> Self {
+        Decoder {
+            inflater: Inflater::new(),
+            delta: Vec::new(),
+            chain: Vec::new(),
+            window: Window::default(),
+        }
+    }
+
+    /// The object at `offset` of `pack`, into `out`, whose former content is lost.
+    ///
+    /// Inflates and applies what the cache does not have of its chain, and keeps what lies on the
+    /// way there, but not the object itself.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Truncated` when the pack is damaged, `Missing` when a base named by id is not
+    /// in the pack, `Limit` when memory cannot hold it, `Io` when the file cannot be read.
+    pub fn decode(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        bases: Bases<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<ObjectKind, Error> {
+        self.begin();
+        let result = self.decode_chain(pack, offset, bases, out);
+        result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
+    }
+
+    /// Kind and size of the object at `offset` of `pack`. Inflates at most the first bytes of a
+    /// delta, where the size is; the kind is at the end of the chain.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn header(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        bases: Bases<'_>,
+    ) -> Result<gix_object::Header, Error> {
+        self.begin();
+        let result = self.chain_header(pack, offset, bases);
+        result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
+    }
+
+    fn begin(&mut self) {
+        self.chain.clear();
+        // It may be that of another pack.
+        self.window.bytes.clear();
+    }
+
+    fn decode_chain(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        bases: Bases<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<ObjectKind, Error> {
+        let mut base = match self.follow(pack, offset, bases)? {
+            End::Cached(base) => base,
+            End::Entry { kind, link } if self.chain.is_empty() => {
+                self.inflate(pack, link, out)?;
+                return Ok(kind);
+            }
+            End::Entry { kind, link } => {
+                let mut bytes = Vec::new();
+                self.inflate(pack, link, &mut bytes)?;
+                keep(bases.cache, pack, link.offset, kind, bytes)
+            }
+        };
+        while let Some(link) = self.chain.pop() {
+            let mut delta = std::mem::take(&mut self.delta);
+            let inflated = self.inflate(pack, link, &mut delta);
+            self.delta = delta;
+            inflated?;
+            let at_link = |error: Error| error.at_path(pack.path()).at_offset(link.offset.0);
+            if self.chain.is_empty() {
+                delta::apply(&base.bytes, &self.delta, out).map_err(at_link)?;
+                return Ok(base.kind);
+            }
+            let mut bytes = Vec::new();
+            delta::apply(&base.bytes, &self.delta, &mut bytes).map_err(at_link)?;
+            base = keep(bases.cache, pack, link.offset, base.kind, bytes);
+        }
+        out.clear();
+        out.extend_from_slice(&base.bytes);
+        Ok(base.kind)
+    }
+
+    fn chain_header(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        bases: Bases<'_>,
+    ) -> Result<gix_object::Header, Error> {
+        let (kind, whole_size) = match self.follow(pack, offset, bases)? {
+            End::Cached(base) => (base.kind, base.bytes.len() as u64),
+            End::Entry { kind, link } => (kind, link.size_bytes),
+        };
+        let size = match self.chain.first() {
+            Some(&delta) => self.result_size(pack, delta)?,
+            None => whole_size,
+        };
+        Ok(gix_object::Header { kind, size })
+    }
+
+    /// Walks from `offset` to the first thing that is whole, noting the deltas on the way.
+    fn follow(&mut self, pack: &Pack, offset: PackOffset, bases: Bases<'_>) -> Result<End, Error> {
+        let mut at = offset;
+        loop {
+            if let Some(base) = bases.cache.get(pack.key(), at) {
+                return Ok(End::Cached(base));
+            }
+            let entry = pack.entry_in(&mut self.window, at)?;
+            let link = Link {
+                offset: at,
+                data_offset: at.0 + entry.header_len as u64,
+                size_bytes: entry.size_bytes,
+            };
+            let next = match entry.header {
+                Header::Object(kind) => return Ok(End::Entry { kind, link }),
+                Header::OffsetDelta { .. } | Header::RefDelta { .. } => {
+                    base_of(pack, at, &entry, bases)?
+                }
+            };
+            if self.chain.len() >= pack.len() as usize {
+                return Err(pack.corrupt("chain of deltas leads back to itself", at.0));
+            }
+            self.chain.push(link);
+            at = next;
+        }
+    }
+
+    fn inflate(&mut self, pack: &Pack, link: Link, out: &mut Vec<u8>) -> Result<(), Error> {
+        let inflater = &mut self.inflater;
+        with_data(pack, &mut self.window, link, link.size_bytes, |data| {
+            inflater.inflate(data, link.size_bytes, out)
+        })?;
+        Ok(())
+    }
+
+    /// The size of what the delta `link` makes.
+    fn result_size(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
+        let inflater = &mut self.inflater;
+        let mut start = [0; DELTA_SIZES_LEN];
+        let wanted = start.len() as u64;
+        let len = with_data(pack, &mut self.window, link, wanted, |data| {
+            inflater.inflate_start(data, &mut start)
+        })?;
+        match delta::sizes(&start[..len]) {
+            Ok(sizes) => Ok(sizes.result_bytes),
+            Err(error) => Err(error.at_path(pack.path()).at_offset(link.offset.0)),
+        }
+    }
+}
+
+/// The base of the delta `entry` at `offset`.
+fn base_of(
+    pack: &Pack,
+    offset: PackOffset,
+    entry: &Entry,
+    bases: Bases<'_>,
+) -> Result<PackOffset, Error> {
+    if let Header::RefDelta { base } = &entry.header {
+        return (bases.find)(base)?.ok_or_else(|| {
+            Error::new(ErrorKind::Missing, "base of delta is not in the pack")
+                .on_object(base)
+                .at_path(pack.path())
+                .at_offset(offset.0)
+        });
+    }
+    pack.base_offset(offset, &entry.header)?
+        .ok_or_else(|| pack.corrupt("entry is not a delta", offset.0))
+}
+
+fn keep(
+    cache: &BaseCache,
+    pack: &Pack,
+    offset: PackOffset,
+    kind: ObjectKind,
+    bytes: Vec<u8>,
+) -> CachedBase {
+    let base = CachedBase {
+        kind,
+        bytes: Arc::new(bytes),
+    };
+    cache.insert(pack.key(), offset, base.clone());
+    base
+}
+
+/// Calls `inflate` with the deflated bytes of `link`, which inflate to `size`. How many there are
+/// is not known: when the pack is not mapped and those read do not suffice, more are read.
+fn with_data<T>(
+    pack: &Pack,
+    window: &mut Window,
+    link: Link,
+    size: u64,
+    mut inflate: impl FnMut(&[u8]) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let rest = pack.end.saturating_sub(link.data_offset);
+    // What zlib makes at most of incompressible bytes, and some to spare.
+    let mut wanted = size.saturating_add(size / 1000 + 64).min(rest);
+    loop {
+        let data = pack.bytes_at(window, link.data_offset, wanted as usize)?;
+        let len = data.len() as u64;
+        match inflate(data) {
+            Err(error) if len < rest && *error.kind() == ErrorKind::Truncated => {
+                wanted = (len.saturating_mul(2)).max(super::WINDOW_LEN as u64);
+            }
+            Err(error) => return Err(error.at_path(pack.path()).at_offset(link.offset.0)),
+            Ok(value) => return Ok(value),
+        }
+    }
+}

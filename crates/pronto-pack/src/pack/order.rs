@@ -1,0 +1,82 @@
+//! The entries of a pack in the order in which they lie there: where one ends, and whose it is.
+
+use super::{Pack, PackOffset};
+use crate::error::{Error, ErrorKind};
+use crate::idx::{Index, IndexPosition};
+
+/// The number of an object in the order of offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PackPosition(pub u32);
+
+/// For each entry in the order of the pack, its offset and its row in the index. Takes 12 bytes an
+/// object.
+#[derive(Debug)]
+pub struct PackOrder {
+    offsets: Vec<u64>,
+    rows: Vec<u32>,
+    end: u64,
+}
+
+impl PackOrder {
+    /// Sorts the offsets of `index`, which must be that of `pack`.
+    ///
+    /// # Errors
+    /// As [`Index::scan`].
+    pub fn new(pack: &Pack, index: &Index) -> Result<PackOrder, Error> {
+        let mut entries: Vec<(u64, u32)> = Vec::new();
+        index.scan(0..index.len(), |position, _, offset| {
+            entries.push((offset.0, position.0));
+        })?;
+        entries.sort_unstable();
+        let (offsets, rows) = entries.into_iter().unzip();
+        Ok(PackOrder {
+            offsets,
+            rows,
+            end: pack.end().0,
+        })
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The entry at `position`: where it starts, and its row in the index.
+    pub fn get(&self, position: PackPosition) -> Option<(PackOffset, IndexPosition)> {
+        let at = position.0 as usize;
+        let offset = PackOffset(*self.offsets.get(at)?);
+        Some((offset, IndexPosition(*self.rows.get(at)?)))
+    }
+
+    /// Which entry starts at `offset`, if one does.
+    pub fn position(&self, offset: PackOffset) -> Option<PackPosition> {
+        let at = self.offsets.binary_search(&offset.0).ok()?;
+        Some(PackPosition(at as u32))
+    }
+
+    /// The row in the index of the entry that starts at `offset`, if one does.
+    pub fn row(&self, offset: PackOffset) -> Option<IndexPosition> {
+        self.get(self.position(offset)?).map(|(_, row)| row)
+    }
+
+    /// How many bytes of the pack the entry at `offset` takes.
+    ///
+    /// # Errors
+    /// `Corrupt` when no entry starts there.
+    pub fn size_on_disk(&self, offset: PackOffset) -> Result<u64, Error> {
+        let next = self.offsets.partition_point(|other| *other <= offset.0);
+        let end = self.offsets.get(next).copied().unwrap_or(self.end);
+        match self.position(offset) {
+            Some(_) if end >= offset.0 => Ok(end - offset.0),
+            _ => {
+                let message = "no object of the index starts here";
+                Err(Error::new(ErrorKind::Corrupt, message).at_offset(offset.0))
+            }
+        }
+    }
+}
