@@ -1,1 +1,56 @@
-//! The staging index file and all its extensions.
+//! The staging index file: read in place, edited as a merge, written as Git writes it.
+//!
+//! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, split indexes included. Entries of
+//!   version 2 and 3 are read where they lie; extensions are parsed when they are asked for.
+//! - [`Stat`] holds the recorded file facts and [`Rules`] says how they are compared.
+//! - [`Edit`] collects changes over an index, [`Writer`] encodes entries and extensions, and
+//!   [`Lock`] puts the result in place by one rename.
+//!
+//! ```
+//! use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};
+//! use pronto_hash::{Kind, ObjectId};
+//!
+//! let empty = Index::empty(Kind::Sha1);
+//! let mut edit = Edit::new(&empty);
+//! edit.set(Entry {
+//!     path: "README".into(),
+//!     id: ObjectId::empty_blob(Kind::Sha1),
+//!     mode: mode::FILE,
+//!     flags: Flags::default(),
+//!     stat: Stat::default(),
+//! });
+//! let bytes = Writer::default().encode(&edit.content())?;
+//! let index = Index::from_bytes(bytes, Kind::Sha1)?;
+//! assert_eq!(index.entry(0).path, "README");
+//! # Ok::<(), pronto_index::Error>(())
+//! ```
+//!
+//! The format is described in Git's `gitformat-index` manual page.
+
+mod bytes;
+mod cached_tree;
+mod edit;
+mod entry;
+mod error;
+mod ewah;
+mod extension;
+mod fsmonitor;
+mod index;
+mod layout;
+mod link;
+mod lock;
+mod resolve_undo;
+mod stat;
+mod writer;
+
+pub use cached_tree::{Builder as CachedTreeBuilder, CachedTree, Directory as CachedDirectory};
+pub use edit::Edit;
+pub use entry::{Entry, EntryRef, Flags, mode};
+pub use error::{Error, ErrorKind};
+pub use ewah::Bitmap;
+pub use fsmonitor::Fsmonitor;
+pub use index::{Identity, Index, OpenOptions};
+pub use lock::Lock;
+pub use resolve_undo::{ResolveUndo, Unmerged};
+pub use stat::{Change, Rules, Stat, Time};
+pub use writer::{Content, OffsetTable, Version, Writer};

@@ -1,0 +1,365 @@
+//! The `TREE` extension: the tree objects that directories of the index are known to make.
+
+use crate::bytes::{take, take_until};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{Kind, ObjectId, oid};
+
+/// Deeper trees are dropped: they only save work.
+const DEEPEST: usize = 2048;
+
+/// The known trees, one node a directory. A node that is not valid has no object: its directory
+/// has changed since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedTree {
+    /// In the order of the file: a node, then all below it. Never empty.
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Node {
+    name: BString,
+    /// How many entries of the index are below, if the node is valid.
+    entries: Option<u32>,
+    id: ObjectId,
+    children: u32,
+    /// The position after all nodes below.
+    end: usize,
+}
+
+/// One directory of a [`CachedTree`].
+#[derive(Clone, Copy, Debug)]
+pub struct Directory<'a> {
+    tree: &'a CachedTree,
+    at: usize,
+}
+
+impl CachedTree {
+    /// Reads the extension. `None` if it is damaged.
+    pub(crate) fn parse(mut data: &[u8], kind: Kind) -> Option<CachedTree> {
+        let mut nodes = Vec::new();
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        loop {
+            let (node, children) = parse_node(&mut data, kind)?;
+            nodes.push(node);
+            open.push((nodes.len() - 1, children));
+            if open.len() > DEEPEST {
+                return None;
+            }
+            while let Some((at, left)) = open.last_mut() {
+                if *left > 0 {
+                    *left -= 1;
+                    break;
+                }
+                let at = *at;
+                nodes[at].end = nodes.len();
+                open.pop();
+            }
+            if open.is_empty() {
+                return Some(CachedTree { nodes });
+            }
+        }
+    }
+
+    /// Appends the extension's content.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for node in &self.nodes {
+            out.extend_from_slice(&node.name);
+            let entries = node.entries.map_or(-1, i64::from);
+            out.extend_from_slice(format!("\0{entries} {}\n", node.children).as_bytes());
+            if node.entries.is_some() {
+                out.extend_from_slice(node.id.as_slice());
+            }
+        }
+    }
+
+    /// The top directory.
+    pub fn root(&self) -> Directory<'_> {
+        Directory { tree: self, at: 0 }
+    }
+
+    /// The directory at `path` (empty for the top), if it is known.
+    pub fn lookup(&self, path: &BStr) -> Option<Directory<'_>> {
+        let mut directory = self.root();
+        if !path.is_empty() {
+            for name in path.split_str("/") {
+                directory = directory.child(name.as_bstr())?;
+            }
+        }
+        Some(directory)
+    }
+
+    /// Forgets the trees of all directories above `path`, because its entry changes. A directory
+    /// of the same name is forgotten altogether.
+    pub fn invalidate(&mut self, path: &BStr) {
+        let mut at = 0;
+        let mut above = Vec::new();
+        let mut rest = path.as_bytes();
+        loop {
+            self.nodes[at].entries = None;
+            above.push(at);
+            let (name, below) = match rest.find_byte(b'/') {
+                Some(slash) => (&rest[..slash], Some(&rest[slash + 1..])),
+                None => (rest, None),
+            };
+            let directory = Directory { tree: self, at };
+            let Some(child) = directory.child(name.as_bstr()).map(|child| child.at) else {
+                return;
+            };
+            match below {
+                Some(below) => (at, rest) = (child, below),
+                None => return self.remove(child, &above),
+            }
+        }
+    }
+
+    fn remove(&mut self, child: usize, above: &[usize]) {
+        let end = self.nodes[child].end;
+        self.nodes.drain(child..end);
+        for node in &mut self.nodes {
+            if node.end >= end {
+                node.end -= end - child;
+            }
+        }
+        if let Some(&parent) = above.last() {
+            self.nodes[parent].children -= 1;
+        }
+    }
+
+    /// Starts to build the trees from the top one, in a walk over tree objects.
+    pub fn builder(root: ObjectId) -> Builder {
+        Builder {
+            nodes: vec![Building::new("".into(), root)],
+            open: vec![0],
+        }
+    }
+}
+
+fn parse_node(data: &mut &[u8], kind: Kind) -> Option<(Node, u32)> {
+    let name = take_until(data, 0)?.into();
+    let entries = parse_number(take_until(data, b' ')?)?;
+    let children = u32::try_from(parse_number(take_until(data, b'\n')?)?).ok()?;
+    let mut id = kind.null();
+    let entries = u32::try_from(entries).ok();
+    if entries.is_some() {
+        id = ObjectId::from_bytes_or_panic(take(data, kind.len_in_bytes())?);
+    }
+    Some((
+        Node {
+            name,
+            entries,
+            id,
+            children,
+            end: 0,
+        },
+        children,
+    ))
+}
+
+fn parse_number(digits: &[u8]) -> Option<i64> {
+    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (-1..=i64::from(i32::MAX))
+        .contains(&number)
+        .then_some(number)
+}
+
+impl<'a> Directory<'a> {
+    fn node(&self) -> &'a Node {
+        &self.tree.nodes[self.at]
+    }
+
+    /// The tree object, if it is known.
+    pub fn id(&self) -> Option<&'a oid> {
+        self.node().entries.map(|_| self.node().id.as_ref())
+    }
+
+    /// How many entries of the index are below, if the tree object is known.
+    pub fn entry_count(&self) -> Option<usize> {
+        self.node().entries.map(|count| count as usize)
+    }
+
+    /// The name within its parent; empty for the top.
+    pub fn name(&self) -> &'a BStr {
+        self.node().name.as_bstr()
+    }
+
+    /// The directories directly below.
+    pub fn children(&self) -> impl Iterator<Item = Directory<'a>> + use<'a> {
+        let (tree, end) = (self.tree, self.node().end);
+        let mut at = self.at + 1;
+        std::iter::from_fn(move || {
+            let child = (at < end).then_some(Directory { tree, at })?;
+            at = child.node().end;
+            Some(child)
+        })
+    }
+
+    /// The directory called `name` directly below.
+    pub fn child(&self, name: &BStr) -> Option<Directory<'a>> {
+        self.children().find(|child| child.name() == name)
+    }
+}
+
+/// Builds a [`CachedTree`]: [`enter`](Builder::enter) and [`leave`](Builder::leave) each
+/// directory, and count the entries directly in it.
+#[derive(Debug)]
+pub struct Builder {
+    nodes: Vec<Building>,
+    open: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Building {
+    name: BString,
+    id: ObjectId,
+    /// `None` once something below is not known.
+    entries: Option<u32>,
+    children: Vec<usize>,
+}
+
+impl Building {
+    fn new(name: BString, id: ObjectId) -> Building {
+        Building {
+            name,
+            id,
+            entries: Some(0),
+            children: Vec::new(),
+        }
+    }
+}
+
+impl Builder {
+    /// Goes down into the directory `name`, whose tree object is `id`.
+    pub fn enter(&mut self, name: &BStr, id: ObjectId) {
+        let at = self.nodes.len();
+        self.nodes.push(Building::new(name.to_owned(), id));
+        if let Some(&parent) = self.open.last() {
+            self.nodes[parent].children.push(at);
+        }
+        self.open.push(at);
+    }
+
+    /// Counts `count` entries of the index that are directly in the current directory.
+    pub fn add_entries(&mut self, count: usize) {
+        if let Some(&at) = self.open.last() {
+            let building = &mut self.nodes[at];
+            let count = u32::try_from(count).ok();
+            building.entries = building
+                .entries
+                .zip(count)
+                .and_then(|(a, b)| a.checked_add(b));
+        }
+    }
+
+    /// The index does not hold what the tree of the current directory says: no tree object is
+    /// known for it, nor for those above.
+    pub fn spoil(&mut self) {
+        if let Some(&at) = self.open.last() {
+            self.nodes[at].entries = None;
+        }
+    }
+
+    /// Goes back up from the current directory.
+    pub fn leave(&mut self) {
+        let Some(child) = self.open.pop() else { return };
+        let below = self.nodes[child].entries;
+        if let Some(&at) = self.open.last() {
+            let building = &mut self.nodes[at];
+            building.entries = building
+                .entries
+                .zip(below)
+                .and_then(|(a, b)| a.checked_add(b));
+        }
+    }
+
+    /// The trees, as Git would store them. Directories that were not left are left.
+    pub fn finish(mut self) -> CachedTree {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+        for at in 0..self.nodes.len() {
+            let mut children = std::mem::take(&mut self.nodes[at].children);
+            // Git keeps them by length, then by bytes.
+            children.sort_by(|&one, &two| {
+                let (one, two) = (&self.nodes[one].name, &self.nodes[two].name);
+                one.len().cmp(&two.len()).then_with(|| one.cmp(two))
+            });
+            self.nodes[at].children = children;
+        }
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        // A position to visit, or one whose nodes are all there.
+        let mut todo = vec![Ok(0)];
+        while let Some(step) = todo.pop() {
+            match step {
+                Ok(at) => {
+                    let building = &mut self.nodes[at];
+                    todo.push(Err(nodes.len()));
+                    todo.extend(building.children.iter().rev().map(|&child| Ok(child)));
+                    nodes.push(Node {
+                        name: std::mem::take(&mut building.name),
+                        entries: building.entries,
+                        id: building.id,
+                        children: building.children.len() as u32,
+                        end: 0,
+                    });
+                }
+                Err(done) => nodes[done].end = nodes.len(),
+            }
+        }
+        CachedTree { nodes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> CachedTree {
+        let id = Kind::Sha1.null();
+        let mut builder = CachedTree::builder(id);
+        builder.add_entries(1);
+        for (name, entries) in [("long", 2), ("b", 3), ("a", 4)] {
+            builder.enter(name.into(), id);
+            builder.add_entries(entries);
+            builder.enter("x".into(), id);
+            builder.add_entries(1);
+            builder.leave();
+            builder.leave();
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn what_is_built_is_read_back() {
+        let tree = sample();
+        let mut bytes = Vec::new();
+        tree.encode(&mut bytes);
+        assert_eq!(CachedTree::parse(&bytes, Kind::Sha1), Some(tree.clone()));
+        let names: Vec<_> = tree
+            .root()
+            .children()
+            .map(|child| child.name().to_owned())
+            .collect();
+        assert_eq!(names, ["a", "b", "long"]);
+        assert_eq!(tree.root().entry_count(), Some(13));
+        let below = tree.lookup("long/x".into()).expect("it is known");
+        assert_eq!(below.entry_count(), Some(1));
+        for cut in 0..bytes.len() {
+            assert_eq!(CachedTree::parse(&bytes[..cut], Kind::Sha1), None);
+        }
+    }
+
+    #[test]
+    fn a_changed_path_spoils_what_is_above_it() {
+        let mut tree = sample();
+        tree.invalidate("b/file".into());
+        assert!(tree.root().id().is_none());
+        assert!(tree.lookup("b".into()).expect("it stays").id().is_none());
+        assert!(tree.lookup("b/x".into()).expect("it stays").id().is_some());
+        assert!(tree.lookup("long".into()).expect("it stays").id().is_some());
+        tree.invalidate("b".into());
+        assert!(tree.lookup("b".into()).is_none());
+        let mut bytes = Vec::new();
+        tree.encode(&mut bytes);
+        assert_eq!(CachedTree::parse(&bytes, Kind::Sha1), Some(tree));
+    }
+}

@@ -1,0 +1,218 @@
+//! Changes over an index that stays as it is.
+
+use crate::cached_tree::CachedTree;
+use crate::entry::{Entry, EntryRef, Flags, order};
+use crate::extension;
+use crate::index::Index;
+use crate::resolve_undo::ResolveUndo;
+use crate::stat::Stat;
+use crate::writer::Content;
+use crate::{bytes, mode};
+use bstr::{BStr, BString};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A set of changes over an index: entries set and removed by path and stage, facts refreshed by
+/// position. [`content`](Edit::content) is the merge of both, ready to be written.
+#[derive(Debug)]
+pub struct Edit<'a> {
+    base: &'a Index,
+    changes: BTreeMap<(BString, u8), Option<Entry>>,
+    refreshed: BTreeMap<usize, (Stat, Flags)>,
+    tree: TreeChange,
+    resolve_undo: Option<Option<ResolveUndo>>,
+    paths_changed: bool,
+}
+
+#[derive(Debug)]
+enum TreeChange {
+    Keep,
+    Replace(Option<CachedTree>),
+}
+
+impl<'a> Edit<'a> {
+    /// No changes yet.
+    pub fn new(base: &'a Index) -> Edit<'a> {
+        Edit {
+            base,
+            changes: BTreeMap::new(),
+            refreshed: BTreeMap::new(),
+            tree: TreeChange::Keep,
+            resolve_undo: None,
+            paths_changed: false,
+        }
+    }
+
+    /// The index below the changes.
+    pub fn base(&self) -> &'a Index {
+        self.base
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+            && self.refreshed.is_empty()
+            && matches!(self.tree, TreeChange::Keep)
+            && self.resolve_undo.is_none()
+    }
+
+    /// Adds `entry`, or puts it in place of the one with its path and stage. Other stages stay.
+    /// Cached trees above are forgotten if the path has changed by it.
+    pub fn set(&mut self, entry: Entry) {
+        let before = self.get(entry.path.as_ref(), entry.stage());
+        let same = before.is_some_and(|before| {
+            let intent = |flags: Flags| flags.contains(Flags::INTENT_TO_ADD);
+            before.id == entry.id
+                && before.mode == entry.mode
+                && intent(before.flags) == intent(entry.flags)
+        });
+        self.paths_changed |= before.is_none();
+        if !same {
+            self.invalidate(entry.path.as_ref());
+        }
+        self.changes
+            .insert((entry.path.clone(), entry.stage()), Some(entry));
+    }
+
+    /// Removes the entry of `path` at `stage`, if there is one.
+    pub fn remove(&mut self, path: &BStr, stage: u8) {
+        if self.get(path, stage).is_some() {
+            self.paths_changed = true;
+            self.invalidate(path);
+        }
+        let key = (path.to_owned(), stage);
+        if self.base.find(path, stage).is_ok() {
+            self.changes.insert(key, None);
+        } else {
+            self.changes.remove(&key);
+        }
+    }
+
+    /// Removes the entries of `path` at all stages.
+    pub fn remove_path(&mut self, path: &BStr) {
+        for stage in 0..4 {
+            self.remove(path, stage);
+        }
+    }
+
+    /// Records new facts and flags for the entry at `position` of the base, whose object stays.
+    pub fn refresh(&mut self, position: usize, stat: Stat, flags: Flags) {
+        self.refreshed.insert(position, (stat, flags));
+    }
+
+    /// The entry of `path` at `stage`, changes included.
+    pub fn get(&self, path: &BStr, stage: u8) -> Option<EntryRef<'_>> {
+        match self.changes.get(&(path.to_owned(), stage)) {
+            Some(change) => change.as_ref().map(Entry::as_ref),
+            None => self
+                .base
+                .find(path, stage)
+                .ok()
+                .map(|at| self.base_entry(at)),
+        }
+    }
+
+    /// Puts `tree` in place of the cached trees, changes so far included.
+    pub fn set_cached_tree(&mut self, tree: Option<CachedTree>) {
+        self.tree = TreeChange::Replace(tree);
+    }
+
+    /// Puts `undo` in place of the resolved conflicts.
+    pub fn set_resolve_undo(&mut self, undo: Option<ResolveUndo>) {
+        self.resolve_undo = Some(undo);
+    }
+
+    fn invalidate(&mut self, path: &BStr) {
+        if matches!(self.tree, TreeChange::Keep) {
+            self.tree = TreeChange::Replace(self.base.cached_tree());
+        }
+        if let TreeChange::Replace(Some(tree)) = &mut self.tree {
+            tree.invalidate(path);
+        }
+    }
+
+    fn base_entry(&self, position: usize) -> EntryRef<'a> {
+        let mut entry = self.base.entry(position);
+        if let Some((stat, flags)) = self.refreshed.get(&position) {
+            (entry.stat, entry.flags) = (*stat, *flags);
+        }
+        entry
+    }
+
+    /// Base and changes as one, with the extensions that still hold. Linear.
+    pub fn content(&self) -> Content<'_> {
+        let data = |signature| self.base.extension(signature).map(Cow::Borrowed);
+        let fsmonitor =
+            data(extension::FSMONITOR).filter(|_| self.changes.is_empty() && !self.base.is_split());
+        let entries = self.entries();
+        Content {
+            kind: self.base.kind(),
+            version: Some(self.base.version()).filter(|&version| version != 0),
+            timestamp: self.base.timestamp(),
+            tree: match &self.tree {
+                TreeChange::Keep => self.base.cached_tree().map(Cow::Owned),
+                TreeChange::Replace(tree) => tree.as_ref().map(Cow::Borrowed),
+            },
+            resolve_undo: match &self.resolve_undo {
+                None => data(extension::RESOLVE_UNDO),
+                Some(undo) => undo.as_ref().map(|undo| {
+                    let mut encoded = Vec::new();
+                    undo.encode(&mut encoded);
+                    encoded.into()
+                }),
+            },
+            untracked: match self.base.untracked_cache() {
+                Some(cache) if self.paths_changed => {
+                    forget_untracked(cache, self.base.hash_len()).map(Cow::Owned)
+                }
+                kept => kept.map(Cow::Borrowed),
+            },
+            fsmonitor,
+            sparse: self.base.is_sparse() && entries.iter().any(|entry| entry.mode == mode::TREE),
+            entries,
+        }
+    }
+
+    fn entries(&self) -> Vec<EntryRef<'_>> {
+        let mut entries = Vec::with_capacity(self.base.len() + self.changes.len());
+        let mut refreshed = self.refreshed.iter().peekable();
+        let mut changes = self.changes.iter().peekable();
+        for (position, mut entry) in self.base.iter().enumerate() {
+            if let Some((_, (stat, flags))) = refreshed.next_if(|(at, _)| **at == position) {
+                (entry.stat, entry.flags) = (*stat, *flags);
+            }
+            let mut replaced = false;
+            while let Some(((path, stage), _)) = changes.peek() {
+                let order = order((path, *stage), (entry.path, entry.stage()));
+                if order.is_gt() {
+                    break;
+                }
+                replaced = order.is_eq();
+                let change = changes.next().and_then(|(_, change)| change.as_ref());
+                entries.extend(change.map(Entry::as_ref));
+            }
+            if !replaced {
+                entries.push(entry);
+            }
+        }
+        entries.extend(
+            changes
+                .filter_map(|(_, change)| change.as_ref())
+                .map(Entry::as_ref),
+        );
+        entries
+    }
+}
+
+/// An untracked cache that knows where it was made and nothing else: Git fills it anew.
+fn forget_untracked(mut cache: &[u8], hash_len: usize) -> Option<Vec<u8>> {
+    let whole = cache;
+    let ident_len = usize::try_from(bytes::take_varint(&mut cache)?).ok()?;
+    bytes::take(&mut cache, ident_len)?;
+    // Facts of two files, flags, two digests, then the name of the ignore files.
+    bytes::take(&mut cache, 2 * 36 + 4 + 2 * hash_len)?;
+    bytes::take_until(&mut cache, 0)?;
+    let mut header = whole[..whole.len() - cache.len()].to_vec();
+    bytes::push_varint(&mut header, 0);
+    Some(header)
+}

@@ -1,0 +1,113 @@
+//! Compressed bitmaps (EWAH, 64-bit words) as the `link` and `FSMN` extensions hold them: the
+//! format is in Git's `gitformat-bitmap` manual page.
+
+use crate::bytes::{take_u32, take_u64};
+use crate::error::{Error, corrupt};
+
+/// A set of positions, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    /// How many positions the bitmap speaks of.
+    len: u32,
+    set: Vec<u32>,
+}
+
+impl Bitmap {
+    /// Reads one bitmap off the front of `input`.
+    ///
+    /// Positions at or after `limit` are an error: they would be outside of the index.
+    pub(crate) fn parse(input: &mut &[u8], limit: usize) -> Result<Bitmap, Error> {
+        Self::parse_inner(input, limit).ok_or_else(|| corrupt("corrupt ewah bitmap"))
+    }
+
+    fn parse_inner(input: &mut &[u8], limit: usize) -> Option<Bitmap> {
+        let len = take_u32(input)?;
+        let words = take_u32(input)? as usize;
+        let mut body = crate::bytes::take(input, words.checked_mul(8)?)?;
+        take_u32(input)?;
+        if len as usize > limit.checked_next_multiple_of(64)? {
+            return None;
+        }
+        let mut set = Vec::new();
+        let mut at = 0u64;
+        while !body.is_empty() {
+            let marker = take_u64(&mut body)?;
+            let run_words = (marker >> 1) & 0xffff_ffff;
+            let run_end = at.checked_add(run_words * 64)?;
+            if marker & 1 == 1 {
+                let run = at..run_end.min(u64::from(len));
+                if run.end > limit as u64 {
+                    return None;
+                }
+                set.extend(run.map(|position| position as u32));
+            }
+            at = run_end;
+            for _ in 0..marker >> 33 {
+                let mut word = take_u64(&mut body)?;
+                while word != 0 {
+                    let position = at + u64::from(word.trailing_zeros());
+                    if position >= limit as u64 {
+                        return None;
+                    }
+                    set.push(position as u32);
+                    word &= word - 1;
+                }
+                at = at.checked_add(64)?;
+            }
+        }
+        Some(Bitmap { len, set })
+    }
+
+    /// Whether `position` is in the set. Logarithmic.
+    pub fn contains(&self, position: usize) -> bool {
+        u32::try_from(position).is_ok_and(|position| self.set.binary_search(&position).is_ok())
+    }
+
+    /// The positions in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.set.iter().map(|&position| position as usize)
+    }
+
+    /// How many positions the bitmap speaks of, set or not.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether no position is set.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encode(len: u32, words: &[u64]) -> Vec<u8> {
+        let mut out = len.to_be_bytes().to_vec();
+        out.extend((words.len() as u32).to_be_bytes());
+        out.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        out.extend(0u32.to_be_bytes());
+        out
+    }
+
+    #[test]
+    fn runs_and_literals() {
+        // A run of one word of ones, then one literal word.
+        let bytes = encode(70, &[1 | (1 << 1) | (1 << 33), 0b10_0001]);
+        let bitmap = Bitmap::parse(&mut &bytes[..], 70).expect("it is well formed");
+        assert_eq!(bitmap.iter().count(), 66);
+        assert!(bitmap.contains(63) && bitmap.contains(64) && bitmap.contains(69));
+        assert!(!bitmap.contains(65));
+    }
+
+    #[test]
+    fn a_claim_beyond_the_index_allocates_nothing() {
+        let huge = encode(u32::MAX, &[1 | (0xffff_ffff << 1)]);
+        assert!(Bitmap::parse(&mut &huge[..], 10).is_err());
+        let outside = encode(10, &[1 << 33, 1 << 40]);
+        assert!(Bitmap::parse(&mut &outside[..], 10).is_err());
+        let short = encode(10, &[5 << 33]);
+        assert!(Bitmap::parse(&mut &short[..], 10).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! The extensions after the entries: where each lies, and which ones are known.
+
+use crate::bytes::{take, take_u32};
+use crate::error::{Error, ErrorKind, corrupt};
+use std::ops::Range;
+
+pub(crate) type Signature = [u8; 4];
+
+pub(crate) const TREE: Signature = *b"TREE";
+pub(crate) const RESOLVE_UNDO: Signature = *b"REUC";
+pub(crate) const LINK: Signature = *b"link";
+pub(crate) const UNTRACKED: Signature = *b"UNTR";
+pub(crate) const FSMONITOR: Signature = *b"FSMN";
+pub(crate) const END_OF_ENTRIES: Signature = *b"EOIE";
+pub(crate) const OFFSET_TABLE: Signature = *b"IEOT";
+pub(crate) const SPARSE_DIRECTORIES: Signature = *b"sdir";
+
+const KNOWN: [Signature; 8] = [
+    TREE,
+    RESOLVE_UNDO,
+    LINK,
+    UNTRACKED,
+    FSMONITOR,
+    END_OF_ENTRIES,
+    OFFSET_TABLE,
+    SPARSE_DIRECTORIES,
+];
+
+/// Where each extension of a file lies.
+#[derive(Debug, Default)]
+pub(crate) struct Extensions {
+    known: Vec<(Signature, Range<usize>)>,
+    ignored: Vec<Signature>,
+}
+
+impl Extensions {
+    /// Finds the extensions in `bytes[from..to]` without looking into them.
+    pub(crate) fn locate(bytes: &[u8], from: usize, to: usize) -> Result<Extensions, Error> {
+        let mut found = Extensions::default();
+        let mut rest = bytes
+            .get(from..to)
+            .ok_or_else(|| corrupt("index file corrupt"))?;
+        // Git, too, takes fewer bytes than a header to be padding.
+        while rest.len() >= 8 {
+            let at = to - rest.len();
+            let cut = || corrupt("index extension is cut short").at_offset(at as u64);
+            let signature = *take(&mut rest, 4)
+                .and_then(<[u8]>::first_chunk)
+                .ok_or_else(cut)?;
+            let size = take_u32(&mut rest).ok_or_else(cut)? as usize;
+            take(&mut rest, size).ok_or_else(cut)?;
+            if KNOWN.contains(&signature) {
+                found.known.push((signature, at + 8..at + 8 + size));
+            } else if signature[0].is_ascii_uppercase() {
+                found.ignored.push(signature);
+            } else {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "index uses {} extension, which we do not understand",
+                        signature.escape_ascii()
+                    ),
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn range(&self, signature: Signature) -> Option<Range<usize>> {
+        self.known
+            .iter()
+            .find(|(known, _)| *known == signature)
+            .map(|(_, range)| range.clone())
+    }
+
+    pub(crate) fn ignored(&self) -> &[Signature] {
+        &self.ignored
+    }
+}

@@ -1,0 +1,31 @@
+//! The `FSMN` extension: since when a file system monitor has been asked, and which entries it
+//! does not vouch for.
+
+use crate::bytes::{take, take_u32, take_u64, take_until};
+use crate::error::{Error, corrupt};
+use crate::ewah::Bitmap;
+use bstr::BString;
+
+/// What the extension says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fsmonitor {
+    /// The token to ask the monitor with next time. Version 1 holds a number of nanoseconds.
+    pub token: BString,
+    /// The entries that may have changed.
+    pub dirty: Bitmap,
+}
+
+impl Fsmonitor {
+    pub(crate) fn parse(mut data: &[u8], entries: usize) -> Result<Fsmonitor, Error> {
+        let short = || corrupt("corrupt fsmonitor extension (too short)");
+        let token = match take_u32(&mut data).ok_or_else(short)? {
+            1 => take_u64(&mut data).ok_or_else(short)?.to_string().into(),
+            2 => take_until(&mut data, 0).ok_or_else(short)?.into(),
+            version => return Err(corrupt(format!("bad fsmonitor version {version}"))),
+        };
+        let size = take_u32(&mut data).ok_or_else(short)? as usize;
+        let mut bitmap = take(&mut data, size).ok_or_else(short)?;
+        let dirty = Bitmap::parse(&mut bitmap, entries)?;
+        Ok(Fsmonitor { token, dirty })
+    }
+}

@@ -1,0 +1,255 @@
+//! How entries lie in memory: as in a file of version 2 or 3, with a table of where each starts.
+//! Entries of version 4 and of split indexes are brought into that form once, on reading.
+
+use crate::bytes::{take_varint, u16_at, u32_at};
+use crate::entry::{EntryRef, Flags};
+use crate::error::{Error, corrupt};
+use crate::stat::{Stat, Time};
+use bstr::ByteSlice;
+use pronto_hash::oid;
+
+/// The bytes of an entry before its object id.
+const STAT_BYTES: usize = 40;
+/// A length of the name that means "look for the NUL".
+const LONG_NAME: u16 = 0xfff;
+/// Longer paths are refused in version 4, where a few bytes could claim any number of them.
+const LONGEST_PATH_BYTES: usize = 32 * 1024;
+
+/// Where the entries start, and where the last one ends.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) starts: Vec<u32>,
+    pub(crate) end: usize,
+}
+
+/// The fields before the name, checked to be there.
+struct Fixed {
+    flags: u16,
+    extended: u16,
+    /// Bytes up to the name.
+    len: usize,
+}
+
+fn fixed(bytes: &[u8], at: usize, hash_len: usize) -> Option<Fixed> {
+    let flags_at = at + STAT_BYTES + hash_len;
+    let flags = u16_at(bytes, flags_at)?;
+    let mut len = STAT_BYTES + hash_len + 2;
+    let mut extended = 0;
+    if u32::from(flags) & Flags::EXTENDED != 0 {
+        extended = u16_at(bytes, flags_at + 2)?;
+        len += 2;
+    }
+    Some(Fixed {
+        flags,
+        extended,
+        len,
+    })
+}
+
+fn damaged(at: usize) -> Error {
+    corrupt("index entry is cut short or malformed").at_offset(at as u64)
+}
+
+fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
+    match Flags::from_stored(0, fixed.extended) {
+        Some(_) => Ok(()),
+        None => Err(corrupt(format!(
+            "unknown index entry format 0x{:08x}",
+            u32::from(fixed.extended) << 16
+        ))
+        .at_offset(at as u64)),
+    }
+}
+
+/// A table of `count` entries cannot need more room than the file has bytes for.
+fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Error> {
+    if bytes.len() > u32::MAX as usize {
+        return Err(corrupt("index file is larger than 4 GiB"));
+    }
+    if count > bytes.len() / (STAT_BYTES + hash_len + 2) {
+        return Err(corrupt("index file is smaller than its number of entries"));
+    }
+    Ok(Vec::with_capacity(count))
+}
+
+/// Finds the entries of a file of version 2 or 3. Looks at a few bytes of each.
+pub(crate) fn locate(
+    bytes: &[u8],
+    from: usize,
+    count: usize,
+    hash_len: usize,
+) -> Result<Table, Error> {
+    let mut starts = reserve(bytes, count, hash_len)?;
+    let mut at = from;
+    for _ in 0..count {
+        let fixed = fixed(bytes, at, hash_len).ok_or_else(|| damaged(at))?;
+        check(&fixed, at)?;
+        let mut name_len = usize::from(fixed.flags & LONG_NAME);
+        if name_len == usize::from(LONG_NAME) {
+            name_len = bytes
+                .get(at + fixed.len..)
+                .and_then(|name| name.find_byte(0))
+                .ok_or_else(|| damaged(at))?;
+        }
+        starts.push(at as u32);
+        at += (fixed.len + name_len + 8) & !7;
+        if at > bytes.len() {
+            return Err(damaged(at));
+        }
+    }
+    Ok(Table { starts, end: at })
+}
+
+/// Entries in a buffer of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) starts: Vec<u32>,
+}
+
+impl Unpacked {
+    /// Appends an entry: the fixed part as it lies in a file, then its path.
+    pub(crate) fn push(&mut self, fixed: &[u8], path: &[u8]) -> Result<(), Error> {
+        let start = u32::try_from(self.bytes.len())
+            .map_err(|_| corrupt("index entries take more than 4 GiB"))?;
+        self.starts.push(start);
+        self.bytes.extend_from_slice(fixed);
+        self.bytes.extend_from_slice(path);
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    /// Corrects the length of the name in the fixed part, which a split index leaves at zero.
+    pub(crate) fn fix_last_name_len(&mut self, hash_len: usize, path_len: usize) {
+        let Some(&start) = self.starts.last() else {
+            return;
+        };
+        let at = start as usize + STAT_BYTES + hash_len;
+        if let Some(field) = self.bytes.get_mut(at..at + 2) {
+            let flags = u16::from_be_bytes([field[0], field[1]]) & !LONG_NAME;
+            let len = u16::try_from(path_len).unwrap_or(LONG_NAME).min(LONG_NAME);
+            field.copy_from_slice(&(flags | len).to_be_bytes());
+        }
+    }
+}
+
+/// Unpacks the entries of a file of version 4; the end of the last one comes second.
+pub(crate) fn unpack(
+    bytes: &[u8],
+    from: usize,
+    count: usize,
+    hash_len: usize,
+) -> Result<(Unpacked, usize), Error> {
+    let mut unpacked = Unpacked {
+        starts: reserve(bytes, count, hash_len)?,
+        bytes: Vec::with_capacity(bytes.len()),
+    };
+    let mut path = Vec::new();
+    let mut at = from;
+    for _ in 0..count {
+        let fixed = fixed(bytes, at, hash_len).ok_or_else(|| damaged(at))?;
+        check(&fixed, at)?;
+        let mut rest = bytes.get(at + fixed.len..).ok_or_else(|| damaged(at))?;
+        let strip = take_varint(&mut rest).ok_or_else(|| damaged(at))?;
+        let kept = usize::try_from(strip)
+            .ok()
+            .and_then(|strip| path.len().checked_sub(strip));
+        let kept = kept.ok_or_else(|| {
+            let near = path.as_bstr();
+            corrupt(format!(
+                "malformed name field in the index, near path '{near}'"
+            ))
+        })?;
+        let suffix_len = rest.find_byte(0).ok_or_else(|| damaged(at))?;
+        if kept + suffix_len > LONGEST_PATH_BYTES {
+            return Err(corrupt("index entry has too long a path").at_offset(at as u64));
+        }
+        path.truncate(kept);
+        path.extend_from_slice(&rest[..suffix_len]);
+        unpacked.push(&bytes[at..at + fixed.len], &path)?;
+        unpacked.fix_last_name_len(hash_len, path.len());
+        at = bytes.len() - rest.len() + suffix_len + 1;
+    }
+    Ok((unpacked, at))
+}
+
+/// The bytes of the entry at `start` before its path.
+pub(crate) fn fixed_part(bytes: &[u8], start: usize, hash_len: usize) -> &[u8] {
+    let len = fixed(bytes, start, hash_len).map_or(0, |fixed| fixed.len);
+    &bytes[start..start + len]
+}
+
+/// The path and the stage of the entry at `start`, which [`locate`] or [`unpack`] has checked.
+#[inline]
+pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> (&[u8], u8) {
+    let Some(fixed) = fixed(bytes, start, hash_len) else {
+        return (&[], 0);
+    };
+    let name = &bytes[start + fixed.len..];
+    let len = match fixed.flags & LONG_NAME {
+        LONG_NAME => name.find_byte(0).unwrap_or(name.len()),
+        len => usize::from(len),
+    };
+    (&name[..len.min(name.len())], (fixed.flags >> 12 & 3) as u8)
+}
+
+/// The entry at `start`, which [`locate`] or [`unpack`] has checked.
+#[inline]
+pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> {
+    let field = |index: usize| u32_at(bytes, start + index * 4).unwrap_or_default();
+    let fixed = fixed(bytes, start, hash_len).unwrap_or(Fixed {
+        flags: 0,
+        extended: 0,
+        len: 0,
+    });
+    let id = &bytes[start + STAT_BYTES..start + STAT_BYTES + hash_len];
+    EntryRef {
+        path: key(bytes, start, hash_len).0.as_bstr(),
+        id: oid::from_bytes_unchecked(id),
+        mode: field(6),
+        flags: Flags::from_stored(fixed.flags, fixed.extended).unwrap_or_default(),
+        stat: Stat {
+            ctime: Time {
+                seconds: field(0),
+                nanoseconds: field(1),
+            },
+            mtime: Time {
+                seconds: field(2),
+                nanoseconds: field(3),
+            },
+            device: field(4),
+            inode: field(5),
+            uid: field(7),
+            gid: field(8),
+            size_bytes: field(9),
+        },
+    }
+}
+
+/// Appends the part of `entry` before its path as the file holds it.
+pub(crate) fn push_fixed(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
+    let stat = &entry.stat;
+    for field in [
+        stat.ctime.seconds,
+        stat.ctime.nanoseconds,
+        stat.mtime.seconds,
+        stat.mtime.nanoseconds,
+        stat.device,
+        stat.inode,
+        entry.mode,
+        stat.uid,
+        stat.gid,
+        stat.size_bytes,
+    ] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+    out.extend_from_slice(entry.id.as_bytes());
+    let (flags, extended) = entry.flags.to_stored();
+    let name_len = u16::try_from(entry.path.len())
+        .unwrap_or(LONG_NAME)
+        .min(LONG_NAME);
+    out.extend_from_slice(&(flags | name_len).to_be_bytes());
+    if entry.flags.is_extended() {
+        out.extend_from_slice(&extended.to_be_bytes());
+    }
+}

@@ -1,0 +1,331 @@
+//! Encoding an index as Git does.
+
+use crate::cached_tree::CachedTree;
+use crate::entry::EntryRef;
+use crate::error::{Error, corrupt};
+use crate::extension::{self, Signature};
+use crate::stat::Time;
+use crate::{bytes, layout, mode};
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use std::borrow::Cow;
+
+/// All that an index file holds.
+#[derive(Debug)]
+pub struct Content<'a> {
+    /// The kind of the object ids.
+    pub kind: Kind,
+    /// The version of the file these entries come from; `None` for a new one.
+    pub version: Option<u32>,
+    /// When that file was written; zero for a new one.
+    pub timestamp: Time,
+    /// The entries in order.
+    pub entries: Vec<EntryRef<'a>>,
+    /// The cached trees.
+    pub tree: Option<Cow<'a, CachedTree>>,
+    /// The resolved conflicts, encoded.
+    pub resolve_undo: Option<Cow<'a, [u8]>>,
+    /// The untracked cache, encoded.
+    pub untracked: Option<Cow<'a, [u8]>>,
+    /// What the file system monitor said, encoded.
+    pub fsmonitor: Option<Cow<'a, [u8]>>,
+    /// Whether entries stand for whole directories.
+    pub sparse: bool,
+}
+
+impl<'a> Content<'a> {
+    /// A new index of `entries`, which are in order, without extensions: what a clone writes once
+    /// it has set the cached trees.
+    pub fn new(kind: Kind, entries: impl IntoIterator<Item = EntryRef<'a>>) -> Content<'a> {
+        Content {
+            kind,
+            version: None,
+            timestamp: Time::default(),
+            entries: entries.into_iter().collect(),
+            tree: None,
+            resolve_undo: None,
+            untracked: None,
+            fsmonitor: None,
+            sparse: false,
+        }
+    }
+
+    /// Marks racily clean entries for the next reader, as Git does before it writes. Of each
+    /// entry that was not looked at in this run, and may have been changed without a trace since
+    /// the file it comes from was written, `is_modified` says whether the file's facts match
+    /// while its content does not.
+    pub fn smudge(&mut self, mut is_modified: impl FnMut(&EntryRef<'_>) -> bool) {
+        for entry in &mut self.entries {
+            let verified = entry.flags.contains(crate::Flags::UP_TO_DATE);
+            if !verified
+                && entry.mode & mode::TYPE != mode::GITLINK
+                && entry.stat.is_racy_by_second(self.timestamp)
+                && is_modified(entry)
+            {
+                entry.stat.size_bytes = 0;
+            }
+        }
+    }
+}
+
+/// The version of a new index. An existing one keeps its own, except that 2 and 3 change into
+/// each other as extended flags come and go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// 2, or 3 if an entry needs it.
+    #[default]
+    Two,
+    /// 4: paths without what they share with the one before.
+    Four,
+}
+
+/// Whether the file tells where its entries lie, for readers with many threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffsetTable {
+    /// `index.threads`, where 0 means as many as there are cores. `None` if it is not set.
+    pub threads: Option<usize>,
+    /// The cores, for `threads` of 0.
+    pub cores: usize,
+    /// `index.recordEndOfIndexEntries`, if it is set.
+    pub record_end: Option<bool>,
+    /// `index.recordOffsetTable`, if it is set.
+    pub record_offsets: Option<bool>,
+}
+
+impl OffsetTable {
+    /// Entries that are worth a thread.
+    const ENTRIES_PER_THREAD: usize = 10_000;
+
+    fn is_threaded(&self) -> bool {
+        self.threads.is_some_and(|threads| threads != 1)
+    }
+
+    /// How many entries each block has, if there are to be blocks.
+    fn block_len(&self, entries: usize) -> Option<usize> {
+        if !self.is_threaded() || !self.record_offsets.unwrap_or(true) {
+            return None;
+        }
+        let blocks = match self.threads.unwrap_or(1) {
+            0 => (entries / Self::ENTRIES_PER_THREAD).min(self.cores.saturating_sub(1)),
+            threads => threads.min(entries),
+        };
+        (blocks > 1).then(|| entries.div_ceil(blocks))
+    }
+}
+
+/// Encodes indexes. The default is what Git does without configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Writer {
+    /// The version of a new index (`index.version`).
+    pub new_version: Version,
+    /// The version whatever it was before (`update-index --index-version`).
+    pub force_version: Option<Version>,
+    /// `index.skipHash`: end with zeros instead of a digest.
+    pub skip_hash: bool,
+    /// Offsets for readers with many threads.
+    pub offset_table: OffsetTable,
+}
+
+impl Writer {
+    /// The bytes of the file. Byte for byte what Git writes for the same content.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order.
+    pub fn encode(&self, content: &Content<'_>) -> Result<Vec<u8>, Error> {
+        let _region = pronto_io::region!("index", "do_write_index");
+        check(content)?;
+        let version = self.version(content);
+        let room = content.entries.len() * 112 + 4096;
+        let mut out = Vec::with_capacity(room);
+        out.extend_from_slice(b"DIRC");
+        out.extend_from_slice(&version.to_be_bytes());
+        let count = u32::try_from(content.entries.len())
+            .map_err(|_| corrupt("index has more entries than its format can hold"))?;
+        out.extend_from_slice(&count.to_be_bytes());
+        let blocks = push_entries(
+            &mut out,
+            content,
+            version,
+            self.offset_table.block_len(content.entries.len()),
+        );
+        self.push_extensions(&mut out, content, &blocks)?;
+        if self.skip_hash {
+            out.extend_from_slice(content.kind.null_ref().as_bytes());
+        } else {
+            let digest = digest(content.kind, &out)?;
+            out.extend_from_slice(digest.as_slice());
+        }
+        pronto_io::data!("index", "write/version", version);
+        pronto_io::data!("index", "write/cache_nr", count);
+        Ok(out)
+    }
+
+    fn version(&self, content: &Content<'_>) -> u32 {
+        let version = match self.force_version {
+            Some(version) => version.number(),
+            None => content.version.unwrap_or(self.new_version.number()),
+        };
+        match version {
+            4 => 4,
+            _ if content
+                .entries
+                .iter()
+                .any(|entry| entry.flags.is_extended()) =>
+            {
+                3
+            }
+            _ => 2,
+        }
+    }
+
+    fn push_extensions(
+        &self,
+        out: &mut Vec<u8>,
+        content: &Content<'_>,
+        blocks: &[Block],
+    ) -> Result<(), Error> {
+        let end_of_entries = out.len();
+        let mut headers = Vec::new();
+        if !blocks.is_empty() {
+            let mut table = 1u32.to_be_bytes().to_vec();
+            for block in blocks {
+                table.extend_from_slice(&block.start.to_be_bytes());
+                table.extend_from_slice(&block.count.to_be_bytes());
+            }
+            push_extension(out, &mut headers, extension::OFFSET_TABLE, &table)?;
+        }
+        if let Some(tree) = &content.tree {
+            let mut data = Vec::new();
+            tree.encode(&mut data);
+            push_extension(out, &mut headers, extension::TREE, &data)?;
+        }
+        for (signature, data) in [
+            (extension::RESOLVE_UNDO, &content.resolve_undo),
+            (extension::UNTRACKED, &content.untracked),
+            (extension::FSMONITOR, &content.fsmonitor),
+        ] {
+            if let Some(data) = data {
+                push_extension(out, &mut headers, signature, data)?;
+            }
+        }
+        if content.sparse {
+            push_extension(out, &mut headers, extension::SPARSE_DIRECTORIES, &[])?;
+        }
+        if self
+            .offset_table
+            .record_end
+            .unwrap_or(self.offset_table.is_threaded())
+        {
+            let mut data = offset_u32(end_of_entries)?.to_be_bytes().to_vec();
+            data.extend_from_slice(digest(content.kind, &headers)?.as_slice());
+            push_extension(out, &mut headers, extension::END_OF_ENTRIES, &data)?;
+        }
+        Ok(())
+    }
+}
+
+impl Version {
+    fn number(self) -> u32 {
+        match self {
+            Version::Two => 2,
+            Version::Four => 4,
+        }
+    }
+}
+
+/// A run of entries that can be read without those before it.
+struct Block {
+    start: u32,
+    count: u32,
+}
+
+fn push_entries(
+    out: &mut Vec<u8>,
+    content: &Content<'_>,
+    version: u32,
+    block_len: Option<usize>,
+) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut previous: &[u8] = &[];
+    for (position, entry) in content.entries.iter().enumerate() {
+        let mut common_limit = usize::MAX;
+        if let Some(block_len) = block_len
+            && position % block_len == 0
+        {
+            let count = block_len.min(content.entries.len() - position) as u32;
+            blocks.push(Block {
+                start: out.len() as u32,
+                count,
+            });
+            common_limit = 0;
+        }
+        let start = out.len();
+        layout::push_fixed(out, entry);
+        let path: &[u8] = entry.path;
+        if version == 4 {
+            let common = path
+                .iter()
+                .zip(previous)
+                .take_while(|(a, b)| a == b)
+                .count();
+            let common = common.min(common_limit);
+            bytes::push_varint(out, (previous.len() - common) as u64);
+            out.extend_from_slice(&path[common..]);
+            out.push(0);
+            previous = path;
+        } else {
+            out.extend_from_slice(path);
+            let padded = (out.len() - start + 8) & !7;
+            out.resize(start + padded, 0);
+        }
+    }
+    blocks
+}
+
+fn push_extension(
+    out: &mut Vec<u8>,
+    headers: &mut Vec<u8>,
+    signature: Signature,
+    data: &[u8],
+) -> Result<(), Error> {
+    let at = out.len();
+    out.extend_from_slice(&signature);
+    out.extend_from_slice(&offset_u32(data.len())?.to_be_bytes());
+    headers.extend_from_slice(&out[at..]);
+    out.extend_from_slice(data);
+    Ok(())
+}
+
+fn offset_u32(offset: usize) -> Result<u32, Error> {
+    u32::try_from(offset).map_err(|_| corrupt("index file is larger than 4 GiB"))
+}
+
+fn check(content: &Content<'_>) -> Result<(), Error> {
+    if let Some(entry) = content.entries.iter().find(|entry| entry.id.is_null()) {
+        return Err(corrupt(format!(
+            "cache entry has null sha1: {}",
+            entry.path
+        )));
+    }
+    let key = |entry: &EntryRef<'_>| (entry.path.to_owned(), entry.stage());
+    let sorted = content
+        .entries
+        .is_sorted_by(|one, two| (one.path, one.stage()) < (two.path, two.stage()));
+    if sorted {
+        Ok(())
+    } else {
+        let wrong = content
+            .entries
+            .windows(2)
+            .find(|pair| key(&pair[0]) >= key(&pair[1]));
+        let path = wrong
+            .map(|pair| pair[1].path.to_string())
+            .unwrap_or_default();
+        Err(corrupt(format!("unordered stage entries for '{path}'")))
+    }
+}
+
+pub(crate) fn digest(kind: Kind, content: &[u8]) -> Result<ObjectId, Error> {
+    let mut digester = TrailerDigester::new(kind);
+    digester.update(content);
+    Ok(digester.finish())
+}

@@ -1,0 +1,6 @@
+//! Stock git is the oracle: what it writes is read, and what is written here it reads.
+
+mod broken;
+mod reading;
+mod support;
+mod writing;
