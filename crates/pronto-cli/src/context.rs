@@ -1,12 +1,18 @@
 //! What a command gets to work with.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
 
 use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
 
+use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
+use crate::progress::{Look, Terminal};
+use crate::signals::Watch;
 
 /// Everything around a command: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub struct Context {
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
+    watch: Option<Watch>,
+    terminal: Option<Terminal>,
 }
 
 impl Context {
@@ -34,6 +42,62 @@ impl Context {
             arguments: Vec::new(),
             separator: None,
             called_as_git,
+            watch: None,
+            terminal: None,
+        }
+    }
+
+    /// Who watches the operation: `explicit` is `--progress` or `--no-progress`. Without either,
+    /// meters are drawn on a terminal unless `quiet`. What the other side of a connection says
+    /// is shown unless `quiet`.
+    pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
+        let stderr = io::stderr();
+        let is_terminal = stderr.is_terminal();
+        let meters = explicit.unwrap_or(!quiet && is_terminal);
+        if !meters && quiet {
+            return Arc::new(());
+        }
+        let number = |name: &str| {
+            let value = self.globals.variable(name)?;
+            value.to_str()?.parse::<u64>().ok()
+        };
+        let is_dumb = self
+            .globals
+            .variable("TERM")
+            .is_none_or(|term| term == "dumb");
+        let look = Look {
+            meters,
+            messages: true,
+            clears: is_terminal && !is_dumb,
+            delay: Duration::from_secs(number("GIT_PROGRESS_DELAY").unwrap_or(1)),
+            columns: columns(number("COLUMNS")),
+        };
+        let terminal = Terminal::new(look, Box::new(stderr));
+        self.terminal = Some(terminal.clone());
+        Arc::new(terminal)
+    }
+
+    /// From here on SIGINT and its kin trigger [`interrupt`](Self::interrupt) and clean up
+    /// before they end the process.
+    pub(crate) fn watch_signals(&mut self) -> Result<(), CliError> {
+        let watch = Watch::start(self.interrupt.clone())
+            .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
+        self.watch = Some(watch);
+        Ok(())
+    }
+
+    /// Ends the process if a signal asked for it.
+    pub(crate) fn end_if_asked(&self) {
+        self.settle();
+        if let Some(watch) = &self.watch {
+            watch.end_if_asked();
+        }
+    }
+
+    /// Draws the last state of finished meters, so that what is printed next stands below them.
+    pub(crate) fn settle(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.settle();
         }
     }
 
@@ -67,11 +131,23 @@ impl Context {
     fn say(&mut self, prefix: &str, message: &str) {
         // A closed standard output is reported at the end, not here.
         let _ = self.out.flush();
+        self.settle();
         write_to_stderr(format!("{prefix}{message}\n").as_bytes());
     }
 }
 
+/// How wide the terminal is.
+fn columns(variable: Option<u64>) -> usize {
+    let wanted = variable.and_then(|columns| usize::try_from(columns).ok());
+    wanted.filter(|&columns| columns > 0).unwrap_or_else(|| {
+        rustix::termios::tcgetwinsize(rustix::stdio::stderr())
+            .ok()
+            .filter(|size| size.ws_col > 0)
+            .map_or(80, |size| usize::from(size.ws_col))
+    })
+}
+
 /// Writes `bytes` to the standard error. Whoever closed it does not want to read of it.
 pub(crate) fn write_to_stderr(bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
+    let _ = io::stderr().write_all(bytes);
 }

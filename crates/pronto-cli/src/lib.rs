@@ -20,6 +20,8 @@ pub mod error;
 mod fallback;
 pub mod globals;
 pub mod output;
+pub mod progress;
+mod signals;
 mod startup;
 
 pub use context::Context;

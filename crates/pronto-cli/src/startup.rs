@@ -77,6 +77,9 @@ fn dispatch(
         write!(context.out, "{}", command.definition().render_help())?;
         return Ok(ExitCode::USAGE);
     }
+    if command.needs.signals {
+        context.watch_signals()?;
+    }
     command.run(arguments, context)
 }
 
@@ -95,6 +98,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
 
 /// Writes out what is left, reports the error if there is one, and ends as Git would.
 fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode {
+    context.end_if_asked();
     let flushed = context.out.flush().map_err(CliError::from);
     let error = match result.and_then(|code| flushed.map(|()| code)) {
         Ok(code) => return code,

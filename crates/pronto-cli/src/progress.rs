@@ -1,0 +1,278 @@
+//! Progress on the standard error, with Git's look.
+//!
+//! Operations bump lock-free counters; a thread, started with the first meter, reads them ten
+//! times a second and redraws the line of the meter that began first. A line that is finished
+//! is drawn a last time by whoever comes first: that thread, the next meter, a message, or
+//! [`Terminal::settle`].
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_io::progress::{Meter, Progress};
+
+mod rate;
+
+use rate::Throughput;
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// Git draws every percent, and at least once a second.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// Phases that Git shows at once; it waits with all others to see whether they take long.
+const SHOWN_AT_ONCE: &[&str] = &[
+    "Receiving objects",
+    "Indexing objects",
+    "Resolving deltas",
+    "Unpacking objects",
+    "Enumerating objects",
+    "Counting objects",
+    "Compressing objects",
+    "Writing objects",
+];
+
+/// What to show, and on what kind of device.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Draw meters.
+    pub meters: bool,
+    /// Pass on messages.
+    pub messages: bool,
+    /// The device understands the escape sequence that clears to the end of the line.
+    pub clears: bool,
+    /// How long a phase has to last before it is shown.
+    pub delay: Duration,
+    /// Columns of the device.
+    pub columns: usize,
+}
+
+/// A [`Progress`] that draws. Cloning shares it.
+#[derive(Clone)]
+pub struct Terminal(Arc<Shared>);
+
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Terminal").field(&self.0.look).finish()
+    }
+}
+
+struct Shared {
+    look: Look,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+struct State {
+    out: Box<dyn Write + Send>,
+    lines: VecDeque<Line>,
+    has_thread: bool,
+}
+
+struct Line {
+    meter: Meter,
+    begun: Instant,
+    wait: Duration,
+    drawn_at: Option<Instant>,
+    percent: Option<u64>,
+    counters_len: usize,
+    split: bool,
+    throughput: Throughput,
+}
+
+impl Terminal {
+    /// Draws with `look` on `out`.
+    pub fn new(look: Look, out: Box<dyn Write + Send>) -> Self {
+        let state = State {
+            out,
+            lines: VecDeque::new(),
+            has_thread: false,
+        };
+        Terminal(Arc::new(Shared {
+            look,
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+        }))
+    }
+
+    /// Draws the last state of all meters that are finished, so that what is printed next stands
+    /// below them.
+    pub fn settle(&self) {
+        let mut state = self.0.lock();
+        state.tick(&self.0.look, Instant::now());
+    }
+
+    fn start_thread(&self, state: &mut State) {
+        if std::mem::replace(&mut state.has_thread, true) {
+            return;
+        }
+        let shared = Arc::downgrade(&self.0);
+        let drawing = std::thread::Builder::new()
+            .name("progress".into())
+            .spawn(move || {
+                while let Some(shared) = shared.upgrade() {
+                    let state = shared.lock();
+                    let (mut state, _) = shared
+                        .wake
+                        .wait_timeout(state, TICK)
+                        .unwrap_or_else(PoisonError::into_inner);
+                    state.tick(&shared.look, Instant::now());
+                    if state.lines.is_empty() {
+                        state.has_thread = false;
+                        return;
+                    }
+                }
+            });
+        // Without a thread the final lines are drawn all the same.
+        state.has_thread = drawing.is_ok();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress for Terminal {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        let meter = Meter::new(title, total);
+        if self.0.look.meters {
+            let now = Instant::now();
+            let mut state = self.0.lock();
+            state.tick(&self.0.look, now);
+            let at_once = SHOWN_AT_ONCE.contains(&title);
+            state.lines.push_back(Line {
+                meter: meter.clone(),
+                begun: now,
+                wait: if at_once {
+                    Duration::ZERO
+                } else {
+                    self.0.look.delay
+                },
+                drawn_at: None,
+                percent: None,
+                counters_len: 0,
+                split: false,
+                throughput: Throughput::new(now),
+            });
+            self.start_thread(&mut state);
+        }
+        meter
+    }
+
+    /// `text` is a line; one that ends with a carriage return is to be overwritten by the next.
+    fn message(&self, text: &str) {
+        if !self.0.look.messages {
+            return;
+        }
+        let mut state = self.0.lock();
+        state.tick(&self.0.look, Instant::now());
+        let (line, end) = match text.strip_suffix('\r') {
+            Some(line) => (line, '\r'),
+            None => (text.strip_suffix('\n').unwrap_or(text), '\n'),
+        };
+        let from_remote = line.strip_prefix("remote: ");
+        let clear = match from_remote {
+            Some("") | None => "",
+            Some(_) if self.0.look.clears => "\x1b[K",
+            Some(_) => "        ",
+        };
+        state.print(&format!("{line}{clear}{end}"));
+    }
+}
+
+impl State {
+    fn print(&mut self, text: &str) {
+        // Nobody is left to be told that the standard error is closed.
+        let _ = self
+            .out
+            .write_all(text.as_bytes())
+            .and_then(|()| self.out.flush());
+    }
+
+    /// Draws what is due, and drops the lines that are over.
+    fn tick(&mut self, look: &Look, now: Instant) {
+        while let Some(line) = self.lines.front_mut() {
+            let over = line.meter.is_finished();
+            let given_up = !over && line.meter.is_abandoned();
+            if let Some(text) = line.draw(look, now, over) {
+                self.print(&text);
+            }
+            if !over && !given_up {
+                return;
+            }
+            let was_drawn = self
+                .lines
+                .pop_front()
+                .is_some_and(|line| line.drawn_at.is_some());
+            if given_up && was_drawn {
+                self.print("\n");
+            }
+        }
+    }
+}
+
+impl Line {
+    /// The text to print, if there is a reason to draw.
+    fn draw(&mut self, look: &Look, now: Instant, over: bool) -> Option<String> {
+        let age = now.saturating_duration_since(self.begun);
+        if age < self.wait || (over && self.drawn_at.is_none() && self.wait > Duration::ZERO) {
+            return None;
+        }
+        let (done, bytes) = (self.meter.done(), self.meter.bytes());
+        self.throughput.record(bytes, now, over);
+        let percent = match self.meter.total() {
+            Some(total) if total > 0 => {
+                Some(u64::try_from(u128::from(done) * 100 / u128::from(total)).unwrap_or(u64::MAX))
+            }
+            _ => None,
+        };
+        let aged = self
+            .drawn_at
+            .is_none_or(|drawn| now.duration_since(drawn) >= REDRAW);
+        let moved = percent.is_some() && percent != self.percent;
+        if !over && (!is_in_foreground() || !(moved || aged && (done > 0 || bytes > 0))) {
+            return None;
+        }
+        self.percent = percent;
+        self.drawn_at = Some(now);
+        let counters = match (percent, self.meter.total()) {
+            (Some(percent), Some(total)) => {
+                format!("{percent:3}% ({done}/{total}){}", self.throughput)
+            }
+            _ => format!("{done}{}", self.throughput),
+        };
+        Some(self.lay_out(&counters, look, over))
+    }
+
+    /// Title and counters on one line, or on two when the device is too narrow.
+    fn lay_out(&mut self, counters: &str, look: &Look, over: bool) -> String {
+        let end = if over { ", done.\n" } else { "\r" };
+        let shrunk = self.counters_len.saturating_sub(counters.len());
+        self.counters_len = counters.len();
+        let clear = if shrunk > 0 { shrunk + 1 } else { 0 };
+        let title = self.meter.title();
+        if self.split {
+            format!("  {counters}{end:>clear$}")
+        } else if !over && look.columns < title.len() + counters.len() + 2 {
+            self.split = true;
+            let clear = look.columns.saturating_sub(title.len() + 1);
+            format!("{title}:{:clear$}\n  {counters}{end}", "")
+        } else {
+            format!("{title}: {counters}{end:>clear$}")
+        }
+    }
+}
+
+/// A job in the background does not draw over the one in the foreground.
+fn is_in_foreground() -> bool {
+    match rustix::termios::tcgetpgrp(rustix::stdio::stderr()) {
+        Ok(group) => group == rustix::process::getpgrp(),
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

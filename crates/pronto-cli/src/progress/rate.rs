@@ -1,0 +1,75 @@
+//! How much has been moved, and how fast.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// The rate is taken over this many of the last samples.
+const SAMPLES: usize = 8;
+
+/// Samples are taken no closer than this.
+const SPACING: Duration = Duration::from_millis(500);
+
+/// Shown as `, 1.20 MiB | 2.30 MiB/s`, or as nothing while no bytes were counted.
+#[derive(Debug)]
+pub(super) struct Throughput {
+    begun: Instant,
+    samples: Vec<(Instant, u64)>,
+    text: String,
+}
+
+impl Throughput {
+    pub(super) fn new(now: Instant) -> Self {
+        Throughput {
+            begun: now,
+            samples: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// Takes note of the sum of `bytes`; the last time, the rate is that of the whole phase.
+    pub(super) fn record(&mut self, bytes: u64, now: Instant, last: bool) {
+        if bytes == 0 {
+            return;
+        }
+        let (since, before) = if last {
+            (self.begun, 0)
+        } else {
+            let newest = self.samples.last().map_or(self.begun, |(at, _)| *at);
+            if now.saturating_duration_since(newest) < SPACING {
+                return;
+            }
+            let oldest = self.samples.first().copied().unwrap_or((self.begun, 0));
+            if self.samples.len() == SAMPLES {
+                self.samples.remove(0);
+            }
+            self.samples.push((now, bytes));
+            oldest
+        };
+        let millis = now.saturating_duration_since(since).as_millis().max(1);
+        let moved = u128::from(bytes.saturating_sub(before));
+        let rate = u64::try_from(moved * 1000 / millis).unwrap_or(u64::MAX);
+        self.text = format!(", {} | {}/s", size(bytes), size(rate));
+    }
+}
+
+impl fmt::Display for Throughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A number of bytes in the unit that Git would choose, with two decimals.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    for (unit, shift) in UNITS {
+        if bytes > 1 << shift {
+            let hundredths = (u128::from(bytes) * 100 + (1 << (shift - 1))) >> shift;
+            return format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100);
+        }
+    }
+    if bytes == 1 {
+        "1 byte".to_owned()
+    } else {
+        format!("{bytes} bytes")
+    }
+}
