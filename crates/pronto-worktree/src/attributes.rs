@@ -1,0 +1,291 @@
+//! What `.gitattributes` files and their kin say about paths.
+//!
+//! [`Attributes`] is made once per operation, for a selection of attributes; every thread then
+//! has a [`Stack`] of its own, which shares what has been read. Rules that say nothing about the
+//! selection are dropped when they are read, so that a repository whose attributes concern, say,
+//! only diffs costs a checkout nothing.
+//!
+//! Precedence, from the strongest: `info/attributes`; the `.gitattributes` of the path's own
+//! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro
+//! `binary` (gitattributes(5)). Within a file the last line wins.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::Error;
+use rules::{Definition, List, Names, Slot};
+
+mod rules;
+mod source;
+
+pub use source::{Directories, FromIndex, FromWorktree, Source};
+
+/// What is said of one attribute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nothing, or `!attr`.
+    #[default]
+    Unspecified,
+    /// `attr`.
+    Set,
+    /// `-attr`.
+    Unset,
+    /// `attr=value`.
+    Value(Arc<BString>),
+}
+
+impl State {
+    /// The value, if it has one.
+    pub fn value(&self) -> Option<&BStr> {
+        match self {
+            State::Value(value) => Some(value.as_bstr()),
+            _ => None,
+        }
+    }
+}
+
+/// Where attributes are read from beside the directories.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Files that apply to every repository, the weakest first: the system's, then
+    /// `core.attributesFile`. Those that do not exist are passed over.
+    pub global: Vec<PathBuf>,
+    /// `info/attributes` of the repository.
+    pub info: Option<PathBuf>,
+    /// `core.ignoreCase`: whether patterns match without regard to case.
+    pub ignore_case: bool,
+}
+
+/// The attributes of one operation. Cloning shares them.
+#[derive(Clone)]
+pub struct Attributes(Arc<Shared>);
+
+struct Shared {
+    names: Names,
+    /// The weakest first.
+    global: Vec<Arc<List>>,
+    top: Option<Arc<List>>,
+    info: Option<Arc<List>>,
+    ignore_case: bool,
+    source: Box<dyn Source>,
+    /// By directory; `None` where there is nothing that matters.
+    read: RwLock<HashMap<BString, Option<Arc<List>>>>,
+}
+
+impl Attributes {
+    /// Reads the global files and the attributes of the top directory. `selection` names the
+    /// attributes that will be asked for.
+    ///
+    /// # Errors
+    /// When a file exists and cannot be read. What cannot be understood is passed over, as Git
+    /// does.
+    pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
+        let mut definitions = vec![rules::parse_definition(rules::BUILT_IN)];
+        for path in &files.global {
+            definitions.extend(source::read_global(path)?.map(|bytes| rules::parse(&bytes, true)));
+        }
+        let top = source.read(b"".as_bstr())?;
+        let top = top.map(|bytes| rules::parse(&bytes, true));
+        let info = match &files.info {
+            Some(path) => source::read_global(path)?.map(|bytes| rules::parse(&bytes, true)),
+            None => None,
+        };
+        let weakest_first = definitions.iter().chain(&top).chain(&info);
+        let names = Names::new(selection, weakest_first.flat_map(|lines| lines.iter()));
+        let compile = |lines: Vec<Definition>| {
+            let list = List::new(BString::default(), lines, &names);
+            (!list.is_empty()).then(|| Arc::new(list))
+        };
+        let global = definitions.into_iter().filter_map(compile).collect();
+        Ok(Attributes(Arc::new(Shared {
+            global,
+            top: top.and_then(compile),
+            info: info.and_then(compile),
+            ignore_case: files.ignore_case,
+            source,
+            read: RwLock::default(),
+            names,
+        })))
+    }
+
+    /// A way to ask, for one thread.
+    pub fn stack(&self) -> Stack {
+        Stack {
+            states: vec![State::Unspecified; self.0.names.selected()],
+            slots: vec![None; self.0.names.len()],
+            shared: Arc::clone(&self.0),
+            directory: BString::default(),
+            levels: Vec::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attributes").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn list(&self, directory: &BStr) -> Result<Option<Arc<List>>, Error> {
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = read.get(directory) {
+            return Ok(known.clone());
+        }
+        drop(read);
+        let lines = self.source.read(directory)?;
+        let list = lines
+            .map(|bytes| {
+                let lines = rules::parse(&bytes, false);
+                List::new(directory.to_owned(), lines, &self.names)
+            })
+            .filter(|list| !list.is_empty())
+            .map(Arc::new);
+        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
+        read.insert(directory.to_owned(), list.clone());
+        Ok(list)
+    }
+}
+
+/// Tells the attributes of one path after another; cheapest when paths of one directory come
+/// together.
+pub struct Stack {
+    shared: Arc<Shared>,
+    directory: BString,
+    /// For each component of `directory`: where it ends, and the rules there.
+    levels: Vec<(usize, Option<Arc<List>>)>,
+    /// What has been said so far of each attribute and macro, while a path is looked at.
+    slots: Vec<Slot>,
+    states: Vec<State>,
+}
+
+impl Stack {
+    /// What is said of each selected attribute for `path`, in the order of the selection.
+    ///
+    /// # Errors
+    /// When an attributes file on the way cannot be read.
+    pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
+        let base = path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        self.enter(path[..base.saturating_sub(1)].as_bstr())?;
+        let shared = &self.shared;
+        let strongest_first = shared
+            .info
+            .iter()
+            .chain(
+                self.levels
+                    .iter()
+                    .rev()
+                    .filter_map(|(_, list)| list.as_ref()),
+            )
+            .chain(&shared.top)
+            .chain(shared.global.iter().rev());
+        for list in strongest_first {
+            list.apply(
+                path,
+                base,
+                shared.ignore_case,
+                &shared.names,
+                &mut self.slots,
+            );
+        }
+        for (state, slot) in self.states.iter_mut().zip(&mut self.slots) {
+            *state = slot.take().unwrap_or_default();
+        }
+        self.slots.fill(None);
+        Ok(&self.states)
+    }
+
+    fn enter(&mut self, directory: &BStr) -> Result<(), Error> {
+        if directory == self.directory {
+            return Ok(());
+        }
+        while let Some((end, _)) = self.levels.last() {
+            let shared = directory.len() >= *end
+                && directory[..*end] == self.directory[..*end]
+                && directory.get(*end).is_none_or(|next| *next == b'/');
+            if shared {
+                break;
+            }
+            self.levels.pop();
+        }
+        let mut from = self.levels.last().map_or(0, |(end, _)| end + 1);
+        self.directory.clear();
+        self.directory
+            .extend_from_slice(&directory[..from.saturating_sub(1)]);
+        while from < directory.len() {
+            let end = directory[from..]
+                .find_byte(b'/')
+                .map_or(directory.len(), |slash| from + slash);
+            let list = self.shared.list(directory[..end].as_bstr())?;
+            self.levels.push((end, list));
+            self.directory.clear();
+            self.directory.extend_from_slice(&directory[..end]);
+            from = end + 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(files: &[(&str, &str)], selection: &[&str]) -> Stack {
+        let read: Directories = files
+            .iter()
+            .map(|(directory, text)| (BString::from(*directory), text.as_bytes().to_vec()))
+            .collect();
+        Attributes::new(selection, &Files::default(), Box::new(read))
+            .expect("nothing to read fails")
+            .stack()
+    }
+
+    fn show(stack: &mut Stack, path: &str) -> Vec<String> {
+        let states = stack.states(path.into()).expect("nothing fails");
+        let show = |state: &State| match state {
+            State::Unspecified => "-".to_owned(),
+            State::Set => "set".to_owned(),
+            State::Unset => "unset".to_owned(),
+            State::Value(value) => value.to_string(),
+        };
+        states.iter().map(show).collect()
+    }
+
+    #[test]
+    fn deeper_and_later_rules_win() {
+        let mut stack = stack(
+            &[
+                ("", "* text=auto eol=lf\n*.bin binary\n*.c diff=cpp\n"),
+                ("a/b", "*.c eol=crlf\n*.bin text\n/x !eol\n"),
+            ],
+            &["text", "eol"],
+        );
+        assert_eq!(show(&mut stack, "f"), ["auto", "lf"]);
+        assert_eq!(show(&mut stack, "f.bin"), ["unset", "lf"]);
+        assert_eq!(show(&mut stack, "a/b/f.c"), ["auto", "crlf"]);
+        assert_eq!(show(&mut stack, "a/b/f.bin"), ["set", "lf"]);
+        assert_eq!(show(&mut stack, "a/b/x"), ["auto", "-"]);
+        assert_eq!(show(&mut stack, "a/b/c/x"), ["auto", "lf"]);
+        assert_eq!(show(&mut stack, "a/bb/f.c"), ["auto", "lf"]);
+    }
+
+    #[test]
+    fn macros_expand_where_they_are_set_and_only_the_top_defines_them() {
+        let mut stack = stack(
+            &[
+                (
+                    "",
+                    "[attr]blob -text filter=x\n*.a blob\n*.b -blob\n*.a text\n",
+                ),
+                ("d", "[attr]other text\n* other\n"),
+            ],
+            &["text", "filter"],
+        );
+        assert_eq!(show(&mut stack, "f.a"), ["set", "x"]);
+        assert_eq!(show(&mut stack, "f.b"), ["-", "-"]);
+        assert_eq!(show(&mut stack, "d/f"), ["-", "-"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Where the `.gitattributes` of a directory is read from.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind as IoErrorKind, Read};
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+
+use crate::objects::{self, Objects};
+use crate::{Error, ErrorKind};
+
+/// Larger files are passed over (the limit is Git's).
+const LARGEST_BYTES: u64 = 100 * 1024 * 1024;
+
+/// Reads the `.gitattributes` of directories.
+pub trait Source: Send + Sync {
+    /// The `.gitattributes` of `directory` (no slash at its end, empty for the top), if it has
+    /// one.
+    ///
+    /// # Errors
+    /// When there is one and it cannot be read.
+    fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error>;
+}
+
+/// Attributes that are in memory, by directory.
+pub type Directories = HashMap<BString, Vec<u8>>;
+
+impl Source for Directories {
+    fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.get(directory).cloned())
+    }
+}
+
+/// From the worktree, and where it has none, from `otherwise`: what holds while files are looked
+/// at and added.
+pub struct FromWorktree<S> {
+    /// The top of the worktree.
+    pub top: Directory,
+    /// Asked where the worktree has no file: usually the index, or nothing (`Directories`).
+    pub otherwise: S,
+}
+
+impl<S: Source> Source for FromWorktree<S> {
+    fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+        match read_worktree(&self.top, directory)? {
+            None => self.otherwise.read(directory),
+            found => Ok(found),
+        }
+    }
+}
+
+/// From blobs, and where there is none, from the worktree: what holds while files are checked
+/// out.
+pub struct FromIndex<O> {
+    /// The blob of each directory that has one.
+    pub blobs: HashMap<BString, ObjectId>,
+    /// Where the blobs are.
+    pub objects: O,
+    /// The worktree, unless it is known to be empty.
+    pub top: Option<Directory>,
+}
+
+impl<O: Objects> Source for FromIndex<O> {
+    fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(id) = self.blobs.get(directory) {
+            let mut buffer = Vec::new();
+            objects::blob(&self.objects, id, &mut buffer)?;
+            return Ok((buffer.len() as u64 <= LARGEST_BYTES).then_some(buffer));
+        }
+        match &self.top {
+            Some(top) => read_worktree(top, directory),
+            None => Ok(None),
+        }
+    }
+}
+
+fn read_worktree(top: &Directory, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+    let name = b".gitattributes".as_slice();
+    let file = if directory.is_empty() {
+        top.open_file(name)
+    } else {
+        top.open_beneath(directory)
+            .and_then(|directory| directory.open_file(name))
+    };
+    let shown = || Path::new(&directory.to_str_lossy().into_owned()).join(".gitattributes");
+    match file {
+        Ok(file) => read_limited(file).context(ErrorKind::Patterns, "unable to read", shown()),
+        // Not there, below a link or a file, or a link itself: as if there were none.
+        Err(error)
+            if matches!(
+                error.kind(),
+                IoErrorKind::NotFound | IoErrorKind::NotADirectory | IoErrorKind::PermissionDenied
+            ) || is_link_error(&error) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error).context(ErrorKind::Patterns, "unable to access", shown()),
+    }
+}
+
+fn is_link_error(error: &std::io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
+}
+
+fn read_limited(file: std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_BYTES {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST_BYTES).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// A file that the user or the administrator named.
+pub(super) fn read_global(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match std::fs::File::open(path) {
+        Ok(file) => read_limited(file).context(ErrorKind::Patterns, "unable to read", path),
+        Err(error)
+            if matches!(
+                error.kind(),
+                IoErrorKind::NotFound | IoErrorKind::NotADirectory | IoErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error).context(ErrorKind::Patterns, "unable to access", path),
+    }
+}

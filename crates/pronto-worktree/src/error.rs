@@ -1,0 +1,39 @@
+//! What can go wrong between index and files.
+
+/// The sorts of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused.
+    Io,
+    /// An object is not there.
+    MissingObject,
+    /// An object is there and is not what it should be.
+    CorruptObject,
+    /// A path that must never be written, such as `.git` in any spelling.
+    HostilePath,
+    /// A filter of `.gitattributes` did not do its work.
+    Filter,
+    /// An attributes, ignore or pattern file cannot be used.
+    Patterns,
+    /// The index cannot be used.
+    Index,
+    /// The operation would lose something that is recorded nowhere.
+    WouldLose,
+    /// The operation was asked to stop.
+    Interrupted,
+}
+
+/// An error of this crate.
+pub type Error = pronto_io::error::Error<ErrorKind>;
+
+impl From<pronto_io::interrupt::Interrupted> for ErrorKind {
+    fn from(_: pronto_io::interrupt::Interrupted) -> Self {
+        ErrorKind::Interrupted
+    }
+}
+
+/// The error of an operation that was asked to stop.
+pub(crate) fn interrupted(reason: pronto_io::interrupt::Interrupted) -> Error {
+    Error::new(ErrorKind::Interrupted, reason.to_string())
+}

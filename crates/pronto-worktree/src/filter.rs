@@ -1,0 +1,249 @@
+//! Blobs become file contents and file contents become blobs: line endings, `ident`,
+//! `working-tree-encoding`, and the programs of `filter.<name>` (gitattributes(5), "Effects").
+//!
+//! [`Settings`] is what configuration says, shared by all threads. A [`Conversion`] is what
+//! attributes and settings together say of one path. Towards the worktree, [`Internal`] does what
+//! needs no program and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
+
+use std::path::PathBuf;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_filter::eol::AttributesDigest;
+use pronto_hash::{Kind, ObjectId};
+
+use crate::attributes::State;
+use crate::{Error, ErrorKind};
+
+mod encoding;
+mod ident;
+mod internal;
+mod programs;
+mod to_git;
+
+pub use encoding::Encoding;
+pub use gix_filter::eol::{AutoCrlf, Mode as Eol};
+pub use internal::Internal;
+pub use programs::{Asked, Delayed, FileToSmudge, Programs};
+pub use to_git::{InIndex, ToGit};
+
+/// The attributes that decide on conversions: select them for [`Settings::conversion`].
+pub const ATTRIBUTES: [&str; 6] = [
+    "text",
+    "crlf",
+    "eol",
+    "ident",
+    "filter",
+    "working-tree-encoding",
+];
+
+/// A program of `filter.<name>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// `<name>`.
+    pub name: BString,
+    /// `filter.<name>.clean`.
+    pub clean: Option<BString>,
+    /// `filter.<name>.smudge`.
+    pub smudge: Option<BString>,
+    /// `filter.<name>.process`.
+    pub process: Option<BString>,
+    /// `filter.<name>.required`: its failure is an error.
+    pub required: bool,
+}
+
+impl Driver {
+    fn acts_towards(&self, direction: Direction) -> bool {
+        let single = match direction {
+            Direction::ToWorktree => &self.smudge,
+            Direction::ToGit => &self.clean,
+        };
+        let given =
+            |command: &Option<BString>| command.as_ref().is_some_and(|text| !text.is_empty());
+        given(&self.process) || given(single) || self.required
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    ToWorktree,
+    ToGit,
+}
+
+/// `core.safecrlf`: what to do about line endings that would not survive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SafeCrlf {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// Say so.
+    Warn,
+    /// Refuse.
+    Fail,
+}
+
+/// What configuration says about conversions.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The programs that are configured.
+    pub drivers: Vec<Driver>,
+    /// `core.autocrlf`.
+    pub auto_crlf: AutoCrlf,
+    /// `core.eol`, unless it is `native`.
+    pub eol: Option<Eol>,
+    /// `core.safecrlf`.
+    pub safe_crlf: SafeCrlf,
+    /// `core.checkRoundtripEncoding`.
+    pub check_roundtrip: Vec<BString>,
+    /// The hash of the repository, for `ident`.
+    pub hash: Kind,
+    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need to be told.
+    pub git_dir: Option<PathBuf>,
+    /// The top of the worktree, absolute: where programs run.
+    pub worktree: Option<PathBuf>,
+    /// The full name of the ref that is being checked out: long-running programs are told.
+    pub ref_name: Option<BString>,
+    /// The commit or tree that is being checked out: long-running programs are told.
+    pub treeish: Option<ObjectId>,
+}
+
+impl Settings {
+    /// Settings of a repository that configures nothing.
+    pub fn new(hash: Kind) -> Self {
+        Settings {
+            drivers: Vec::new(),
+            auto_crlf: AutoCrlf::Disabled,
+            eol: None,
+            safe_crlf: SafeCrlf::default(),
+            check_roundtrip: vec!["SHIFT-JIS".into()],
+            hash,
+            git_dir: None,
+            worktree: None,
+            ref_name: None,
+            treeish: None,
+        }
+    }
+
+    fn eol_configuration(&self) -> gix_filter::eol::Configuration {
+        gix_filter::eol::Configuration {
+            auto_crlf: self.auto_crlf,
+            eol: self.eol,
+        }
+    }
+
+    /// What the states of [`ATTRIBUTES`], in that order, mean with these settings.
+    pub fn conversion(&self, states: &[State]) -> Conversion {
+        let unspecified = State::Unspecified;
+        let state = |at: usize| states.get(at).unwrap_or(&unspecified);
+        let driver = state(4)
+            .value()
+            .and_then(|name| self.drivers.iter().position(|driver| driver.name == name));
+        Conversion {
+            eol: self.line_endings(state(0), state(1), state(2)),
+            ident: *state(3) == State::Set,
+            encoding: Encoding::from_state(state(5)),
+            driver,
+        }
+    }
+
+    fn line_endings(&self, text: &State, crlf: &State, eol: &State) -> AttributesDigest {
+        let digest = match text_state(text).or_else(|| text_state(crlf)) {
+            Some(AttributesDigest::Binary) => return AttributesDigest::Binary,
+            digest => digest,
+        };
+        let eol = eol.value().map(|value| value.as_bytes());
+        match (digest, eol) {
+            (Some(AttributesDigest::TextAuto), Some(b"lf")) => AttributesDigest::TextAutoInput,
+            (Some(AttributesDigest::TextAuto), Some(b"crlf")) => AttributesDigest::TextAutoCrlf,
+            (_, Some(b"lf")) => AttributesDigest::TextInput,
+            (_, Some(b"crlf")) => AttributesDigest::TextCrlf,
+            (None, _) => self.auto_crlf.into(),
+            (Some(AttributesDigest::Text), _) => self.eol_configuration().to_eol().into(),
+            (Some(digest), _) => digest,
+        }
+    }
+}
+
+/// The meaning of `text`, and of its old name `crlf`.
+fn text_state(state: &State) -> Option<AttributesDigest> {
+    match state {
+        State::Unspecified => None,
+        State::Set => Some(AttributesDigest::Text),
+        State::Unset => Some(AttributesDigest::Binary),
+        State::Value(value) => match value.as_slice() {
+            b"input" => Some(AttributesDigest::TextInput),
+            b"auto" => Some(AttributesDigest::TextAuto),
+            _ => None,
+        },
+    }
+}
+
+/// What is to be done with one path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversion {
+    eol: AttributesDigest,
+    ident: bool,
+    encoding: Encoding,
+    driver: Option<usize>,
+}
+
+impl Conversion {
+    /// Contents pass unchanged, whatever they are.
+    pub const NONE: Conversion = Conversion {
+        eol: AttributesDigest::Binary,
+        ident: false,
+        encoding: Encoding::None,
+        driver: None,
+    };
+
+    /// Whether blobs become files unchanged, so that their contents need not be looked at.
+    pub fn keeps_towards_worktree(&self, settings: &Settings) -> bool {
+        !self.runs_program(settings, Direction::ToWorktree)
+            && !self.changes_towards_worktree(settings)
+    }
+
+    /// Whether files become blobs unchanged, so that their contents need not be looked at.
+    pub fn keeps_towards_git(&self, settings: &Settings) -> bool {
+        !self.ident
+            && self.encoding == Encoding::None
+            && self.eol == AttributesDigest::Binary
+            && !self.runs_program(settings, Direction::ToGit)
+    }
+
+    /// Whether a program must be run to make a file of a blob.
+    pub fn needs_program(&self, settings: &Settings) -> bool {
+        self.runs_program(settings, Direction::ToWorktree)
+    }
+
+    fn changes_towards_worktree(&self, settings: &Settings) -> bool {
+        self.ident
+            || self.encoding != Encoding::None
+            || self.eol.to_eol(settings.eol_configuration()) == Some(Eol::CrLf)
+    }
+
+    fn runs_program(&self, settings: &Settings, direction: Direction) -> bool {
+        self.driver(settings)
+            .is_some_and(|driver| driver.acts_towards(direction))
+    }
+
+    fn driver<'a>(&self, settings: &'a Settings) -> Option<&'a Driver> {
+        self.driver.and_then(|at| settings.drivers.get(at))
+    }
+}
+
+/// Line endings towards the worktree; `false` if they stay.
+fn to_crlf(
+    source: &[u8],
+    conversion: &Conversion,
+    settings: &Settings,
+    out: &mut Vec<u8>,
+    path: &BStr,
+) -> Result<bool, Error> {
+    let config = settings.eol_configuration();
+    gix_filter::eol::convert_to_worktree(source, conversion.eol, out, config)
+        .map_err(|error| Error::new(ErrorKind::Filter, error.to_string()).at_path(path.to_string()))
+}
+
+fn boolean_encoding(path: &BStr) -> Error {
+    let message = "true/false are no valid working-tree-encodings";
+    Error::new(ErrorKind::Filter, message).at_path(path.to_string())
+}

@@ -1,0 +1,293 @@
+//! `working-tree-encoding`: blobs are UTF-8, files are what the attribute says.
+//!
+//! The Unicode encodings and Latin-1 are done here, as iconv does them for Git; the others are
+//! those that `encoding_rs` knows.
+
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::attributes::State;
+
+/// The encoding of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Encoding {
+    /// That of the blob.
+    #[default]
+    None,
+    /// The attribute is set or unset without a value, which means nothing.
+    Boolean,
+    /// One with a name.
+    Named(Arc<Named>),
+}
+
+/// An encoding as the attribute names it.
+#[derive(Debug, PartialEq)]
+pub struct Named {
+    name: BString,
+    scheme: Scheme,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Scheme {
+    /// UTF-16 or UTF-32, by the number of bytes of a unit.
+    Unicode {
+        unit: usize,
+        order: Order,
+    },
+    /// ISO-8859-1: the first 256 characters.
+    Latin1,
+    Other(&'static gix_filter::encoding::Encoding),
+    Unknown,
+}
+
+/// How the bytes of a unit are ordered, and whether a mark says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    /// Little or big, as a mark says that must be there; written little.
+    Marked,
+    /// Little, without a mark.
+    Little,
+    /// Big, without a mark.
+    Big,
+    /// Little, with a mark (`UTF-16LE-BOM`).
+    LittleMarked,
+}
+
+/// Why a file cannot become a blob.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Undecodable {
+    /// There is a byte order mark where the name of the encoding says the order.
+    MarkProhibited,
+    /// There is none where the name does not say the order.
+    MarkRequired,
+    /// The bytes are not in that encoding.
+    Malformed,
+}
+
+impl Encoding {
+    pub(super) fn from_state(state: &State) -> Self {
+        match state {
+            State::Unspecified => Encoding::None,
+            State::Set | State::Unset => Encoding::Boolean,
+            State::Value(name) if name.is_empty() || is_utf8(name) => Encoding::None,
+            State::Value(name) => Encoding::Named(Arc::new(Named {
+                name: name.as_ref().clone(),
+                scheme: Scheme::from_name(name.as_bstr()),
+            })),
+        }
+    }
+}
+
+fn is_utf8(name: &BString) -> bool {
+    name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
+}
+
+impl Scheme {
+    fn from_name(name: &BStr) -> Self {
+        let lower = name.to_ascii_lowercase();
+        let unicode = |unit, order| Scheme::Unicode { unit, order };
+        let rest = lower
+            .strip_prefix(b"utf-")
+            .or_else(|| lower.strip_prefix(b"utf"));
+        match rest {
+            Some(b"16") => unicode(2, Order::Marked),
+            Some(b"16le") => unicode(2, Order::Little),
+            Some(b"16be") => unicode(2, Order::Big),
+            Some(b"16le-bom") => unicode(2, Order::LittleMarked),
+            Some(b"32") => unicode(4, Order::Marked),
+            Some(b"32le") => unicode(4, Order::Little),
+            Some(b"32be") => unicode(4, Order::Big),
+            _ => match lower.as_slice() {
+                b"iso-8859-1" | b"iso8859-1" | b"iso_8859-1" | b"latin1" | b"latin-1" | b"l1" => {
+                    Scheme::Latin1
+                }
+                _ => gix_filter::encoding::Encoding::for_label(&lower)
+                    .map_or(Scheme::Unknown, Scheme::Other),
+            },
+        }
+    }
+}
+
+impl Named {
+    /// As the attribute has it.
+    pub fn name(&self) -> &BStr {
+        self.name.as_bstr()
+    }
+
+    /// Encodes a blob for the worktree; `false` when that cannot be done.
+    pub(super) fn encode(&self, blob: &[u8], out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let Ok(text) = blob.to_str() else {
+            return false;
+        };
+        match self.scheme {
+            Scheme::Unicode { unit, order } => {
+                let big = order == Order::Big;
+                if matches!(order, Order::Marked | Order::LittleMarked) {
+                    put(u32::from('\u{feff}'), unit, big, out);
+                }
+                for character in text.chars() {
+                    if unit == 4 {
+                        put(u32::from(character), 4, big, out);
+                        continue;
+                    }
+                    for half in character.encode_utf16(&mut [0; 2]) {
+                        put(u32::from(*half), 2, big, out);
+                    }
+                }
+                true
+            }
+            Scheme::Latin1 => text.chars().all(|character| {
+                u8::try_from(u32::from(character))
+                    .map(|byte| out.push(byte))
+                    .is_ok()
+            }),
+            Scheme::Other(encoding) => {
+                let (bytes, _, unmappable) = encoding.encode(text);
+                out.extend_from_slice(&bytes);
+                !unmappable
+            }
+            Scheme::Unknown => false,
+        }
+    }
+
+    /// Decodes a file for Git.
+    pub(super) fn decode(&self, file: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+        out.clear();
+        match self.scheme {
+            Scheme::Unicode { unit, order } => decode_unicode(file, unit, order, out),
+            Scheme::Latin1 => {
+                let characters = file.iter().map(|byte| char::from(*byte));
+                out.extend(characters.collect::<String>().into_bytes());
+                Ok(())
+            }
+            Scheme::Other(encoding) => {
+                let text = encoding
+                    .decode_without_bom_handling_and_without_replacement(file)
+                    .ok_or(Undecodable::Malformed)?;
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+            Scheme::Unknown => Err(Undecodable::Malformed),
+        }
+    }
+}
+
+fn put(value: u32, unit: usize, big: bool, out: &mut Vec<u8>) {
+    if big {
+        out.extend_from_slice(&value.to_be_bytes()[4 - unit..]);
+    } else {
+        out.extend_from_slice(&value.to_le_bytes()[..unit]);
+    }
+}
+
+fn get(bytes: &[u8], big: bool) -> u32 {
+    let shift = |value: u32, byte: &u8| (value << 8) | u32::from(*byte);
+    if big {
+        bytes.iter().fold(0, shift)
+    } else {
+        bytes.iter().rev().fold(0, shift)
+    }
+}
+
+fn decode_unicode(
+    file: &[u8],
+    unit: usize,
+    order: Order,
+    out: &mut Vec<u8>,
+) -> Result<(), Undecodable> {
+    let mark = u32::from('\u{feff}');
+    let first = file.get(..unit);
+    let little_mark = first.is_some_and(|first| get(first, false) == mark);
+    let big_mark = first.is_some_and(|first| get(first, true) == mark);
+    let (big, skip) = match order {
+        Order::Little | Order::Big if little_mark || big_mark => {
+            return Err(Undecodable::MarkProhibited);
+        }
+        Order::Little => (false, 0),
+        Order::Big => (true, 0),
+        Order::Marked | Order::LittleMarked if little_mark => (false, unit),
+        Order::Marked if big_mark => (true, unit),
+        Order::Marked => return Err(Undecodable::MarkRequired),
+        Order::LittleMarked => (false, 0),
+    };
+    let units = file[skip..].chunks(unit);
+    if !file.len().is_multiple_of(unit) {
+        return Err(Undecodable::Malformed);
+    }
+    let mut push = |character: char| {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    };
+    if unit == 4 {
+        for bytes in units {
+            push(char::from_u32(get(bytes, big)).ok_or(Undecodable::Malformed)?);
+        }
+        return Ok(());
+    }
+    for character in char::decode_utf16(units.map(|bytes| get(bytes, big) as u16)) {
+        push(character.map_err(|_| Undecodable::Malformed)?);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Arc<Named> {
+        match Encoding::from_state(&State::Value(Arc::new(name.into()))) {
+            Encoding::Named(named) => named,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn encodings_go_there_and_back() {
+        let text = "héllo ☺ 𝄞\n";
+        for name in [
+            "UTF-16",
+            "utf16le",
+            "UTF-16BE",
+            "UTF-16LE-BOM",
+            "UTF-32",
+            "UTF-32BE",
+            "gb18030",
+        ] {
+            let encoding = named(name);
+            let (mut file, mut blob) = (Vec::new(), Vec::new());
+            assert!(encoding.encode(text.as_bytes(), &mut file), "{name}");
+            assert_eq!(encoding.decode(&file, &mut blob), Ok(()), "{name}");
+            assert_eq!(blob.as_bstr(), text, "{name}");
+        }
+        let mut out = Vec::new();
+        assert!(named("UTF-16").encode(b"a", &mut out));
+        assert_eq!(out, [0xff, 0xfe, b'a', 0]);
+        assert!(named("latin1").encode("é".as_bytes(), &mut out));
+        assert_eq!(out, [0xe9]);
+        assert!(!named("latin1").encode("☺".as_bytes(), &mut out));
+        assert!(!named("no-such-thing").encode(b"a", &mut out));
+    }
+
+    #[test]
+    fn marks_are_demanded_and_forbidden_as_the_name_says() {
+        let mut out = Vec::new();
+        assert_eq!(
+            named("UTF-16").decode(b"a\0", &mut out),
+            Err(Undecodable::MarkRequired)
+        );
+        let marked = [0xff, 0xfe, b'a', 0];
+        assert_eq!(
+            named("UTF-16LE").decode(&marked, &mut out),
+            Err(Undecodable::MarkProhibited)
+        );
+        assert_eq!(
+            named("UTF-16LE").decode(b"a\0b", &mut out),
+            Err(Undecodable::Malformed)
+        );
+        assert_eq!(
+            named("UTF-16LE").decode(b"\0\xd8", &mut out),
+            Err(Undecodable::Malformed)
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Conversions towards the worktree that need no program.
+
+use bstr::BStr;
+
+use super::ident;
+use super::{Conversion, Encoding, Settings};
+use crate::{Error, ErrorKind};
+
+/// Converts blobs, one after another, with buffers of its own. One per thread.
+#[derive(Debug, Default)]
+pub struct Internal {
+    /// The result of the last step, and space for the next.
+    current: Vec<u8>,
+    next: Vec<u8>,
+    warnings: Vec<String>,
+}
+
+impl Internal {
+    /// The contents of the file `path` whose blob is `blob`, before a program sees them.
+    ///
+    /// # Errors
+    /// When the attributes ask for what does not exist.
+    pub fn to_worktree<'a>(
+        &'a mut self,
+        path: &BStr,
+        blob: &'a [u8],
+        conversion: &Conversion,
+        settings: &Settings,
+    ) -> Result<&'a [u8], Error> {
+        if !conversion.changes_towards_worktree(settings) {
+            return Ok(blob);
+        }
+        let mut changed = false;
+        if conversion.ident {
+            let header = format!("blob {}\0", blob.len());
+            let id = pronto_hash::digest(settings.hash, &[header.as_bytes(), blob]);
+            let id = id.map_err(|collision| {
+                Error::new(ErrorKind::Filter, collision.to_string()).at_path(path.to_string())
+            })?;
+            changed = ident::expand(blob, &id, &mut self.current);
+        }
+        let source = if changed { &self.current } else { blob };
+        if crate::filter::to_crlf(source, conversion, settings, &mut self.next, path)? {
+            std::mem::swap(&mut self.current, &mut self.next);
+            changed = true;
+        }
+        let source = if changed { &self.current } else { blob };
+        match &conversion.encoding {
+            Encoding::None => {}
+            Encoding::Boolean => return Err(super::boolean_encoding(path)),
+            Encoding::Named(_) if source.is_empty() => {}
+            Encoding::Named(encoding) => {
+                if encoding.encode(source, &mut self.next) {
+                    std::mem::swap(&mut self.current, &mut self.next);
+                    changed = true;
+                } else {
+                    self.warnings.push(format!(
+                        "error: failed to encode '{path}' from UTF-8 to {}",
+                        encoding.name()
+                    ));
+                }
+            }
+        }
+        Ok(if changed { &self.current } else { blob })
+    }
+
+    /// What there is to say about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+}

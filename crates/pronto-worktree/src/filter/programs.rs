@@ -1,0 +1,228 @@
+//! The programs of `filter.<name>`: one run per file, or one long-running process that is given
+//! many files and may answer later.
+
+use std::io::Read;
+
+use bstr::{BStr, BString};
+use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
+use gix_filter::driver::{Key, Operation, State, shutdown};
+use pronto_hash::ObjectId;
+
+use super::{Conversion, Direction, Driver, Settings};
+use crate::{Error, ErrorKind};
+
+/// Runs programs for one operation, from one thread. Long-running processes end with it.
+pub struct Programs {
+    state: State,
+    warnings: Vec<String>,
+}
+
+/// The answer of a program.
+#[derive(Debug)]
+pub enum Asked {
+    /// The buffer holds the result.
+    Filtered,
+    /// No program did anything (there is none, or it failed and need not succeed): what was given
+    /// is the result.
+    Unfiltered,
+    /// The process will have it later.
+    Delayed(Delayed),
+}
+
+/// A process that owes answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Delayed(Key);
+
+impl std::fmt::Debug for Programs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Programs").finish_non_exhaustive()
+    }
+}
+
+impl Programs {
+    /// Starts nothing yet.
+    pub fn new(settings: &Settings) -> Self {
+        let mut state = State::default();
+        state.context.git_dir.clone_from(&settings.git_dir);
+        state.context.worktree_dir.clone_from(&settings.worktree);
+        Programs {
+            state,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Has the content that is to become the file `path` smudged into `out`. With `may_delay` a
+    /// long-running process may answer later.
+    ///
+    /// # Errors
+    /// When the program is required and fails.
+    pub fn smudge(
+        &mut self,
+        file: &FileToSmudge<'_>,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> Result<Asked, Error> {
+        let Some(driver) = file.conversion.driver(settings) else {
+            return Ok(Asked::Unfiltered);
+        };
+        let delay = if file.may_delay {
+            Delay::Allow
+        } else {
+            Delay::Forbid
+        };
+        let ref_name = settings.ref_name.as_ref();
+        let context = Context {
+            rela_path: file.path,
+            ref_name: ref_name.map(|name| name.as_ref()),
+            treeish: settings.treeish,
+            blob: Some(file.id),
+        };
+        self.apply(
+            driver,
+            Direction::ToWorktree,
+            file.content,
+            (delay, context),
+            out,
+        )
+    }
+
+    /// Has the content of the file `path` cleaned into `out`.
+    ///
+    /// # Errors
+    /// When the program is required and fails.
+    pub(super) fn clean(
+        &mut self,
+        path: &BStr,
+        content: &[u8],
+        driver: &Driver,
+        out: &mut Vec<u8>,
+    ) -> Result<Asked, Error> {
+        let context = Context {
+            rela_path: path,
+            ref_name: None,
+            treeish: None,
+            blob: None,
+        };
+        self.apply(
+            driver,
+            Direction::ToGit,
+            content,
+            (Delay::Forbid, context),
+            out,
+        )
+    }
+
+    fn apply(
+        &mut self,
+        driver: &Driver,
+        direction: Direction,
+        content: &[u8],
+        (delay, context): (Delay, Context<'_, '_>),
+        out: &mut Vec<u8>,
+    ) -> Result<Asked, Error> {
+        out.clear();
+        let (operation, verb) = match direction {
+            Direction::ToWorktree => (Operation::Smudge, "smudge"),
+            Direction::ToGit => (Operation::Clean, "clean"),
+        };
+        let path = context.rela_path;
+        let given = |command: &Option<BString>| command.clone().filter(|text| !text.is_empty());
+        let program = gix_filter::Driver {
+            name: driver.name.clone(),
+            clean: given(&driver.clean),
+            smudge: given(&driver.smudge),
+            process: given(&driver.process),
+            // Then a failure comes back as one: what it means is decided here.
+            required: true,
+        };
+        let answer =
+            self.state
+                .apply_delayed(&program, &mut &content[..], operation, delay, context);
+        let failed = match answer {
+            Ok(Some(MaybeDelayed::Delayed(key))) => return Ok(Asked::Delayed(Delayed(key))),
+            Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
+                Ok(_) => return Ok(Asked::Filtered),
+                Err(error) => Some(error.to_string()),
+            },
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        out.clear();
+        if driver.required {
+            let message = match direction {
+                Direction::ToWorktree => format!("{path}: {verb} filter {} failed", driver.name),
+                Direction::ToGit => format!("{path}: {verb} filter '{}' failed", driver.name),
+            };
+            return Err(Error::new(ErrorKind::Filter, message));
+        }
+        if failed.is_some() {
+            let command = program.process.or(match direction {
+                Direction::ToWorktree => program.smudge,
+                Direction::ToGit => program.clean,
+            });
+            let command = command.unwrap_or_default();
+            self.warnings
+                .push(format!("error: external filter '{command}' failed"));
+        }
+        Ok(Asked::Unfiltered)
+    }
+
+    /// The files whose results are ready. An empty answer means that there will be no more.
+    ///
+    /// # Errors
+    /// When the process is gone or does not keep to the protocol.
+    pub fn ready(&mut self, process: &Delayed) -> Result<Vec<BString>, Error> {
+        self.state
+            .list_delayed_paths(&process.0)
+            .map_err(|error| Error::new(ErrorKind::Filter, error.to_string()))
+    }
+
+    /// Fetches the result for `path`, which the process has said is ready, into `out`.
+    ///
+    /// # Errors
+    /// When the process is gone or failed with that file.
+    pub fn fetch(
+        &mut self,
+        process: &Delayed,
+        path: &BStr,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let failed = |text: String| Error::new(ErrorKind::Filter, text).at_path(path.to_string());
+        let mut output = self
+            .state
+            .fetch_delayed(&process.0, path, Operation::Smudge)
+            .map_err(|error| failed(error.to_string()))?;
+        out.clear();
+        output
+            .read_to_end(out)
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(())
+    }
+
+    /// What there is to say about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        // Git ignores how they end: every answer has been checked by then.
+        let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
+    }
+}
+
+/// A file on its way to the worktree.
+#[derive(Clone, Copy, Debug)]
+pub struct FileToSmudge<'a> {
+    /// Its path from the top of the worktree.
+    pub path: &'a BStr,
+    /// Its blob.
+    pub id: ObjectId,
+    /// Its content, after [`Internal`](super::Internal).
+    pub content: &'a [u8],
+    /// Which program it needs.
+    pub conversion: &'a Conversion,
+    /// Whether the result may come later.
+    pub may_delay: bool,
+}

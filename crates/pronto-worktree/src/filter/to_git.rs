@@ -1,0 +1,254 @@
+//! From files to blobs: what `status`, `add` and `hash-object` need.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice};
+use gix_filter::eol::{convert_to_git, convert_to_git::Options};
+
+use super::encoding::Undecodable;
+use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, ident};
+use crate::attributes::Stack;
+use crate::{Error, ErrorKind};
+
+/// Converts files, one after another. One per thread; long-running filters end with it.
+pub struct ToGit {
+    attributes: Stack,
+    settings: Arc<Settings>,
+    /// Made when the first program is needed.
+    programs: Option<Programs>,
+    current: Vec<u8>,
+    next: Vec<u8>,
+    warnings: Vec<String>,
+}
+
+/// Puts the blob that the index has for the path into a buffer; `false` if it has none.
+pub type InIndex<'a> = dyn FnMut(&mut Vec<u8>) -> Result<bool, Error> + 'a;
+
+impl ToGit {
+    /// `attributes` must select [`ATTRIBUTES`](super::ATTRIBUTES).
+    pub fn new(attributes: Stack, settings: Arc<Settings>) -> Self {
+        ToGit {
+            attributes,
+            settings,
+            programs: None,
+            current: Vec::new(),
+            next: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What is to be done with `path`.
+    ///
+    /// # Errors
+    /// When an attributes file cannot be read.
+    pub fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
+        let states = self.attributes.states(path)?;
+        Ok(self.settings.conversion(states))
+    }
+
+    /// Whether the file `path` becomes a blob as it is, so that it may be digested while it is
+    /// read.
+    ///
+    /// # Errors
+    /// When an attributes file cannot be read.
+    pub fn keeps(&mut self, path: &BStr) -> Result<bool, Error> {
+        Ok(self.conversion(path)?.keeps_towards_git(&self.settings))
+    }
+
+    /// The blob of the file `path` with the content `file`. `in_index` is asked only where
+    /// `text=auto` must know whether the blob has CRLF already; say `Ok(false)` to renormalise.
+    ///
+    /// # Errors
+    /// When a required program fails, or the content is not in the encoding it should be in.
+    pub fn convert<'a>(
+        &'a mut self,
+        path: &BStr,
+        file: &'a [u8],
+        in_index: &mut InIndex<'_>,
+    ) -> Result<Cow<'a, [u8]>, Error> {
+        let conversion = self.conversion(path)?;
+        if conversion.keeps_towards_git(&self.settings) {
+            return Ok(Cow::Borrowed(file));
+        }
+        let settings = Arc::clone(&self.settings);
+        let mut changed = self.clean(path, file, &conversion, &settings)?;
+        changed |= self.decode(path, if changed { None } else { Some(file) }, &conversion)?;
+        let source = if changed { &self.current } else { file };
+        if to_lf(
+            source,
+            &conversion,
+            &settings,
+            (&mut self.next, &mut self.warnings),
+            path,
+            in_index,
+        )? {
+            std::mem::swap(&mut self.current, &mut self.next);
+            changed = true;
+        }
+        let source = if changed { &self.current } else { file };
+        if conversion.ident && ident::reduce(source, &mut self.next) {
+            std::mem::swap(&mut self.current, &mut self.next);
+            changed = true;
+        }
+        Ok(Cow::Borrowed(if changed { &self.current } else { file }))
+    }
+
+    fn clean(
+        &mut self,
+        path: &BStr,
+        file: &[u8],
+        conversion: &Conversion,
+        settings: &Settings,
+    ) -> Result<bool, Error> {
+        let Some(driver) = conversion.driver(settings) else {
+            return Ok(false);
+        };
+        if !driver.acts_towards(super::Direction::ToGit) {
+            return Ok(false);
+        }
+        let programs = self.programs.get_or_insert_with(|| Programs::new(settings));
+        let asked = programs.clean(path, file, driver, &mut self.current)?;
+        self.warnings.append(&mut programs.take_warnings());
+        Ok(matches!(asked, Asked::Filtered))
+    }
+
+    /// Decodes `file`, or what is in the buffer.
+    fn decode(
+        &mut self,
+        path: &BStr,
+        file: Option<&[u8]>,
+        conversion: &Conversion,
+    ) -> Result<bool, Error> {
+        let source = file.unwrap_or(&self.current);
+        let encoding = match &conversion.encoding {
+            Encoding::None => return Ok(false),
+            Encoding::Boolean => return Err(super::boolean_encoding(path)),
+            Encoding::Named(_) if source.is_empty() => return Ok(false),
+            Encoding::Named(encoding) => encoding,
+        };
+        let name = encoding.name();
+        let stem = name.trim_end_with(|last| "BELbel".contains(last));
+        let (message, hint) = match encoding.decode(source, &mut self.next) {
+            Ok(()) => {
+                std::mem::swap(&mut self.current, &mut self.next);
+                return Ok(true);
+            }
+            Err(Undecodable::MarkProhibited) => (
+                format!("BOM is prohibited in '{path}' if encoded as {name}"),
+                Some(format!(
+                    "The file '{path}' contains a byte order mark (BOM). Please use {} as \
+                     working-tree-encoding.",
+                    stem.as_bstr()
+                )),
+            ),
+            Err(Undecodable::MarkRequired) => (
+                format!("BOM is required in '{path}' if encoded as {name}"),
+                Some(format!(
+                    "The file '{path}' is missing a byte order mark (BOM). Please use {name}BE or \
+                     {name}LE (depending on the byte order) as working-tree-encoding."
+                )),
+            ),
+            Err(Undecodable::Malformed) => (
+                format!("failed to encode '{path}' from {name} to UTF-8"),
+                None,
+            ),
+        };
+        let error = Error::new(ErrorKind::Filter, message);
+        Err(match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        })
+    }
+
+    /// What there is to say about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+}
+
+impl std::fmt::Debug for ToGit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToGit").finish_non_exhaustive()
+    }
+}
+
+fn to_lf(
+    source: &[u8],
+    conversion: &Conversion,
+    settings: &Settings,
+    (out, warnings): (&mut Vec<u8>, &mut Vec<String>),
+    path: &BStr,
+    in_index: &mut InIndex<'_>,
+) -> Result<bool, Error> {
+    let config = settings.eol_configuration();
+    let mut failed = None;
+    let converted = convert_to_git(
+        source,
+        conversion.eol,
+        out,
+        &mut |buffer| {
+            Ok(match in_index(buffer) {
+                Ok(true) => Some(()),
+                Ok(false) => None,
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            })
+        },
+        Options {
+            round_trip_check: None,
+            config,
+        },
+    )
+    .map_err(|error| Error::new(ErrorKind::Filter, error.to_string()))?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if settings.safe_crlf != SafeCrlf::Ignore {
+        warn_of_line_endings(source, converted, conversion, settings, warnings, path)?;
+    }
+    Ok(converted)
+}
+
+/// `core.safecrlf`: whether a checkout would bring back the line endings that are there now.
+fn warn_of_line_endings(
+    source: &[u8],
+    converted: bool,
+    conversion: &Conversion,
+    settings: &Settings,
+    warnings: &mut Vec<String>,
+    path: &BStr,
+) -> Result<(), Error> {
+    let config = settings.eol_configuration();
+    let now = gix_filter::eol::Stats::from_bytes(source);
+    if conversion.eol.is_auto_text() && now.is_binary() {
+        return Ok(());
+    }
+    let mut after = now;
+    if converted {
+        after.lone_lf += after.crlf;
+        after.crlf = 0;
+    }
+    if after.will_convert_lf_to_crlf(conversion.eol, config) {
+        after.crlf += after.lone_lf;
+        after.lone_lf = 0;
+    }
+    let (lost, kept) = if now.crlf > 0 && after.crlf == 0 {
+        ("CRLF", "LF")
+    } else if now.lone_lf > 0 && after.lone_lf == 0 {
+        ("LF", "CRLF")
+    } else {
+        return Ok(());
+    };
+    if settings.safe_crlf == SafeCrlf::Fail {
+        let message = format!("{lost} would be replaced by {kept} in {path}");
+        return Err(Error::new(ErrorKind::Filter, message));
+    }
+    warnings.push(format!(
+        "warning: in the working copy of '{path}', {lost} will be replaced by {kept} the next \
+         time Git touches it"
+    ));
+    Ok(())
+}
