@@ -1,0 +1,313 @@
+//! Where the other side is: URLs, the `host:path` of scp, and paths, told apart as Git does.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::error::{Error, ErrorKind};
+
+/// An address taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// A repository on this machine: a path, or `file://` and a path.
+    File {
+        /// The path, as it stood.
+        path: BString,
+    },
+    /// `git://`: a daemon without encryption or login.
+    Git {
+        /// Name or number of the host, without brackets.
+        host: String,
+        /// The port, if it is not the usual one.
+        port: Option<u16>,
+        /// The path on that host.
+        path: BString,
+    },
+    /// `ssh://` and `host:path`.
+    Ssh {
+        /// The host, with `user@` if one is given, without brackets.
+        host: String,
+        /// The port, if one is given.
+        port: Option<u16>,
+        /// The path on that host.
+        path: BString,
+    },
+    /// `http://` and `https://`.
+    Http {
+        /// The URL as it stood, user and password included.
+        url: String,
+    },
+}
+
+impl Address {
+    /// Takes `text` apart. A path is not looked for on disk.
+    ///
+    /// # Errors
+    /// If the scheme is unknown, there is no path, or a part could be taken for an option by the
+    /// program that it would be given to.
+    pub fn parse(text: &BStr) -> Result<Self, Error> {
+        if let Some(helper) = helper_name(text) {
+            let message = format!("remote helper '{helper}' is not supported");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let Some((scheme, rest)) = text.split_once_str("://").filter(|_| is_url(text)) else {
+            return if is_local(text) {
+                file(text)
+            } else {
+                scp(text)
+            };
+        };
+        match scheme {
+            b"http" | b"https" => match text.to_str() {
+                Ok(url) => Ok(Address::Http { url: url.into() }),
+                Err(_) => Err(bad(format!("unable to parse URL '{text}'"))),
+            },
+            b"file" => {
+                let rest = decoded(rest);
+                let start = rest.find_byte(b'/').ok_or_else(no_path)?;
+                file(rest[start..].as_bstr())
+            }
+            b"git" => with_host(rest, |host, port, path| Address::Git { host, port, path }),
+            b"ssh" | b"git+ssh" | b"ssh+git" => {
+                with_host(rest, |host, port, path| Address::Ssh { host, port, path })
+            }
+            _ => {
+                let scheme = scheme.as_bstr();
+                let message = format!("remote helper '{scheme}' is not supported");
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
+    }
+
+    /// The name by which settings know the transport (`protocol.NAME.allow`).
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Address::File { .. } => "file",
+            Address::Git { .. } => "git",
+            Address::Ssh { .. } => "ssh",
+            Address::Http { url } if url.starts_with("https:") => "https",
+            Address::Http { .. } => "http",
+        }
+    }
+}
+
+/// Whether `text` starts with a scheme and `://`.
+pub fn is_url(text: &BStr) -> bool {
+    match text.find("://") {
+        Some(end) if end > 0 => text[..end]
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')),
+        _ => false,
+    }
+}
+
+/// Whether `text` is a path rather than `host:path`: no colon before the first slash.
+pub fn is_local(text: &BStr) -> bool {
+    match (text.find_byte(b':'), text.find_byte(b'/')) {
+        (None, _) => true,
+        (Some(colon), Some(slash)) => slash < colon,
+        (Some(_), None) => false,
+    }
+}
+
+/// `text` without a password in its URL, for messages and for what is written to disk.
+pub fn without_credentials(text: &BStr) -> BString {
+    let Some((scheme, rest)) = text.split_once_str("://") else {
+        return text.into();
+    };
+    let authority_end = rest.find_byte(b'/').unwrap_or(rest.len());
+    match rest[..authority_end].rfind_byte(b'@') {
+        Some(at) => [scheme, b"://", &rest[at + 1..]].concat().into(),
+        None => text.into(),
+    }
+}
+
+fn helper_name(text: &BStr) -> Option<&BStr> {
+    let (name, _) = text.split_once_str("::")?;
+    let valid = !name.is_empty()
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.'));
+    valid.then(|| name.as_bstr())
+}
+
+fn file(path: &BStr) -> Result<Address, Error> {
+    Ok(Address::File {
+        path: checked_path(path)?,
+    })
+}
+
+fn with_host(
+    rest: &[u8],
+    make: impl FnOnce(String, Option<u16>, BString) -> Address,
+) -> Result<Address, Error> {
+    let rest = decoded(rest);
+    let after_brackets = bracket_end(&rest);
+    let start = rest[after_brackets..]
+        .find_byte(b'/')
+        .map(|at| at + after_brackets)
+        .ok_or_else(no_path)?;
+    let (host, port) = host_and_port(&rest[..start])?;
+    let path = home_relative(&rest[start..]);
+    Ok(make(host, port, checked_path(path)?))
+}
+
+fn scp(text: &BStr) -> Result<Address, Error> {
+    let after_brackets = bracket_end(text);
+    let colon = text[after_brackets..]
+        .find_byte(b':')
+        .map(|at| at + after_brackets)
+        .ok_or_else(no_path)?;
+    let path = &text[colon + 1..];
+    if path.is_empty() {
+        return Err(no_path());
+    }
+    let (host, port) = host_and_port(&text[..colon])?;
+    let path = checked_path(home_relative(path))?;
+    Ok(Address::Ssh { host, port, path })
+}
+
+/// `/~user/x` means the home of `user`.
+fn home_relative(path: &[u8]) -> &BStr {
+    match path {
+        [b'/', rest @ ..] if rest.starts_with(b"~") => rest.as_bstr(),
+        _ => path.as_bstr(),
+    }
+}
+
+/// The end of `[...]` around the host, or 0.
+fn bracket_end(text: &[u8]) -> usize {
+    let start = text.find(b"@[").map_or(0, |at| at + 1);
+    if text.get(start) != Some(&b'[') {
+        return 0;
+    }
+    text[start..]
+        .find_byte(b']')
+        .map_or(0, |end| start + end + 1)
+}
+
+fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
+    let text = text
+        .to_str()
+        .map_err(|_| bad(format!("strange hostname '{}' blocked", text.as_bstr())))?;
+    let end = bracket_end(text.as_bytes());
+    let (host, port) = if end > 0 {
+        let start = text.find('[').unwrap_or(0);
+        let inner = &text[start + 1..end - 1];
+        let port = text[end..].strip_prefix(':').unwrap_or("");
+        let user = &text[..start];
+        match inner.split_once(':') {
+            // `[host:port]:path`, but not `[::1]:path`.
+            Some((host, port)) if !port.contains(':') => (format!("{user}{host}"), port),
+            _ => (format!("{user}{inner}"), port),
+        }
+    } else {
+        match text.split_once(':') {
+            Some((host, port)) => (host.to_owned(), port),
+            None => (text.to_owned(), ""),
+        }
+    };
+    if host.starts_with('-') {
+        return Err(bad(format!("strange hostname '{host}' blocked")));
+    }
+    if host.contains(['\n', '\0']) {
+        return Err(bad("newline is forbidden in git:// hosts and repo paths"));
+    }
+    if port.is_empty() {
+        return Ok((host, None));
+    }
+    match port.parse() {
+        Ok(port) => Ok((host, Some(port))),
+        Err(_) => Err(bad(format!("bad port '{port}' in '{text}'"))),
+    }
+}
+
+fn checked_path(path: &BStr) -> Result<BString, Error> {
+    if path.starts_with(b"-") {
+        return Err(bad(format!("strange pathname '{path}' blocked")));
+    }
+    if path.find_byteset(b"\0").is_some() {
+        return Err(bad("a path cannot hold a NUL byte"));
+    }
+    Ok(path.into())
+}
+
+/// `text` with `%XX` replaced; what is not two digits stays.
+pub(crate) fn decoded(text: &[u8]) -> BString {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, tail)) = rest.split_first() {
+        let digit = |at: usize| tail.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) if high + low > 0 => {
+                out.push((high << 4 | low) as u8);
+                rest = &tail[2..];
+            }
+            _ => {
+                out.push(first);
+                rest = tail;
+            }
+        }
+    }
+    out.into()
+}
+
+fn no_path() -> Error {
+    bad("no path specified; see 'git help pull' for valid url syntax")
+}
+
+fn bad(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Address, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        match Address::parse(text.into()) {
+            Ok(Address::File { path }) => format!("file {path}"),
+            Ok(Address::Git { host, port, path }) => format!("git {host} {port:?} {path}"),
+            Ok(Address::Ssh { host, port, path }) => format!("ssh {host} {port:?} {path}"),
+            Ok(Address::Http { url }) => format!("http {url}"),
+            Err(error) => format!("error {error}"),
+        }
+    }
+
+    #[test]
+    fn addresses_are_taken_apart_as_git_does() {
+        let cases = [
+            ("/a/b", "file /a/b"),
+            ("./a:b", "file ./a:b"),
+            ("file:///a%20b", "file /a b"),
+            ("file://host/a", "file /a"),
+            ("host:a/b", "ssh host None a/b"),
+            ("me@host:/a", "ssh me@host None /a"),
+            ("host:~you/a", "ssh host None ~you/a"),
+            ("host:/~you/a", "ssh host None ~you/a"),
+            ("[::1]:a", "ssh ::1 None a"),
+            ("[host:22]:a", "ssh host Some(22) a"),
+            ("me@[::1]:a", "ssh me@::1 None a"),
+            ("ssh://me@host:2222/a", "ssh me@host Some(2222) /a"),
+            ("ssh://[::1]:22/~me/a", "ssh ::1 Some(22) ~me/a"),
+            ("ssh+git://host/a", "ssh host None /a"),
+            ("git://host:1/a", "git host Some(1) /a"),
+            ("git://host/~a", "git host None ~a"),
+            ("https://u:p@host/a", "http https://u:p@host/a"),
+            ("ssh://-oProxyCommand=x/a", "error strange hostname '-oProxyCommand=x' blocked"),
+            ("-host:a", "error strange hostname '-host' blocked"),
+            ("host:-a", "error strange pathname '-a' blocked"),
+            ("ssh://host", "error no path specified; see 'git help pull' for valid url syntax"),
+            ("ext::sh -c x", "error remote helper 'ext' is not supported"),
+            ("foo://x/y", "error remote helper 'foo' is not supported"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_left_out() {
+        let shown = without_credentials("https://u:p@host/a@b".into());
+        assert_eq!(shown, "https://host/a@b");
+    }
+}

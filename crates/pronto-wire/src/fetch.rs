@@ -1,0 +1,190 @@
+//! Asking for a pack: what is wanted, what is had, and the conversation about it.
+//!
+//! [`v2::Conversation`] and [`v0::Conversation`] are the two dialects. Both are driven the same
+//! way and touch no socket: write a request, feed them the packets of the answer one by one until
+//! they say what comes [next](Next).
+
+use bstr::BString;
+use pronto_hash::{Kind, ObjectId, oid};
+
+use crate::advertisement::{parse_id, unexpected};
+use crate::error::{Error, ErrorKind};
+
+pub mod v0;
+pub mod v2;
+
+/// The depth that means the whole history (`--unshallow`).
+pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
+
+/// What to fetch and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Objects that are wanted, each once; not empty.
+    pub wants: Vec<ObjectId>,
+    /// Commits at which the history here is cut off.
+    pub shallow: Vec<ObjectId>,
+    /// Where to cut the history off, if at all.
+    pub deepen: Deepen,
+    /// Which objects to leave out (`blob:none`), as the other side understands it.
+    pub filter: Option<BString>,
+    /// Send tags that point at what is sent.
+    pub include_tag: bool,
+    /// Deltas may be against objects that are here already.
+    pub thin_pack: bool,
+    /// The other side shall not report its progress.
+    pub no_progress: bool,
+    /// Values for the other side's hooks (`--server-option`).
+    pub server_options: Vec<BString>,
+}
+
+/// Where to cut the history off. Nothing is set by default: no cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deepen {
+    /// At most so many commits from each want, or from the present cut if `relative`.
+    pub depth: Option<u32>,
+    /// `depth` counts from the present cut.
+    pub relative: bool,
+    /// Nothing older than this, in seconds since the epoch.
+    pub since: Option<i64>,
+    /// Nothing that can be reached from these references of the other side.
+    pub not: Vec<BString>,
+}
+
+impl Deepen {
+    /// Whether nothing is to be cut.
+    pub fn is_none(&self) -> bool {
+        self.depth.is_none() && self.since.is_none() && self.not.is_empty()
+    }
+}
+
+/// How the cut of the history changes by a fetch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShallowUpdate {
+    /// Commits whose parents will be missing.
+    pub shallow: Vec<ObjectId>,
+    /// Commits whose parents are no longer missing.
+    pub unshallow: Vec<ObjectId>,
+}
+
+impl ShallowUpdate {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.shallow.is_empty() && self.unshallow.is_empty()
+    }
+
+    /// Takes `shallow ID` or `unshallow ID`; whether the line was one of them.
+    fn push(&mut self, line: &[u8], format: Kind) -> Result<bool, Error> {
+        if let Some(id) = line.strip_prefix(b"shallow ") {
+            self.shallow.push(parse_id(id, format)?);
+        } else if let Some(id) = line.strip_prefix(b"unshallow ") {
+            self.unshallow.push(parse_id(id, format)?);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// Finds out what both sides have.
+pub trait Negotiator {
+    /// The next object that is here and may be there, or `None` when there are no more to offer.
+    ///
+    /// # Errors
+    /// Whatever stands in the way of finding it.
+    fn next_have(&mut self) -> Result<Option<ObjectId>, Error>;
+
+    /// The other side has `id`. Returns whether that was known.
+    ///
+    /// # Errors
+    /// Whatever stands in the way of noting it.
+    fn acknowledge(&mut self, id: &oid) -> Result<bool, Error>;
+}
+
+/// The one who has nothing: a clone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Negotiator for Nothing {
+    fn next_have(&mut self) -> Result<Option<ObjectId>, Error> {
+        Ok(None)
+    }
+
+    fn acknowledge(&mut self, _id: &oid) -> Result<bool, Error> {
+        Ok(true)
+    }
+}
+
+/// What a conversation needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another packet.
+    Receive,
+    /// To write another request.
+    Send,
+    /// Nothing more: the pack follows.
+    Pack {
+        /// Whether it comes in side bands.
+        sideband: bool,
+    },
+}
+
+/// How many haves are offered in vain, once something common is known, before giving up.
+const MAX_IN_VAIN: usize = 256;
+const FIRST_HAVES: usize = 16;
+
+/// How many haves to send in the round after one of `count`, when each round costs a request.
+fn next_stateless(count: usize) -> usize {
+    const LARGE: usize = 16_384;
+    if count < LARGE {
+        count * 2
+    } else {
+        count * 11 / 10
+    }
+}
+
+/// How many to send when both sides must fit their talk into pipes.
+fn next_stateful(count: usize) -> usize {
+    const PIPE_SAFE: usize = 32;
+    if count < PIPE_SAFE {
+        count * 2
+    } else {
+        count + PIPE_SAFE
+    }
+}
+
+/// One answer to the haves.
+enum Acknowledgment {
+    /// Nothing common in this round.
+    Nak,
+    /// The last word in versions 0 and 1.
+    Final(ObjectId),
+    /// Common, and more haves are welcome.
+    Common(ObjectId),
+    /// Enough is known to make a pack.
+    Ready(Option<ObjectId>),
+}
+
+fn parse_acknowledgment(line: &[u8], format: Kind) -> Result<Acknowledgment, Error> {
+    if line == b"NAK" {
+        return Ok(Acknowledgment::Nak);
+    }
+    if line == b"ready" {
+        return Ok(Acknowledgment::Ready(None));
+    }
+    let rest = line.strip_prefix(b"ACK ").ok_or_else(|| unexpected(line))?;
+    let end = rest
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(rest.len());
+    let id = parse_id(&rest[..end], format)?;
+    match &rest[end..] {
+        b"" => Ok(Acknowledgment::Final(id)),
+        b" ready" => Ok(Acknowledgment::Ready(Some(id))),
+        b" common" | b" continue" => Ok(Acknowledgment::Common(id)),
+        _ => Err(unexpected(line)),
+    }
+}
+
+fn unsupported(message: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,344 @@
+//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or
+//! over one request after the other.
+
+use pronto_hash::{Kind, ObjectId};
+
+use super::v2::{hex, write_have};
+use super::{
+    Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
+    next_stateful, next_stateless, parse_acknowledgment, unsupported,
+};
+use crate::advertisement::{Greeting, unexpected};
+use crate::capabilities::{AGENT, Capabilities};
+use crate::error::{Error, malformed};
+use crate::pktline::{self, Packet};
+
+/// One fetch in version 0 or 1.
+pub struct Conversation<'a> {
+    request: &'a Request,
+    capabilities: &'a Capabilities,
+    object_format: Kind,
+    stateless: bool,
+    mode: Mode,
+    no_done: bool,
+    sideband: bool,
+    wants_sent: bool,
+    done_sent: bool,
+    state: State,
+    /// What every request of a stateless connection repeats.
+    common: Vec<ObjectId>,
+    haves_to_send: usize,
+    in_vain: usize,
+    got_common: bool,
+    got_ready: bool,
+    shallow: ShallowUpdate,
+}
+
+/// How the other side acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Once.
+    Single,
+    /// Each common commit.
+    Multi,
+    /// Each common commit, and when it knows enough.
+    Detailed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Lines about the cut of the history come, up to a flush packet.
+    Shallow,
+    /// Answers to haves come.
+    Acknowledgments,
+    /// After `ready` without need of `done`: one last acknowledgment comes.
+    LastAcknowledgment,
+}
+
+impl<'a> Conversation<'a> {
+    /// Begins a fetch of `request` from the side that said `greeting`. `stateless` says that each
+    /// request meets a new process that remembers nothing (HTTP).
+    ///
+    /// # Errors
+    /// If that side cannot do what is asked.
+    pub fn new(
+        request: &'a Request,
+        greeting: &'a Greeting,
+        stateless: bool,
+    ) -> Result<Self, Error> {
+        let capabilities = &greeting.capabilities;
+        check_shallow_support(request, capabilities)?;
+        let mode = if capabilities.has("multi_ack_detailed") {
+            Mode::Detailed
+        } else if capabilities.has("multi_ack") {
+            Mode::Multi
+        } else {
+            Mode::Single
+        };
+        let no_done = stateless && mode == Mode::Detailed && capabilities.has("no-done");
+        Ok(Conversation {
+            request,
+            capabilities,
+            object_format: greeting.object_format,
+            stateless,
+            mode,
+            no_done,
+            sideband: capabilities.has("side-band-64k") || capabilities.has("side-band"),
+            wants_sent: false,
+            done_sent: false,
+            state: State::Acknowledgments,
+            common: Vec::new(),
+            haves_to_send: FIRST_HAVES,
+            in_vain: 0,
+            got_common: false,
+            got_ready: false,
+            shallow: ShallowUpdate::default(),
+        })
+    }
+
+    /// Appends the next request to `out` and says what is due: [`Next::Receive`], or, where a
+    /// side that acknowledges only once has nothing more to say, [`Next::Pack`].
+    ///
+    /// # Errors
+    /// If the negotiator fails, or a value is longer than a packet.
+    pub fn write_request(
+        &mut self,
+        negotiator: &mut dyn Negotiator,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Error> {
+        let deepens = !self.request.deepen.is_none();
+        let first = !std::mem::replace(&mut self.wants_sent, true);
+        if first || self.stateless {
+            self.write_wants(out)?;
+            if deepens {
+                self.state = State::Shallow;
+                // Over HTTP the answer to a deepening repeats the cut each time.
+                self.shallow = ShallowUpdate::default();
+                if !self.stateless {
+                    return Ok(Next::Receive);
+                }
+            }
+            if self.stateless {
+                for id in &self.common {
+                    write_have(id, out)?;
+                }
+            }
+        }
+        let gave_up = self.got_ready || (self.got_common && self.in_vain >= MAX_IN_VAIN);
+        let single_found = self.mode == Mode::Single && self.got_common;
+        let mut added = 0;
+        while !gave_up && !single_found && added < self.haves_to_send {
+            let Some(id) = negotiator.next_have()? else {
+                break;
+            };
+            write_have(&id, out)?;
+            added += 1;
+        }
+        self.in_vain += added;
+        self.haves_to_send = if self.stateless {
+            next_stateless(self.haves_to_send)
+        } else {
+            next_stateful(self.haves_to_send)
+        };
+        if added > 0 {
+            pktline::write_flush(out);
+            return Ok(Next::Receive);
+        }
+        pktline::write(out, b"done\n")?;
+        self.done_sent = true;
+        if single_found && !self.stateless {
+            return Ok(self.pack());
+        }
+        Ok(Next::Receive)
+    }
+
+    fn write_wants(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut words = self.words();
+        for want in &self.request.wants {
+            let parts = [b"want ", hex(want).as_bytes(), words.as_bytes(), b"\n"];
+            pktline::write_parts(out, &parts)?;
+            words.clear();
+        }
+        let deepen = &self.request.deepen;
+        for id in &self.request.shallow {
+            pktline::write_parts(out, &[b"shallow ", hex(id).as_bytes(), b"\n"])?;
+        }
+        if let Some(depth) = deepen.depth {
+            pktline::write(out, format!("deepen {depth}\n").as_bytes())?;
+        }
+        if let Some(since) = deepen.since {
+            pktline::write(out, format!("deepen-since {since}\n").as_bytes())?;
+        }
+        for name in &deepen.not {
+            pktline::write_parts(out, &[b"deepen-not ", name, b"\n"])?;
+        }
+        if let Some(filter) = &self.request.filter
+            && self.capabilities.has("filter")
+        {
+            pktline::write_parts(out, &[b"filter ", filter, b"\n"])?;
+        }
+        pktline::write_flush(out);
+        Ok(())
+    }
+
+    /// The capabilities that follow the first want, each with a space before it.
+    fn words(&self) -> String {
+        let request = self.request;
+        let sideband = if self.capabilities.has("side-band-64k") {
+            "side-band-64k"
+        } else {
+            "side-band"
+        };
+        let multi = match self.mode {
+            Mode::Detailed => "multi_ack_detailed",
+            _ => "multi_ack",
+        };
+        let wished = [
+            (multi, self.mode != Mode::Single),
+            ("no-done", self.no_done),
+            (sideband, self.sideband),
+            ("deepen-relative", request.deepen.relative),
+            ("thin-pack", request.thin_pack),
+            ("no-progress", request.no_progress),
+            ("include-tag", request.include_tag),
+            ("ofs-delta", true),
+            ("deepen-since", request.deepen.since.is_some()),
+            ("deepen-not", !request.deepen.not.is_empty()),
+            ("filter", request.filter.is_some()),
+        ];
+        let mut words = String::new();
+        for (word, _) in wished
+            .iter()
+            .filter(|(word, wished)| *wished && self.capabilities.has(word))
+        {
+            words.push(' ');
+            words.push_str(word);
+        }
+        if self.capabilities.has("agent") {
+            words.push_str(" agent=");
+            words.push_str(AGENT);
+        }
+        if let Some(format) = self.capabilities.value("object-format") {
+            words.push_str(&format!(" object-format={format}"));
+        }
+        words
+    }
+
+    /// Takes one packet of the answer.
+    ///
+    /// # Errors
+    /// If it cannot stand where it stands, or the negotiator fails.
+    pub fn receive(
+        &mut self,
+        packet: Packet<'_>,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<Next, Error> {
+        match (self.state, packet) {
+            (State::Shallow, Packet::Flush) => {
+                self.state = State::Acknowledgments;
+                Ok(if self.stateless {
+                    Next::Receive
+                } else {
+                    Next::Send
+                })
+            }
+            (State::Shallow, Packet::Data(_)) => {
+                let line = packet.text().unwrap_or_default();
+                if self.shallow.push(line, self.object_format)? {
+                    Ok(Next::Receive)
+                } else {
+                    Err(unexpected(line))
+                }
+            }
+            (_, Packet::Data(_)) => {
+                self.receive_acknowledgment(packet.text().unwrap_or_default(), negotiator)
+            }
+            _ => Err(malformed("expected ACK/NAK, got a flush packet")),
+        }
+    }
+
+    fn receive_acknowledgment(
+        &mut self,
+        line: &[u8],
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<Next, Error> {
+        match parse_acknowledgment(line, self.object_format)? {
+            Acknowledgment::Nak if self.done_sent => Ok(self.pack()),
+            Acknowledgment::Nak if self.got_ready && self.no_done => {
+                self.state = State::LastAcknowledgment;
+                Ok(Next::Receive)
+            }
+            Acknowledgment::Nak => Ok(Next::Send),
+            Acknowledgment::Final(_) if self.done_sent => Ok(self.pack()),
+            Acknowledgment::Final(_) if self.state == State::LastAcknowledgment => Ok(self.pack()),
+            Acknowledgment::Final(id) => {
+                self.note(id, negotiator)?;
+                Ok(Next::Send)
+            }
+            Acknowledgment::Common(id) => {
+                self.note(id, negotiator)?;
+                Ok(Next::Receive)
+            }
+            Acknowledgment::Ready(id) => {
+                self.got_ready = true;
+                if let Some(id) = id {
+                    self.note(id, negotiator)?;
+                }
+                Ok(Next::Receive)
+            }
+        }
+    }
+
+    fn note(&mut self, id: ObjectId, negotiator: &mut dyn Negotiator) -> Result<(), Error> {
+        self.got_common = true;
+        self.in_vain = 0;
+        if !negotiator.acknowledge(&id)? && self.stateless {
+            self.common.push(id);
+        }
+        Ok(())
+    }
+
+    fn pack(&self) -> Next {
+        Next::Pack {
+            sideband: self.sideband,
+        }
+    }
+
+    /// How the cut of the history changes: whole once the pack follows.
+    pub fn into_shallow_update(self) -> ShallowUpdate {
+        self.shallow
+    }
+}
+
+fn check_shallow_support(request: &Request, capabilities: &Capabilities) -> Result<(), Error> {
+    let deepen = &request.deepen;
+    let needed = [
+        (
+            "shallow",
+            deepen.depth.is_some() || !request.shallow.is_empty(),
+            "Server does not support shallow clients",
+        ),
+        (
+            "deepen-since",
+            deepen.since.is_some(),
+            "Server does not support --shallow-since",
+        ),
+        (
+            "deepen-not",
+            !deepen.not.is_empty(),
+            "Server does not support --shallow-exclude",
+        ),
+        (
+            "deepen-relative",
+            deepen.relative,
+            "Server does not support --deepen",
+        ),
+    ];
+    match needed
+        .iter()
+        .find(|(name, needed, _)| *needed && !capabilities.has(name))
+    {
+        Some((_, _, message)) => Err(unsupported(message)),
+        None => Ok(()),
+    }
+}

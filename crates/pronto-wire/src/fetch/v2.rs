@@ -1,0 +1,227 @@
+//! The `fetch` command of version 2 (`gitprotocol-v2(5)`).
+
+use pronto_hash::{Kind, ObjectId};
+
+use super::{
+    Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
+    next_stateless, parse_acknowledgment, unsupported,
+};
+use crate::advertisement::{Greeting, unexpected, write_command};
+use crate::capabilities::Capabilities;
+use crate::error::{Error, malformed};
+use crate::pktline::{self, Packet};
+
+/// One fetch in version 2. Each request stands alone: the other side remembers nothing.
+pub struct Conversation<'a> {
+    request: &'a Request,
+    capabilities: &'a Capabilities,
+    object_format: Kind,
+    common: Vec<ObjectId>,
+    haves_to_send: usize,
+    in_vain: usize,
+    seen_acknowledgment: bool,
+    done_sent: bool,
+    section: Section,
+    shallow: ShallowUpdate,
+}
+
+/// Where in an answer the next packet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    /// Before the name of a section.
+    Header,
+    Acknowledgments {
+        ready: bool,
+    },
+    ShallowInfo,
+    /// One that was not asked for and can be ignored.
+    Other,
+}
+
+impl<'a> Conversation<'a> {
+    /// Begins a fetch of `request` from the side that said `greeting`.
+    ///
+    /// # Errors
+    /// If that side cannot do what is asked.
+    pub fn new(request: &'a Request, greeting: &'a Greeting) -> Result<Self, Error> {
+        let capabilities = &greeting.capabilities;
+        let shallow_wanted = !request.deepen.is_none() || !request.shallow.is_empty();
+        if shallow_wanted && !capabilities.has_feature("fetch", "shallow") {
+            return Err(unsupported("Server does not support shallow requests"));
+        }
+        Ok(Conversation {
+            request,
+            capabilities,
+            object_format: greeting.object_format,
+            common: Vec::new(),
+            haves_to_send: FIRST_HAVES,
+            in_vain: 0,
+            seen_acknowledgment: false,
+            done_sent: false,
+            section: Section::Header,
+            shallow: ShallowUpdate::default(),
+        })
+    }
+
+    /// Whether the other side honours [`Request::filter`].
+    pub fn can_filter(greeting: &Greeting) -> bool {
+        greeting.capabilities.has_feature("fetch", "filter")
+    }
+
+    /// Appends the next request to `out`.
+    ///
+    /// # Errors
+    /// If the negotiator fails, or a value is longer than a packet.
+    pub fn write_request(
+        &mut self,
+        negotiator: &mut dyn Negotiator,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let request = self.request;
+        write_command("fetch", self.capabilities, &request.server_options, out)?;
+        let flags: [(&[u8], bool); 4] = [
+            (b"thin-pack", request.thin_pack),
+            (b"no-progress", request.no_progress),
+            (b"include-tag", request.include_tag),
+            (b"ofs-delta", true),
+        ];
+        for (flag, _) in flags.iter().filter(|(_, set)| *set) {
+            pktline::write(out, flag)?;
+        }
+        self.write_cut(out)?;
+        for want in &request.wants {
+            pktline::write_parts(out, &[b"want ", hex(want).as_bytes(), b"\n"])?;
+        }
+        for id in &self.common {
+            write_have(id, out)?;
+        }
+        let mut added = 0;
+        while added < self.haves_to_send {
+            let Some(id) = negotiator.next_have()? else {
+                break;
+            };
+            write_have(&id, out)?;
+            added += 1;
+        }
+        self.haves_to_send = next_stateless(self.haves_to_send);
+        self.in_vain += added;
+        if added == 0 || (self.seen_acknowledgment && self.in_vain >= MAX_IN_VAIN) {
+            pktline::write(out, b"done\n")?;
+            self.done_sent = true;
+        }
+        pktline::write_flush(out);
+        self.section = Section::Header;
+        Ok(())
+    }
+
+    fn write_cut(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let deepen = &self.request.deepen;
+        for id in &self.request.shallow {
+            pktline::write_parts(out, &[b"shallow ", hex(id).as_bytes(), b"\n"])?;
+        }
+        if let Some(depth) = deepen.depth {
+            pktline::write(out, format!("deepen {depth}\n").as_bytes())?;
+        }
+        if let Some(since) = deepen.since {
+            pktline::write(out, format!("deepen-since {since}\n").as_bytes())?;
+        }
+        for name in &deepen.not {
+            pktline::write_parts(out, &[b"deepen-not ", name, b"\n"])?;
+        }
+        if deepen.relative {
+            pktline::write(out, b"deepen-relative\n")?;
+        }
+        if let Some(filter) = &self.request.filter
+            && self.capabilities.has_feature("fetch", "filter")
+        {
+            pktline::write_parts(out, &[b"filter ", filter, b"\n"])?;
+        }
+        Ok(())
+    }
+
+    /// Takes one packet of the answer.
+    ///
+    /// # Errors
+    /// If it cannot stand where it stands, or the negotiator fails.
+    pub fn receive(
+        &mut self,
+        packet: Packet<'_>,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<Next, Error> {
+        match packet {
+            Packet::Data(_) => self.receive_line(packet.text().unwrap_or_default(), negotiator),
+            Packet::Delimiter => self.end_section(),
+            Packet::Flush => match self.section {
+                Section::Acknowledgments { ready: false } if !self.done_sent => Ok(Next::Send),
+                Section::Acknowledgments { ready: true } => {
+                    Err(malformed("expected packfile to be sent after 'ready'"))
+                }
+                _ => Err(malformed("expected packfile, received flush packet")),
+            },
+            Packet::ResponseEnd => Err(malformed("protocol error: unexpected response end")),
+        }
+    }
+
+    fn receive_line(
+        &mut self,
+        line: &[u8],
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<Next, Error> {
+        match self.section {
+            Section::Header => {
+                self.section = match line {
+                    b"acknowledgments" => Section::Acknowledgments { ready: false },
+                    b"shallow-info" => Section::ShallowInfo,
+                    b"wanted-refs" | b"packfile-uris" => Section::Other,
+                    b"packfile" => return Ok(Next::Pack { sideband: true }),
+                    _ => return Err(unexpected(line)),
+                };
+            }
+            Section::Acknowledgments { .. } => {
+                match parse_acknowledgment(line, self.object_format)? {
+                    Acknowledgment::Nak => {}
+                    Acknowledgment::Ready(_) => {
+                        self.section = Section::Acknowledgments { ready: true };
+                    }
+                    Acknowledgment::Final(id) | Acknowledgment::Common(id) => {
+                        self.seen_acknowledgment = true;
+                        self.in_vain = 0;
+                        if !negotiator.acknowledge(&id)? {
+                            self.common.push(id);
+                        }
+                    }
+                }
+            }
+            Section::ShallowInfo => {
+                if !self.shallow.push(line, self.object_format)? {
+                    return Err(unexpected(line));
+                }
+            }
+            Section::Other => {}
+        }
+        Ok(Next::Receive)
+    }
+
+    fn end_section(&mut self) -> Result<Next, Error> {
+        if self.section == (Section::Acknowledgments { ready: false }) {
+            return Err(malformed(
+                "expected no other sections to be sent after no 'ready'",
+            ));
+        }
+        self.section = Section::Header;
+        Ok(Next::Receive)
+    }
+
+    /// How the cut of the history changes: whole once the pack follows.
+    pub fn into_shallow_update(self) -> ShallowUpdate {
+        self.shallow
+    }
+}
+
+pub(super) fn hex(id: &ObjectId) -> String {
+    id.to_hex().to_string()
+}
+
+pub(super) fn write_have(id: &ObjectId, out: &mut Vec<u8>) -> Result<(), Error> {
+    pktline::write_parts(out, &[b"have ", hex(id).as_bytes(), b"\n"])
+}

@@ -1,0 +1,106 @@
+//! Which transports the user allows (`protocol.allow`, `GIT_ALLOW_PROTOCOL`).
+
+use std::collections::HashMap;
+
+use crate::error::{Error, ErrorKind};
+
+/// When a transport may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allow {
+    /// Whenever it is asked for.
+    Always,
+    /// Not at all.
+    Never,
+    /// If the user named it, not if a repository did (a submodule, a redirect).
+    User,
+}
+
+impl Allow {
+    /// Parses a value of `protocol.allow`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "always" => Some(Allow::Always),
+            "never" => Some(Allow::Never),
+            "user" => Some(Allow::User),
+            _ => None,
+        }
+    }
+}
+
+/// The user's settings about transports.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// `GIT_ALLOW_PROTOCOL`: if set, only these, whatever else is set.
+    pub only: Option<Vec<String>>,
+    /// `protocol.NAME.allow`.
+    pub by_name: HashMap<String, Allow>,
+    /// `protocol.allow`.
+    pub default: Option<Allow>,
+    /// Whether the address comes from the user (`GIT_PROTOCOL_FROM_USER`).
+    pub from_user: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            only: None,
+            by_name: HashMap::new(),
+            default: None,
+            from_user: true,
+        }
+    }
+}
+
+impl Policy {
+    /// Whether the transport called `name` may be used.
+    pub fn allows(&self, name: &str) -> bool {
+        if let Some(only) = &self.only {
+            return only.iter().any(|allowed| allowed == name);
+        }
+        let allow = self
+            .by_name
+            .get(name)
+            .copied()
+            .or(self.default)
+            .unwrap_or(match name {
+                "http" | "https" | "git" | "ssh" => Allow::Always,
+                "ext" => Allow::Never,
+                _ => Allow::User,
+            });
+        match allow {
+            Allow::Always => true,
+            Allow::Never => false,
+            Allow::User => self.from_user,
+        }
+    }
+
+    /// Fails unless the transport called `name` may be used.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub fn check(&self, name: &str) -> Result<(), Error> {
+        if self.allows(name) {
+            return Ok(());
+        }
+        let message = format!("transport '{name}' not allowed");
+        Err(Error::new(ErrorKind::Forbidden, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_overrules_settings_and_defaults() {
+        let mut policy = Policy::default();
+        assert!(policy.allows("file") && policy.allows("https") && !policy.allows("ext"));
+        policy.from_user = false;
+        assert!(!policy.allows("file") && policy.allows("ssh"));
+        policy.default = Some(Allow::Never);
+        policy.by_name.insert("git".into(), Allow::Always);
+        assert!(!policy.allows("ssh") && policy.allows("git"));
+        policy.only = Some(vec!["file".into()]);
+        assert!(policy.allows("file") && !policy.allows("git"));
+    }
+}

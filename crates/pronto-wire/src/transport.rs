@@ -1,0 +1,185 @@
+//! Byte streams to the other side, behind one trait.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+
+use bstr::BString;
+
+use crate::address::Address;
+use crate::advertisement::Version;
+use crate::error::Error;
+use crate::policy::Policy;
+
+mod daemon;
+pub mod http;
+mod process;
+mod ssh;
+
+/// A connection to a service. Reading gives what the other side says.
+pub trait Connection: Read + Send {
+    /// Sends a whole request. Over HTTP each request gets an answer of its own, which reading
+    /// gives from then on.
+    ///
+    /// # Errors
+    /// If the connection breaks or the other side refuses.
+    fn send(&mut self, request: &[u8]) -> Result<(), Error>;
+
+    /// Whether each request meets a process that remembers nothing of the ones before.
+    fn is_stateless(&self) -> bool {
+        false
+    }
+
+    /// The error behind the last [`std::io::Error`] that reading gave, with its kind.
+    fn take_failure(&mut self) -> Option<Error> {
+        None
+    }
+
+    /// Ends the connection and waits for what runs behind it, so that all it prints is printed.
+    ///
+    /// # Errors
+    /// If the program behind it reports that it failed.
+    fn close(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Connection for Box<dyn Connection> {
+    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+        (**self).send(request)
+    }
+
+    fn is_stateless(&self) -> bool {
+        (**self).is_stateless()
+    }
+
+    fn take_failure(&mut self) -> Option<Error> {
+        (**self).take_failure()
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        (**self).close()
+    }
+}
+
+/// What to talk to on the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// `git-upload-pack`: it sends.
+    UploadPack,
+    /// `git-receive-pack`: it receives.
+    ReceivePack,
+}
+
+impl Service {
+    /// The name of the program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Service::UploadPack => "git-upload-pack",
+            Service::ReceivePack => "git-receive-pack",
+        }
+    }
+}
+
+/// Which kind of internet address to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Either.
+    #[default]
+    Any,
+    /// Version 4 only (`-4`).
+    V4,
+    /// Version 6 only (`-6`).
+    V6,
+}
+
+/// All that can be set about connections.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The version to ask for; the other side may choose a lower one.
+    pub version: Version,
+    /// The command that serves on the other side (`--upload-pack`), for the shell there.
+    pub command: Option<BString>,
+    /// The git program that serves local repositories when `command` is not set.
+    pub git: PathBuf,
+    /// Variables that a local server shall see changed: set, or removed.
+    pub environment: HashMap<OsString, Option<OsString>>,
+    /// Which kind of internet address to use.
+    pub family: Family,
+    /// Which transports are allowed.
+    pub policy: Policy,
+    /// How to reach hosts by ssh.
+    pub ssh: Ssh,
+    /// How to speak HTTP.
+    pub http: http::Options,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            version: Version::default(),
+            command: None,
+            git: "git".into(),
+            environment: HashMap::new(),
+            family: Family::default(),
+            policy: Policy::default(),
+            ssh: Ssh::default(),
+            http: http::Options::default(),
+        }
+    }
+}
+
+/// How to reach hosts by ssh.
+#[derive(Clone, Debug, Default)]
+pub struct Ssh {
+    /// A command line for the shell (`GIT_SSH_COMMAND`, `core.sshCommand`).
+    pub command: Option<BString>,
+    /// A program (`GIT_SSH`), used if there is no `command`.
+    pub program: Option<PathBuf>,
+    /// What kind of ssh it is (`GIT_SSH_VARIANT`, `ssh.variant`): `ssh`, `plink`, `putty`,
+    /// `tortoiseplink`, `simple`, or `auto`.
+    pub variant: Option<String>,
+}
+
+/// Connects to `service` at `address`.
+///
+/// # Errors
+/// If the transport is not allowed, or the connection cannot be made.
+pub fn connect(
+    address: &Address,
+    service: Service,
+    options: &Options,
+    credentials: Option<Box<dyn http::Credentials>>,
+) -> Result<Box<dyn Connection>, Error> {
+    options.policy.check(address.protocol())?;
+    Ok(match address {
+        Address::File { path } => Box::new(process::local(path.as_ref(), service, options)?),
+        Address::Ssh { host, port, path } => {
+            let target = ssh::Target {
+                host,
+                port: *port,
+                path: path.as_ref(),
+            };
+            Box::new(ssh::connect(&target, service, options)?)
+        }
+        Address::Git { host, port, path } => {
+            let target = daemon::Target {
+                host,
+                port: *port,
+                path: path.as_ref(),
+            };
+            Box::new(daemon::connect(&target, service, options)?)
+        }
+        Address::Http { url } => Box::new(http::connect(url, service, options, credentials)?),
+    })
+}
+
+/// The value of `GIT_PROTOCOL` that asks for `version`; nothing for version 0.
+fn version_parameter(version: Version) -> Option<&'static str> {
+    match version {
+        Version::V0 => None,
+        Version::V1 => Some("version=1"),
+        Version::V2 => Some("version=2"),
+    }
+}

@@ -1,0 +1,174 @@
+//! A server as a child process: on this machine, or behind ssh.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{Connection, Options, Service, version_parameter};
+use crate::error::{Error, ErrorKind};
+
+/// A pipe this large lets the server run ahead of us while we work.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// Variables that say which repository is meant: they speak of ours, not of the server's.
+const LOCAL_VARIABLES: [&str; 15] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+];
+
+/// A running server. Dropping it closes its streams and waits for its end.
+pub(super) struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    name: String,
+}
+
+impl Process {
+    /// Starts `command` with its streams connected to us; what it prints as errors is seen.
+    pub(super) fn start(mut command: Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            Error::new(ErrorKind::Connection, format!("cannot run {name}")).because(error)
+        })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Error::new(ErrorKind::Connection, "unable to create pipe"));
+        };
+        // A refusal (a limit on all pipes of a user) costs speed only.
+        let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES);
+        Ok(Process {
+            child,
+            input: Some(input),
+            output,
+            name,
+        })
+    }
+}
+
+impl Read for Process {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.output.read(buffer)
+    }
+}
+
+impl Connection for Process {
+    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+        let sent = match &mut self.input {
+            Some(input) => input.write_all(request).and_then(|()| input.flush()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        sent.map_err(|error| {
+            // The server has given up; its own message says why.
+            let kind = match error.kind() {
+                io::ErrorKind::BrokenPipe => ErrorKind::Disconnected,
+                _ => ErrorKind::Connection,
+            };
+            Error::new(kind, "unable to write to remote").because(error)
+        })
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        self.input = None;
+        let status = self.child.wait().map_err(|error| {
+            let message = format!("waitpid for {} failed", self.name);
+            Error::new(ErrorKind::Connection, message).because(error)
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        let message = format!("{} ended with {status}", self.name);
+        Err(Error::new(ErrorKind::Connection, message))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.input = None;
+        // A server that is still sending would block for ever on a pipe that nobody reads.
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Serves the repository at `path` from a process on this machine.
+pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<Process, Error> {
+    let mut command = match &options.command {
+        Some(server) => shell(&quoted_call(server.as_ref(), path)),
+        None => {
+            let mut command = Command::new(&options.git);
+            let name = service.program().trim_start_matches("git-");
+            command.arg(name).arg(OsStr::from_bytes(path));
+            command
+        }
+    };
+    for name in LOCAL_VARIABLES {
+        command.env_remove(name);
+    }
+    match version_parameter(options.version) {
+        Some(value) => command.env("GIT_PROTOCOL", value),
+        None => command.env_remove("GIT_PROTOCOL"),
+    };
+    for (name, value) in &options.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    Process::start(command)
+}
+
+/// `sh -c LINE`.
+pub(super) fn shell(line: &BStr) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(OsStr::from_bytes(line));
+    command
+}
+
+/// `program 'path'`, for a shell.
+pub(super) fn quoted_call(program: &BStr, path: &BStr) -> BString {
+    let mut line = program.to_vec();
+    line.extend_from_slice(b" '");
+    for &byte in path.iter() {
+        match byte {
+            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
+            _ => line.push(byte),
+        }
+    }
+    line.push(b'\'');
+    line.into()
+}
+
+/// Whether a shell is needed to run `line` as it stands.
+pub(super) fn needs_shell(line: &BStr) -> bool {
+    line.find_byteset(b"|&;<>()$`\\\"' \t\n*?[#~=%").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_the_shell_as_git_quotes_them() {
+        let line = quoted_call("git-upload-pack".into(), "/it's !".into());
+        assert_eq!(line, r"git-upload-pack '/it'\''s '\!''");
+    }
+}

@@ -1,0 +1,192 @@
+//! Servers behind the ssh program of the system.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bstr::{BStr, ByteSlice};
+
+use super::process::{Process, needs_shell, quoted_call};
+use super::{Family, Options, Service, version_parameter};
+use crate::error::{Error, ErrorKind};
+
+/// Whom to reach, and what there.
+pub(super) struct Target<'a> {
+    pub(super) host: &'a str,
+    pub(super) port: Option<u16>,
+    pub(super) path: &'a BStr,
+}
+
+/// Which options the ssh program understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    /// OpenSSH.
+    Ssh,
+    /// PuTTY's; `batch` keeps TortoisePlink from asking in a window.
+    Plink { batch: bool },
+    /// Host and command, nothing else.
+    Simple,
+}
+
+pub(super) fn connect(
+    target: &Target<'_>,
+    service: Service,
+    options: &Options,
+) -> Result<Process, Error> {
+    let variant = match known_variant(options) {
+        Some(variant) => variant,
+        None => probe(target, options)?,
+    };
+    let mut command = program(options);
+    push_options(&mut command, variant, target, options)?;
+    command.arg(target.host);
+    let server = match &options.command {
+        Some(server) => server.as_ref(),
+        None => service.program().into(),
+    };
+    let call = quoted_call(server, target.path);
+    command.arg(OsStr::from_bytes(&call));
+    Process::start(command)
+}
+
+/// The ssh program, through a shell if it is a command line.
+fn program(options: &Options) -> Command {
+    match &options.ssh.command {
+        Some(line) if needs_shell(line.as_ref()) => {
+            let mut script = OsString::from(OsStr::from_bytes(line));
+            script.push(" \"$@\"");
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(script).arg(OsStr::from_bytes(line));
+            command
+        }
+        Some(line) => Command::new(OsStr::from_bytes(line)),
+        None => match &options.ssh.program {
+            Some(program) => Command::new(program),
+            None => Command::new("ssh"),
+        },
+    }
+}
+
+fn push_options(
+    command: &mut Command,
+    variant: Variant,
+    target: &Target<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    if variant == Variant::Ssh
+        && let Some(value) = version_parameter(options.version)
+    {
+        command.arg("-o").arg("SendEnv=GIT_PROTOCOL");
+        command.env("GIT_PROTOCOL", value);
+    }
+    let family = match options.family {
+        Family::Any => None,
+        Family::V4 => Some("-4"),
+        Family::V6 => Some("-6"),
+    };
+    if let Some(family) = family {
+        if variant == Variant::Simple {
+            return Err(simple_cannot(family));
+        }
+        command.arg(family);
+    }
+    if variant == (Variant::Plink { batch: true }) {
+        command.arg("-batch");
+    }
+    if let Some(port) = target.port {
+        let option = match variant {
+            Variant::Ssh => "-p",
+            Variant::Plink { .. } => "-P",
+            Variant::Simple => return Err(simple_cannot("setting port")),
+        };
+        command.arg(option).arg(port.to_string());
+    }
+    Ok(())
+}
+
+fn simple_cannot(what: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("ssh variant 'simple' does not support {what}"),
+    )
+}
+
+/// What the settings or the name of the program tell.
+fn known_variant(options: &Options) -> Option<Variant> {
+    let set = options.ssh.variant.as_deref().unwrap_or("auto");
+    match set.to_ascii_lowercase().as_str() {
+        "auto" => {}
+        "plink" | "putty" => return Some(Variant::Plink { batch: false }),
+        "tortoiseplink" => return Some(Variant::Plink { batch: true }),
+        "simple" => return Some(Variant::Simple),
+        _ => return Some(Variant::Ssh),
+    }
+    let program = match (&options.ssh.command, &options.ssh.program) {
+        (Some(line), _) => first_word(line.as_ref()),
+        (None, Some(program)) => program.as_os_str().as_bytes().to_vec(),
+        (None, None) => b"ssh".to_vec(),
+    };
+    let name = Path::new(OsStr::from_bytes(&program))
+        .file_name()?
+        .to_ascii_lowercase();
+    let name = name.as_bytes();
+    match name.strip_suffix(b".exe").unwrap_or(name) {
+        b"ssh" => Some(Variant::Ssh),
+        b"plink" => Some(Variant::Plink { batch: false }),
+        b"tortoiseplink" => Some(Variant::Plink { batch: true }),
+        _ => None,
+    }
+}
+
+/// The first word of a command line, its quotes taken off.
+fn first_word(line: &BStr) -> Vec<u8> {
+    let mut word = Vec::new();
+    let mut quote = None;
+    let mut bytes = line.trim_start().iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'\\', None | Some(b'"')) => word.extend(bytes.next()),
+            (byte, None) if byte.is_ascii_whitespace() => break,
+            _ => word.push(byte),
+        }
+    }
+    word
+}
+
+/// Asks an unknown program whether it takes OpenSSH's options: `-G` prints and connects nowhere.
+fn probe(target: &Target<'_>, options: &Options) -> Result<Variant, Error> {
+    let mut command = program(options);
+    command.arg("-G");
+    push_options(&mut command, Variant::Ssh, target, options)?;
+    let ran = command
+        .arg(target.host)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match ran {
+        Ok(status) if status.success() => Ok(Variant::Ssh),
+        _ => Ok(Variant::Simple),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variant_is_read_from_the_name() {
+        let variant = |command: &str| {
+            let mut options = Options::default();
+            options.ssh.command = Some(command.into());
+            known_variant(&options)
+        };
+        assert_eq!(variant("ssh -i key"), Some(Variant::Ssh));
+        assert_eq!(variant("'/opt/my ssh/plink.exe' -v"), Some(Variant::Plink { batch: false }));
+        assert_eq!(variant("TortoisePlink"), Some(Variant::Plink { batch: true }));
+        assert_eq!(variant("./wrapper.sh"), None);
+    }
+}
