@@ -293,10 +293,16 @@ mod tests {
             ("git://host:1/a", "git host Some(1) /a"),
             ("git://host/~a", "git host None ~a"),
             ("https://u:p@host/a", "http https://u:p@host/a"),
-            ("ssh://-oProxyCommand=x/a", "error strange hostname '-oProxyCommand=x' blocked"),
+            (
+                "ssh://-oProxyCommand=x/a",
+                "error strange hostname '-oProxyCommand=x' blocked",
+            ),
             ("-host:a", "error strange hostname '-host' blocked"),
             ("host:-a", "error strange pathname '-a' blocked"),
-            ("ssh://host", "error no path specified; see 'git help pull' for valid url syntax"),
+            (
+                "ssh://host",
+                "error no path specified; see 'git help pull' for valid url syntax",
+            ),
             ("ext::sh -c x", "error remote helper 'ext' is not supported"),
             ("foo://x/y", "error remote helper 'foo' is not supported"),
         ];

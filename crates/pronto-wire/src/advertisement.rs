@@ -52,6 +52,8 @@ pub struct Greeting {
 #[derive(Debug, Default)]
 pub struct GreetingParser {
     started: bool,
+    /// Within the line that says over HTTP which service answers, and the flush after it.
+    in_service: bool,
     version: Option<Version>,
     capabilities: Option<Capabilities>,
     object_format: Option<Kind>,
@@ -66,6 +68,11 @@ impl GreetingParser {
     /// If the packet cannot stand there.
     pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Greeting>, Error> {
         let line = match packet {
+            Packet::Flush if self.in_service => {
+                self.in_service = false;
+                self.started = false;
+                return Ok(None);
+            }
             Packet::Flush => return self.complete().map(Some),
             Packet::Data(_) => packet.text().unwrap_or_default(),
             _ => {
@@ -76,6 +83,8 @@ impl GreetingParser {
         };
         let first = !std::mem::replace(&mut self.started, true);
         match line {
+            _ if self.in_service => {}
+            _ if first && line.starts_with(b"# service=") => self.in_service = true,
             b"version 2" if first => self.version = Some(Version::V2),
             b"version 1" if first => self.version = Some(Version::V1),
             b"version 0" if first => self.version = Some(Version::V0),

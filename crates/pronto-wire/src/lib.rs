@@ -2,6 +2,9 @@
 //!
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
 //! - [`capabilities`], [`advertisement`]: what the other side has and can do.
+//! - [`fetch`], [`negotiate`]: agreeing on a pack.
+//! - [`address`], [`policy`], [`transport`]: reaching the other side.
+//! - [`client`]: all of it together, blocking.
 //!
 //! The crate reads no configuration and no environment: all that can be set is passed in.
 //!
@@ -14,11 +17,17 @@
 //! # Ok::<(), pronto_wire::Error>(())
 //! ```
 
+pub mod address;
 pub mod advertisement;
 pub mod capabilities;
+pub mod client;
 mod error;
+pub mod fetch;
+pub mod negotiate;
 pub mod pktline;
+pub mod policy;
 pub mod reader;
 pub mod sideband;
+pub mod transport;
 
 pub use error::{Error, ErrorKind};

@@ -1,13 +1,13 @@
 //! Side bands: pack data, messages and errors multiplexed into packets
 //! (`gitprotocol-pack(5)`, "Packfile Data").
 
-use std::io::{self, BufRead, Read};
+use std::io::Read;
 use std::ops::Range;
 
 use bstr::ByteSlice;
 use pronto_io::progress::Progress;
 
-use crate::error::{Error, ErrorKind, hung_up, malformed};
+use crate::error::{Error, ErrorKind, malformed};
 use crate::pktline::Packet;
 use crate::reader::PacketReader;
 
@@ -15,15 +15,13 @@ use crate::reader::PacketReader;
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// The data of band 1 as a stream. Messages of band 2 go to `progress` on the way.
-///
-/// Through [`BufRead`] the data is seen where it was received, without a copy.
+/// It is seen where it was received, without a copy.
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
     messages: Messages<'a>,
     /// What is left of the payload of the current packet.
     left: Range<usize>,
     ended: bool,
-    failure: Option<Error>,
 }
 
 impl<'a, R: Read> Demultiplexer<'a, R> {
@@ -34,7 +32,6 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
             messages: Messages::new(progress),
             left: 0..0,
             ended: false,
-            failure: None,
         }
     }
 
@@ -83,11 +80,6 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         self.left.start = (self.left.start + count).min(self.left.end);
     }
 
-    /// The error behind the last [`io::Error`] that reading gave, with its kind.
-    pub fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
-    }
-
     /// Reads to the end, so that late messages are shown.
     ///
     /// # Errors
@@ -98,34 +90,6 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         } else {
             Err(malformed("protocol error: data after the end of the pack"))
         }
-    }
-}
-
-impl<R: Read> Read for Demultiplexer<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.fill_buf()?.read(buffer)?;
-        self.advance(count);
-        Ok(count)
-    }
-}
-
-impl<R: Read> BufRead for Demultiplexer<'_, R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if let Err(error) = self.data() {
-            let kind = match error.kind() {
-                ErrorKind::Disconnected => io::ErrorKind::UnexpectedEof,
-                _ => io::ErrorKind::Other,
-            };
-            let shown = io::Error::new(kind, error.to_string());
-            self.failure = Some(error);
-            return Err(shown);
-        }
-        self.data()
-            .map_err(|_| io::Error::other(hung_up().to_string()))
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.advance(count);
     }
 }
 

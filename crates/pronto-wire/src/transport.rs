@@ -31,8 +31,8 @@ pub trait Connection: Read + Send {
         false
     }
 
-    /// The error behind the last [`std::io::Error`] that reading gave, with its kind.
-    fn take_failure(&mut self) -> Option<Error> {
+    /// A remark about the connection that the user should see, once.
+    fn take_notice(&mut self) -> Option<String> {
         None
     }
 
@@ -54,8 +54,8 @@ impl Connection for Box<dyn Connection> {
         (**self).is_stateless()
     }
 
-    fn take_failure(&mut self) -> Option<Error> {
-        (**self).take_failure()
+    fn take_notice(&mut self) -> Option<String> {
+        (**self).take_notice()
     }
 
     fn close(&mut self) -> Result<(), Error> {

@@ -155,8 +155,8 @@ impl<'a> Conversation<'a> {
     fn write_wants(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut words = self.words();
         for want in &self.request.wants {
-            let parts = [b"want ", hex(want).as_bytes(), words.as_bytes(), b"\n"];
-            pktline::write_parts(out, &parts)?;
+            let id = hex(want);
+            pktline::write_parts(out, &[b"want ", id.as_bytes(), words.as_bytes(), b"\n"])?;
             words.clear();
         }
         let deepen = &self.request.deepen;
@@ -302,6 +302,12 @@ impl<'a> Conversation<'a> {
         Next::Pack {
             sideband: self.sideband,
         }
+    }
+
+    /// Whether an answer over HTTP may end here and another request follow: without side effects
+    /// of haves, a server that acknowledges only once says nothing.
+    pub fn may_end(&self) -> bool {
+        self.stateless && !self.done_sent && self.state == State::Acknowledgments
     }
 
     /// How the cut of the history changes: whole once the pack follows.

@@ -87,7 +87,10 @@ fn dial(host: &str, port: u16, family: Family) -> Result<TcpStream, Error> {
             Err(error) => {
                 let reason = error.to_string();
                 let reason = reason.split(" (os error").next().unwrap_or_default();
-                failures.push_str(&format!("\n{host}[{count}: {}]: errno={reason}", address.ip()));
+                failures.push_str(&format!(
+                    "\n{host}[{count}: {}]: errno={reason}",
+                    address.ip()
+                ));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use bstr::{BStr, BString, ByteSlice};
 use ureq::http::{HeaderMap, Response};
-use ureq::{Agent, Body, BodyReader, ResponseExt};
+use ureq::{Agent, Body, BodyReader};
 
 use super::{Connection, Options as TransportOptions, Service, version_parameter};
 use crate::address::{decoded, without_credentials};
@@ -78,6 +78,9 @@ pub trait Credentials: Send {
 /// Requests longer than this are compressed.
 const LARGEST_PLAIN_REQUEST: usize = 1024;
 
+/// As many redirections as Git follows.
+const MOST_REDIRECTIONS: u32 = 20;
+
 /// What is left of an answer is read away, up to this, so that its connection can be used again.
 const LARGEST_REST: usize = 64 * 1024;
 
@@ -120,30 +123,41 @@ pub(super) fn connect(
         answer: None,
         notice: None,
     };
-    http.discover()?;
+    http.discover(options)?;
     Ok(http)
 }
 
 impl Http {
-    /// The first request: `GET /info/refs`.
-    fn discover(&mut self) -> Result<(), Error> {
+    /// The first request: `GET /info/refs`, wherever it is redirected to.
+    fn discover(&mut self, options: &TransportOptions) -> Result<(), Error> {
         let suffix = format!("/info/refs?service={}", self.service.program());
         let asked = format!("{}{suffix}", self.base);
-        let response = self.run(&asked, None)?;
-        let ended = response.get_uri().to_string();
-        if ended != asked {
-            let base = ended.strip_suffix(&suffix).ok_or_else(|| {
+        let mut url = asked.clone();
+        let mut left = MOST_REDIRECTIONS;
+        let response = loop {
+            let response = self.run(&url, None)?;
+            let Some(target) = redirection(&response, &url) else {
+                break self.checked(response)?;
+            };
+            if options.http.follow_redirects == Redirects::Never || left == 0 {
+                let message = format!("unable to access '{}/': too many redirections", self.base);
+                return Err(Error::new(ErrorKind::Connection, message));
+            }
+            left -= 1;
+            self.move_to(&target, options)?;
+            url = target;
+        };
+        if url != asked {
+            let base = url.strip_suffix(&suffix).ok_or_else(|| {
                 let message = format!(
                     "unable to update url base from redirection:\n  asked for: {asked}\n   \
-                     redirect: {ended}"
+                     redirect: {url}"
                 );
                 Error::new(ErrorKind::Connection, message)
             })?;
-            if base != self.base {
-                self.notice = Some(format!("warning: redirecting to {base}/"));
-                self.base = base.to_owned();
-                self.login = base.to_owned();
-            }
+            self.notice = Some(format!("warning: redirecting to {base}/"));
+            self.base = base.to_owned();
+            self.login = base.to_owned();
         }
         let expected = format!("application/x-{}-advertisement", self.service.program());
         if content_type(response.headers()) != Some(expected.as_str()) {
@@ -157,10 +171,31 @@ impl Http {
         Ok(())
     }
 
+    /// Gets ready to follow a redirection to `target`. What was meant for one server is not told
+    /// to another.
+    fn move_to(&mut self, target: &str, options: &TransportOptions) -> Result<(), Error> {
+        let scheme = target.split("://").next().unwrap_or_default();
+        if !matches!(scheme, "http" | "https") {
+            let message = format!("transport '{scheme}' not allowed");
+            return Err(Error::new(ErrorKind::Forbidden, message));
+        }
+        options.policy.check(scheme)?;
+        if origin(target) != origin(&self.base) {
+            self.authorization = None;
+            self.filled = false;
+            self.agent = agent::agent(target, options)?;
+            self.base = origin(target).to_owned();
+            self.login = self.base.clone();
+        }
+        Ok(())
+    }
+
     /// One request, repeated with credentials if the other side asks for them.
     fn run(&mut self, url: &str, body: Option<&[u8]>) -> Result<Response<Body>, Error> {
         loop {
-            let response = self.attempt(url, body).map_err(|error| self.broken(error))?;
+            let response = self
+                .attempt(url, body)
+                .map_err(|error| self.broken(error))?;
             let status = response.status().as_u16();
             if status != 401 {
                 if self.filled && status < 400 {
@@ -169,7 +204,7 @@ impl Http {
                         credentials.approve();
                     }
                 }
-                return self.checked(response);
+                return Ok(response);
             }
             self.authenticate(response.headers())?;
         }
@@ -203,7 +238,11 @@ impl Http {
     }
 
     fn attempt(&self, url: &str, body: Option<&[u8]>) -> Result<Response<Body>, ureq::Error> {
-        let common = |name: &str| self.headers.iter().all(|(set, _)| !set.eq_ignore_ascii_case(name));
+        let common = |name: &str| {
+            self.headers
+                .iter()
+                .all(|(set, _)| !set.eq_ignore_ascii_case(name))
+        };
         let program = self.service.program();
         match body {
             None => {
@@ -219,9 +258,6 @@ impl Http {
             Some(body) => {
                 let request = self.agent.post(url);
                 let mut request = request
-                    .config()
-                    .max_redirects(0)
-                    .build()
                     .header("Content-Type", format!("application/x-{program}-request"))
                     .header("Accept", format!("application/x-{program}-result"));
                 for (name, value) in self.all_headers() {
@@ -251,7 +287,10 @@ impl Http {
         let base = &self.base;
         let (kind, message) = match response.status().as_u16() {
             200..=299 => return Ok(response),
-            404 | 410 => (ErrorKind::NotFound, format!("repository '{base}/' not found")),
+            404 | 410 => (
+                ErrorKind::NotFound,
+                format!("repository '{base}/' not found"),
+            ),
             407 => (
                 ErrorKind::Authentication,
                 format!("unable to access '{base}/': the proxy wants credentials"),
@@ -278,8 +317,8 @@ impl Http {
     }
 
     fn host(&self) -> &str {
-        let after = self.base.split_once("://").map_or(&self.base[..], |(_, rest)| rest);
-        after.split('/').next().unwrap_or_default()
+        let origin = origin(&self.base);
+        origin.split_once("://").map_or(origin, |(_, host)| host)
     }
 }
 
@@ -300,6 +339,7 @@ impl Connection for Http {
         }
         let url = format!("{}/{}", self.base, self.service.program());
         let response = self.run(&url, Some(request))?;
+        let response = self.checked(response)?;
         let expected = format!("application/x-{}-result", self.service.program());
         if content_type(response.headers()) != Some(expected.as_str()) {
             let message = format!("invalid content-type in the answer of '{}/'", self.base);
@@ -321,6 +361,33 @@ impl Connection for Http {
 fn reader(response: Response<Body>) -> BodyReader<'static> {
     let body = response.into_body();
     body.into_with_config().limit(u64::MAX).reader()
+}
+
+/// Scheme, host and port of a URL.
+fn origin(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find('/').map_or(url.len(), |at| start + at);
+    &url[..end]
+}
+
+/// Where `response` to a request for `url` says to look instead.
+fn redirection(response: &Response<Body>, url: &str) -> Option<String> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let target = response.headers().get("location")?.to_str().ok()?;
+    let without_query = url.split('?').next().unwrap_or_default();
+    let directory = &without_query[..=without_query.rfind('/')?];
+    Some(if target.contains("://") {
+        target.to_owned()
+    } else if let Some(rest) = target.strip_prefix("//") {
+        let scheme = url.split("://").next().unwrap_or_default();
+        format!("{scheme}://{rest}")
+    } else if target.starts_with('/') {
+        format!("{}{target}", origin(url))
+    } else {
+        format!("{directory}{target}")
+    })
 }
 
 fn content_type(headers: &HeaderMap) -> Option<&str> {

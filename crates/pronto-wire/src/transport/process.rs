@@ -112,7 +112,7 @@ impl Drop for Process {
 /// Serves the repository at `path` from a process on this machine.
 pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<Process, Error> {
     let mut command = match &options.command {
-        Some(server) => shell(&quoted_call(server.as_ref(), path)),
+        Some(server) => shell(quoted_call(server.as_ref(), path).as_ref()),
         None => {
             let mut command = Command::new(&options.git);
             let name = service.program().trim_start_matches("git-");

@@ -185,8 +185,14 @@ mod tests {
             known_variant(&options)
         };
         assert_eq!(variant("ssh -i key"), Some(Variant::Ssh));
-        assert_eq!(variant("'/opt/my ssh/plink.exe' -v"), Some(Variant::Plink { batch: false }));
-        assert_eq!(variant("TortoisePlink"), Some(Variant::Plink { batch: true }));
+        assert_eq!(
+            variant("'/opt/my ssh/plink.exe' -v"),
+            Some(Variant::Plink { batch: false })
+        );
+        assert_eq!(
+            variant("TortoisePlink"),
+            Some(Variant::Plink { batch: true })
+        );
         assert_eq!(variant("./wrapper.sh"), None);
     }
 }

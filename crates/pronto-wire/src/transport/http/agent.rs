@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ureq::config::{AutoHeaderValue, RedirectAuthHeaders};
-use ureq::config::IpFamily;
+use ureq::config::{AutoHeaderValue, IpFamily};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 
@@ -60,23 +59,15 @@ impl Default for Options {
 /// Servers tell Git's clients from browsers by this beginning.
 const USER_AGENT: &str = concat!("git/pronto-", env!("CARGO_PKG_VERSION"));
 
-/// As many redirections as Git follows.
-const MOST_REDIRECTIONS: u32 = 20;
-
 /// Large enough for the bytes of many packets: one read of the socket, one system call.
 const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 
 pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<Agent, Error> {
     let http = &options.http;
-    let redirections = match http.follow_redirects {
-        Redirects::Never => 0,
-        Redirects::Initial => MOST_REDIRECTIONS,
-    };
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
-        .max_redirects(redirections)
+        .max_redirects(0)
         .max_redirects_will_error(false)
-        .redirect_auth_headers(RedirectAuthHeaders::SameHost)
         .user_agent(http.user_agent.clone().unwrap_or(USER_AGENT.into()))
         .accept("*/*")
         .accept_encoding(AutoHeaderValue::Default)
@@ -87,10 +78,8 @@ pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<Agent, Err
             Family::V4 => IpFamily::Ipv4Only,
             Family::V6 => IpFamily::Ipv6Only,
         });
-    if base.starts_with("https:") || redirections > 0 {
-        // A plain URL may be redirected to an encrypted one, but reading all certificates for
-        // that costs more than a local fetch: they are read when a first request needs them.
-        config = config.tls_config(tls(base, http)?);
+    if base.starts_with("https:") {
+        config = config.tls_config(tls(http)?);
     }
     Ok(config.build().new_agent())
 }
@@ -148,13 +137,13 @@ fn is_direct(base: &str, no_proxy: &str) -> bool {
         })
 }
 
-fn tls(base: &str, options: &Options) -> Result<TlsConfig, Error> {
+fn tls(options: &Options) -> Result<TlsConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(provider)
         .disable_verification(!options.ssl_verify);
     if options.ssl_verify {
-        let certificates = trusted(base, options)?;
+        let certificates = trusted(options)?;
         config = config.root_certs(RootCerts::Specific(Arc::new(certificates)));
     }
     if let Some(path) = &options.ssl_cert {
@@ -164,7 +153,7 @@ fn tls(base: &str, options: &Options) -> Result<TlsConfig, Error> {
 }
 
 /// The certificates to trust: the user's, or the system's.
-fn trusted(base: &str, options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
+fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
     let mut found = Vec::new();
     if let Some(path) = &options.ssl_ca_info {
         found.extend(certificates_in(path)?);
@@ -177,7 +166,7 @@ fn trusted(base: &str, options: &Options) -> Result<Vec<Certificate<'static>>, E
         }
     }
     let own = options.ssl_ca_info.is_some() || options.ssl_ca_path.is_some();
-    if !own && base.starts_with("https:") {
+    if !own {
         let native = rustls_native_certs::load_native_certs();
         found.extend(
             native

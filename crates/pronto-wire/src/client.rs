@@ -1,0 +1,353 @@
+//! The protocol over a connection: what the state machines ask for is done here, blocking.
+
+use std::io::{self, BufRead, Read};
+
+use bstr::BStr;
+use pronto_hash::Kind;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+
+use crate::address::Address;
+use crate::advertisement::{Greeting, GreetingParser, LsRefs, RemoteRef, Version, parse_ref_line};
+use crate::capabilities::Capabilities;
+use crate::error::{Error, ErrorKind, hung_up, malformed};
+use crate::fetch::{Negotiator, Next, Request, ShallowUpdate, v0, v2};
+use crate::pktline::{self, Packet};
+use crate::reader::PacketReader;
+use crate::sideband::Demultiplexer;
+use crate::transport::{self, Connection, Options, Service, http::Credentials};
+
+/// A connection to a repository from which to fetch.
+pub struct Client {
+    packets: PacketReader<Box<dyn Connection>>,
+    greeting: Greeting,
+    interrupt: Interrupt,
+    /// Whether the other side waits for something, so that it must be told of the end.
+    is_open: bool,
+}
+
+/// References that a server may have: more are refused, as a guard of memory.
+const MOST_REFS: usize = 50_000_000;
+
+impl Client {
+    /// Connects to `address` and reads the greeting.
+    ///
+    /// # Errors
+    /// If the connection cannot be made, or what answers does not speak the protocol.
+    pub fn connect(
+        address: &Address,
+        options: &Options,
+        credentials: Option<Box<dyn Credentials>>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
+        let _region = pronto_io::region!("transport", "connect");
+        let mut connection =
+            transport::connect(address, Service::UploadPack, options, credentials)?;
+        if let Some(notice) = connection.take_notice() {
+            progress.message(&notice);
+        }
+        Self::over(connection, interrupt)
+    }
+
+    /// Reads the greeting from `connection`.
+    ///
+    /// # Errors
+    /// If what answers does not speak the protocol.
+    pub fn over(connection: Box<dyn Connection>, interrupt: &Interrupt) -> Result<Self, Error> {
+        let mut packets = PacketReader::new(connection);
+        let mut parser = GreetingParser::default();
+        let mut is_first = true;
+        let greeting = loop {
+            let Some(packet) = packets.next_or_end()? else {
+                // What the server printed explains more than what we can say.
+                let _ = packets.source_mut().close();
+                return Err(no_greeting(is_first));
+            };
+            is_first = false;
+            if let Some(greeting) = parser.push(packet)? {
+                break greeting;
+            }
+            interrupted(interrupt)?;
+        };
+        Ok(Client {
+            packets,
+            greeting,
+            interrupt: interrupt.clone(),
+            is_open: true,
+        })
+    }
+
+    /// The version that is spoken.
+    pub fn version(&self) -> Version {
+        self.greeting.version
+    }
+
+    /// What the other side can do.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.greeting.capabilities
+    }
+
+    /// The hash function of the repository on the other side.
+    pub fn object_format(&self) -> Kind {
+        self.greeting.object_format
+    }
+
+    /// Whether the other side can leave objects out.
+    pub fn can_filter(&self) -> bool {
+        match self.greeting.version {
+            Version::V2 => v2::Conversation::can_filter(&self.greeting),
+            Version::V0 | Version::V1 => self.greeting.capabilities.has("filter"),
+        }
+    }
+
+    /// The cut of the history on the other side, where it is said beforehand.
+    pub fn shallow(&self) -> &[pronto_hash::ObjectId] {
+        &self.greeting.shallow
+    }
+
+    /// The references of the other side, filtered by `request` only where it can filter.
+    ///
+    /// # Errors
+    /// If the connection breaks or the answer is malformed.
+    pub fn refs(&mut self, request: &LsRefs) -> Result<Vec<RemoteRef>, Error> {
+        if self.greeting.version != Version::V2 {
+            return Ok(self.greeting.refs.clone());
+        }
+        let _region = pronto_io::region!("transport", "ls_refs");
+        let mut out = Vec::new();
+        request.write(&self.greeting.capabilities, &mut out)?;
+        self.packets.source_mut().send(&out)?;
+        let mut refs = Vec::new();
+        loop {
+            match self.packets.next_packet()? {
+                packet @ Packet::Data(_) => {
+                    let line = packet.text().unwrap_or_default();
+                    refs.push(parse_ref_line(line, self.greeting.object_format)?);
+                }
+                Packet::Flush => return Ok(refs),
+                _ => return Err(malformed("protocol error: unexpected packet in ls-refs")),
+            }
+            if refs.len() > MOST_REFS {
+                return Err(malformed("the other side has too many references"));
+            }
+        }
+    }
+
+    /// Asks for a pack and agrees with the other side on what it shall hold.
+    ///
+    /// # Errors
+    /// If the other side cannot do what is asked or refuses, the connection breaks, or the
+    /// negotiator fails.
+    pub fn fetch<'a>(
+        &'a mut self,
+        request: &Request,
+        negotiator: &mut dyn Negotiator,
+        progress: &'a dyn Progress,
+    ) -> Result<Response<'a>, Error> {
+        let _region = pronto_io::region!("negotiation", "fetch");
+        let (sideband, shallow) = match self.greeting.version {
+            Version::V2 => self.fetch_v2(request, negotiator)?,
+            Version::V0 | Version::V1 => self.fetch_v0(request, negotiator)?,
+        };
+        let pack = match sideband {
+            true => Stream::Sideband(Demultiplexer::new(&mut self.packets, progress)),
+            false => Stream::Raw(&mut self.packets),
+        };
+        let interrupt = self.interrupt.clone();
+        Ok(Response {
+            shallow,
+            pack: Pack {
+                stream: pack,
+                interrupt,
+                failure: None,
+            },
+        })
+    }
+
+    fn fetch_v2(
+        &mut self,
+        request: &Request,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<(bool, ShallowUpdate), Error> {
+        let mut conversation = v2::Conversation::new(request, &self.greeting)?;
+        let mut out = Vec::new();
+        loop {
+            out.clear();
+            conversation.write_request(negotiator, &mut out)?;
+            self.packets.source_mut().send(&out)?;
+            loop {
+                interrupted(&self.interrupt)?;
+                let packet = self.packets.next_packet()?;
+                match conversation.receive(packet, negotiator)? {
+                    Next::Receive => {}
+                    Next::Send => break,
+                    Next::Pack { sideband } => {
+                        return Ok((sideband, conversation.into_shallow_update()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn fetch_v0(
+        &mut self,
+        request: &Request,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<(bool, ShallowUpdate), Error> {
+        let stateless = self.packets.source_mut().is_stateless();
+        let mut conversation = v0::Conversation::new(request, &self.greeting, stateless)?;
+        self.is_open = false;
+        let mut out = Vec::new();
+        loop {
+            out.clear();
+            let mut next = conversation.write_request(negotiator, &mut out)?;
+            self.packets.source_mut().send(&out)?;
+            while next == Next::Receive {
+                interrupted(&self.interrupt)?;
+                let packet = match self.packets.next_or_end()? {
+                    Some(packet) => packet,
+                    // A process that is to be asked anew says no more than it has to.
+                    None if stateless && conversation.may_end() => break,
+                    None => return Err(hung_up()),
+                };
+                next = conversation.receive(packet, negotiator)?;
+            }
+            if let Next::Pack { sideband } = next {
+                return Ok((sideband, conversation.into_shallow_update()));
+            }
+        }
+    }
+
+    /// Says goodbye and waits for the other side, so that all it prints is printed.
+    ///
+    /// # Errors
+    /// If the program behind the connection reports that it failed.
+    pub fn close(mut self) -> Result<(), Error> {
+        let stateless = self.packets.source_mut().is_stateless();
+        if self.is_open && !stateless {
+            let mut out = Vec::new();
+            pktline::write_flush(&mut out);
+            // A side that is gone already does not miss it.
+            let _ = self.packets.source_mut().send(&out);
+        }
+        self.packets.source_mut().close()
+    }
+}
+
+fn no_greeting(is_first: bool) -> Error {
+    if !is_first {
+        return Error::new(
+            ErrorKind::Disconnected,
+            "the remote end hung up upon initial contact",
+        );
+    }
+    Error::new(
+        ErrorKind::NotFound,
+        "Could not read from remote repository.\n\n\
+         Please make sure you have the correct access rights\n\
+         and the repository exists.",
+    )
+}
+
+fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
+    interrupt
+        .check()
+        .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))
+}
+
+/// What the other side sends.
+pub struct Response<'a> {
+    /// How the cut of the history changes.
+    pub shallow: ShallowUpdate,
+    /// The pack.
+    pub pack: Pack<'a>,
+}
+
+/// The bytes of a pack as they arrive. Through [`BufRead`] they are seen where they were
+/// received. Ends with an error once the operation is interrupted.
+pub struct Pack<'a> {
+    stream: Stream<'a>,
+    interrupt: Interrupt,
+    failure: Option<Error>,
+}
+
+enum Stream<'a> {
+    Sideband(Demultiplexer<'a, Box<dyn Connection>>),
+    Raw(&'a mut PacketReader<Box<dyn Connection>>),
+}
+
+impl Pack<'_> {
+    /// Reads what follows the pack, so that late messages are shown.
+    ///
+    /// # Errors
+    /// If more data follows, or the connection breaks.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let rest = match &mut self.stream {
+            Stream::Sideband(stream) => return stream.finish(),
+            Stream::Raw(packets) => packets.raw()?,
+        };
+        if rest.is_empty() {
+            return Ok(());
+        }
+        Err(malformed("protocol error: data after the end of the pack"))
+    }
+
+    /// The error behind the last [`io::Error`] that reading gave, with its kind.
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
+    fn data(&mut self) -> Result<&[u8], Error> {
+        interrupted(&self.interrupt)?;
+        match &mut self.stream {
+            Stream::Sideband(stream) => stream.data(),
+            Stream::Raw(packets) => packets.raw(),
+        }
+    }
+}
+
+impl Read for Pack<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Pack<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if let Err(error) = self.data() {
+            let kind = match error.kind() {
+                ErrorKind::Disconnected => io::ErrorKind::UnexpectedEof,
+                _ => io::ErrorKind::Other,
+            };
+            let shown = io::Error::new(kind, error.to_string());
+            self.failure = Some(error);
+            return Err(shown);
+        }
+        // The bytes are there by now; asking again only borrows them.
+        self.data()
+            .map_err(|error| io::Error::other(error.to_string()))
+    }
+
+    fn consume(&mut self, count: usize) {
+        match &mut self.stream {
+            Stream::Sideband(stream) => stream.advance(count),
+            Stream::Raw(packets) => packets.consume_raw(count),
+        }
+    }
+}
+
+/// Takes `text` apart and connects: [`Address::parse`] and [`Client::connect`].
+///
+/// # Errors
+/// Those of the two.
+pub fn connect(
+    text: &BStr,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Client, Error> {
+    Client::connect(&Address::parse(text)?, options, None, progress, interrupt)
+}
