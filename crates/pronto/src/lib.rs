@@ -1,1 +1,15 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
+
+pub mod config;
+pub mod environment;
+mod error;
+pub mod identity;
+mod layout;
+pub mod path;
+pub mod quote;
+pub mod refs;
+pub mod repository;
+
+pub use environment::Environment;
+pub use error::{Error, ErrorKind, Result};
+pub use repository::Repository;

@@ -1,0 +1,117 @@
+//! The conditions of `includeIf.<condition>.path`.
+
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice, ByteVec};
+use gix_glob::wildmatch;
+use gix_glob::wildmatch::Mode;
+
+use super::{Origin, OriginKind, Place};
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, path};
+
+/// The start of a condition that asks for the URL of any remote.
+pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
+
+/// Whether a condition other than [`HAS_CONFIG`] holds. Unknown ones do not.
+pub(super) fn holds(
+    condition: &BStr,
+    origin: &Origin,
+    place: Option<&Place>,
+    environment: &Environment,
+) -> Result<bool> {
+    let Some(place) = place else {
+        return Ok(false);
+    };
+    if let Some(pattern) = condition.strip_prefix(b"gitdir:") {
+        git_dir_matches(pattern, false, origin, place, environment)
+    } else if let Some(pattern) = condition.strip_prefix(b"gitdir/i:") {
+        git_dir_matches(pattern, true, origin, place, environment)
+    } else if let Some(pattern) = condition.strip_prefix(b"onbranch:") {
+        Ok(branch_matches(pattern, place))
+    } else {
+        Ok(false)
+    }
+}
+
+/// Whether one of `urls` matches `pattern`.
+pub(super) fn matches_any(pattern: &BStr, urls: &[BString]) -> bool {
+    urls.iter()
+        .any(|url| wildmatch(pattern, url.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL))
+}
+
+fn git_dir_matches(
+    condition: &[u8],
+    fold_case: bool,
+    origin: &Origin,
+    place: &Place,
+    environment: &Environment,
+) -> Result<bool> {
+    let mut pattern = match path::expand_user(condition, environment.home()) {
+        Some(expanded) => path::as_bytes(&expanded).to_owned(),
+        None => condition.into(),
+    };
+    let mut literal = 0;
+    if let Some(rest) = pattern.strip_prefix(b"./") {
+        let (OriginKind::File, Some(file)) = (origin.kind, &origin.path) else {
+            let message = "relative config include conditionals must come from files";
+            return Err(Error::new(ErrorKind::Config, message));
+        };
+        let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
+        let directory = path::as_bytes(file.parent().unwrap_or(Path::new("/")));
+        literal = directory.len() + 1;
+        pattern = [directory.as_bytes(), b"/", rest].concat().into();
+    } else if !pattern.starts_with(b"/") {
+        pattern.insert_str(0, b"**/");
+    }
+    add_stars(&mut pattern);
+    let mode = if fold_case {
+        Mode::IGNORE_CASE
+    } else {
+        Mode::empty()
+    };
+    let mode = mode | Mode::NO_MATCH_SLASH_LITERAL;
+    let matches = |text: &BStr| {
+        let Some(start) = text.get(..literal) else {
+            return false;
+        };
+        let same = if fold_case {
+            start.eq_ignore_ascii_case(&pattern[..literal])
+        } else {
+            start == &pattern[..literal]
+        };
+        same && wildmatch(
+            pattern[literal..].as_bstr(),
+            text[literal..].as_bstr(),
+            mode,
+        )
+    };
+    let real = std::fs::canonicalize(&place.git_dir);
+    Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))
+        || matches(path::as_bytes(&place.git_dir)))
+}
+
+fn branch_matches(condition: &[u8], place: &Place) -> bool {
+    let Ok(head) = std::fs::read(place.git_dir.join("HEAD")) else {
+        return false;
+    };
+    let Some(target) = head.strip_prefix(b"ref:") else {
+        return false;
+    };
+    let Some(branch) = target.trim_ascii().strip_prefix(b"refs/heads/") else {
+        return false;
+    };
+    let mut pattern = BString::from(condition);
+    add_stars(&mut pattern);
+    wildmatch(
+        pattern.as_bstr(),
+        branch.as_bstr(),
+        Mode::NO_MATCH_SLASH_LITERAL,
+    )
+}
+
+fn add_stars(pattern: &mut BString) {
+    if pattern.ends_with(b"/") {
+        pattern.push_str(b"**");
+    }
+}

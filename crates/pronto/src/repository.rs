@@ -1,0 +1,250 @@
+//! A repository: where it is, how it is configured, and what is in it.
+
+pub(crate) mod discover;
+mod format;
+mod git_dir;
+mod safety;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::Kind;
+
+pub use format::{Format, hash_name, hash_named};
+
+use crate::config::{Config, Loader};
+use crate::environment::Environment;
+use crate::refs::References;
+use crate::{Error, ErrorKind, Result, path};
+use discover::Layout;
+
+/// An open repository. `Send + Sync`; open it once and share it by reference.
+#[derive(Debug)]
+pub struct Repository {
+    environment: Environment,
+    layout: Layout,
+    config: Config,
+    refs: References,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Repository {
+    /// Finds the repository that `start` belongs to, as Git finds it: `GIT_DIR` if it is set, else
+    /// upwards from `start` to the first directory that has a repository or is one.
+    ///
+    /// Costs about ten system calls per directory on the way and one read per configuration file.
+    ///
+    /// # Errors
+    /// There is none; or it may not be used (someone else's, a format not understood); or its
+    /// configuration cannot be read. The messages are Git's.
+    pub fn discover(start: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
+        let layout = discover::discover(start.as_ref(), environment)?;
+        Self::from_layout(layout, environment)
+    }
+
+    /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
+    /// points to one. Its work tree is the one it is configured with, or the parent of a directory
+    /// named `.git`; `GIT_WORK_TREE` is not looked at.
+    ///
+    /// # Errors
+    /// As for [`discover`](Self::discover), but ownership does not matter.
+    pub fn open(git_dir: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
+        let mut layout = discover::open_named(git_dir.as_ref(), environment)?;
+        if let Some(configured) = &layout.format.work_tree {
+            layout.work_tree = Some(path::normalize(&layout.git_dir.join(configured)));
+        } else if layout.format.bare != Some(true) {
+            layout.work_tree = work_tree_of(&layout.git_dir, &layout.common_dir);
+        }
+        Self::from_layout(layout, environment)
+    }
+
+    fn from_layout(mut layout: Layout, environment: &Environment) -> Result<Self> {
+        let local = layout.local_config.take();
+        let config = load_config(&layout, local, environment)?;
+        let refs = References::new(&layout, &config, environment)?;
+        Ok(Repository {
+            environment: environment.clone(),
+            layout,
+            config,
+            refs,
+            warnings: Mutex::default(),
+        })
+    }
+
+    /// The environment it was opened with.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The directory of the repository, absolute; for a linked work tree its own directory.
+    pub fn git_dir(&self) -> &Path {
+        &self.layout.git_dir
+    }
+
+    /// The directory that all work trees of the repository share, absolute.
+    pub fn common_dir(&self) -> &Path {
+        &self.layout.common_dir
+    }
+
+    /// [`git_dir`](Self::git_dir) as Git spells it in messages: `.git` where that is it.
+    pub fn spoken_git_dir(&self) -> &Path {
+        &self.layout.spoken_git_dir
+    }
+
+    /// The top of the work tree, absolute, if there is one.
+    pub fn work_tree(&self) -> Option<&Path> {
+        self.layout.work_tree.as_deref()
+    }
+
+    /// The top of the work tree.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn require_work_tree(&self) -> Result<&Path> {
+        self.work_tree().ok_or_else(|| {
+            Error::new(
+                ErrorKind::NoWorkTree,
+                "this operation must be run in a work tree",
+            )
+        })
+    }
+
+    /// From the top of the work tree to where the caller stands, with a slash at its end; `None`
+    /// at the top and outside.
+    pub fn prefix(&self) -> Option<&BStr> {
+        self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
+    }
+
+    /// Whether the repository has no work tree and is not meant to.
+    pub fn is_bare(&self) -> bool {
+        self.layout.work_tree.is_none() && self.layout.format.bare != Some(false)
+    }
+
+    /// Whether the caller stands inside the directory of the repository.
+    pub fn is_inside_git_dir(&self) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        real(self.environment.current_dir()).starts_with(real(&self.layout.git_dir))
+    }
+
+    /// Whether the caller stands inside the work tree.
+    pub fn is_inside_work_tree(&self) -> bool {
+        self.work_tree()
+            .is_some_and(|top| self.environment.current_dir().starts_with(top))
+    }
+
+    /// Version and extensions.
+    pub fn format(&self) -> &Format {
+        &self.layout.format
+    }
+
+    /// How objects are named.
+    pub fn object_hash(&self) -> Kind {
+        self.layout.format.object_hash
+    }
+
+    /// The configuration: of system, user, repository, work tree, and command.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Reads the configuration again, after it was edited.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn reload_config(&mut self) -> Result<()> {
+        self.config = load_config(&self.layout, None, &self.environment)?;
+        self.refs = References::new(&self.layout, &self.config, &self.environment)?;
+        Ok(())
+    }
+
+    /// A loader of configuration that knows this repository and reads nothing yet.
+    pub fn config_loader(&self) -> Loader<'_> {
+        Loader::new(&self.environment, Some(self.layout.place()))
+    }
+
+    /// The references.
+    pub fn refs(&self) -> &References {
+        &self.refs
+    }
+
+    /// The file of the repository that `name` stands for (`index`, `hooks/x`, `info/exclude`),
+    /// with the environment's redirections and shared files of linked work trees.
+    pub fn git_path(&self, name: &str) -> PathBuf {
+        crate::layout::git_path(self, name)
+    }
+
+    /// The directory of loose objects and packs.
+    pub fn objects_dir(&self) -> PathBuf {
+        match self.environment.path("GIT_OBJECT_DIRECTORY") {
+            Some(path) => self.environment.absolute(path),
+            None => self.layout.common_dir.join("objects"),
+        }
+    }
+
+    /// The file that holds the index.
+    pub fn index_path(&self) -> PathBuf {
+        match self.environment.path("GIT_INDEX_FILE") {
+            Some(path) => self.environment.absolute(path),
+            None => self.layout.git_dir.join("index"),
+        }
+    }
+
+    /// The file that lists the commits at which history was cut off.
+    pub fn shallow_path(&self) -> PathBuf {
+        match self.environment.path("GIT_SHALLOW_FILE") {
+            Some(path) => self.environment.absolute(path),
+            None => self.layout.common_dir.join("shallow"),
+        }
+    }
+
+    /// Whether history was cut off somewhere.
+    pub fn is_shallow(&self) -> bool {
+        std::fs::metadata(self.shallow_path()).is_ok_and(|file| file.len() > 0)
+    }
+
+    /// Keeps a remark for the caller to show as `warning: …`.
+    pub fn warn(&self, text: impl Into<String>) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.push(text.into());
+    }
+
+    /// Takes the remarks collected so far; a front end prints each as `warning: …`.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Result<Config> {
+    let mut loader = Loader::new(env, Some(layout.place()));
+    loader.system()?.global();
+    match local {
+        Some(bytes) => loader.local_from(bytes),
+        None => loader.local(),
+    };
+    if layout.format.worktree_config {
+        loader.worktree();
+    }
+    loader.command().load()
+}
+
+/// The work tree of a repository that was opened by its own path.
+fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
+    if git_dir != common_dir {
+        let back = std::fs::read(git_dir.join("gitdir")).ok()?;
+        let file = git_dir.join(path::borrow(back.trim_ascii_end()));
+        return path::normalize(&file).parent().map(Path::to_owned);
+    }
+    if git_dir.file_name()? == ".git" {
+        return git_dir.parent().map(Path::to_owned);
+    }
+    None
+}
+
+/// A copy of a prefix, for callers that keep it longer than the repository.
+impl Repository {
+    /// [`prefix`](Self::prefix) as owned bytes, empty at the top.
+    pub fn prefix_or_empty(&self) -> BString {
+        self.layout.prefix.clone().unwrap_or_default()
+    }
+}

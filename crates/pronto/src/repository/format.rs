@@ -1,0 +1,202 @@
+//! The format of a repository: its version and extensions, and what this build can open.
+
+use std::path::PathBuf;
+
+use bstr::{BStr, BString};
+use pronto_hash::Kind;
+
+use crate::config::{Config, EntryRef, Key, value};
+use crate::{Error, ErrorKind, Result, path};
+
+/// The newest version that is understood.
+const NEWEST_VERSION: i32 = 1;
+
+/// What `core.repositoryFormatVersion` and `extensions.*` say about a repository.
+#[derive(Clone, Debug)]
+pub struct Format {
+    /// The version of the format.
+    pub version: i32,
+    /// How objects are named.
+    pub object_hash: Kind,
+    /// The remote that has the objects this repository lacks on purpose.
+    pub partial_clone: Option<BString>,
+    /// Whether each work tree has configuration of its own.
+    pub worktree_config: bool,
+    /// Whether objects must never be deleted.
+    pub precious_objects: bool,
+    /// Whether links between work trees are relative paths.
+    pub relative_worktrees: bool,
+    /// What `core.bare` says, where it counts.
+    pub bare: Option<bool>,
+    /// What `core.worktree` says, where it counts.
+    pub work_tree: Option<PathBuf>,
+    unsupported: Option<String>,
+    unknown: Vec<BString>,
+    only_in_version_one: Vec<BString>,
+}
+
+impl Format {
+    /// Reads the format from the configuration file of the repository.
+    ///
+    /// # Errors
+    /// A value is not of its type, or names a format that does not exist.
+    pub fn read(config: &Config) -> Result<Self> {
+        let mut format = Format {
+            version: 0,
+            object_hash: Kind::Sha1,
+            partial_clone: None,
+            worktree_config: false,
+            precious_objects: false,
+            relative_worktrees: false,
+            bare: None,
+            work_tree: None,
+            unsupported: None,
+            unknown: Vec::new(),
+            only_in_version_one: Vec::new(),
+        };
+        for entry in config.iter() {
+            if entry.key == "core.repositoryformatversion" {
+                format.version = entry.i32()?;
+            } else if let Some(name) = entry.key.strip_prefix(b"extensions.") {
+                format.read_extension(name.into(), &entry)?;
+            } else {
+                format.read_work_tree(&entry)?;
+            }
+        }
+        Ok(format)
+    }
+
+    /// Takes `core.bare` and `core.worktree` from the configuration of one work tree.
+    ///
+    /// # Errors
+    /// A value is not of its type.
+    pub fn read_work_tree(&mut self, entry: &EntryRef<'_>) -> Result<()> {
+        if entry.key == "core.bare" {
+            self.bare = Some(entry.bool()?);
+        } else if entry.key == "core.worktree" {
+            self.work_tree = Some(path::from_bytes(entry.string()?));
+        }
+        Ok(())
+    }
+
+    fn read_extension(&mut self, name: &BStr, entry: &EntryRef<'_>) -> Result<()> {
+        if Key::split(entry.key).subsection.is_some() {
+            self.unknown.push(name.to_owned());
+            return Ok(());
+        }
+        match name.as_ref() as &[u8] {
+            b"noop" => return Ok(()),
+            b"preciousobjects" => self.precious_objects = entry.bool()?,
+            b"partialclone" => self.partial_clone = Some(entry.string()?.to_owned()),
+            b"worktreeconfig" => self.worktree_config = entry.bool()?,
+            b"noop-v1"
+            | b"objectformat"
+            | b"compatobjectformat"
+            | b"refstorage"
+            | b"relativeworktrees"
+            | b"submodulepathconfig" => {
+                self.only_in_version_one.push(name.to_owned());
+                self.read_newer_extension(name, entry)?;
+            }
+            _ => self.unknown.push(name.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn read_newer_extension(&mut self, name: &BStr, entry: &EntryRef<'_>) -> Result<()> {
+        let invalid = |value: &BStr| {
+            let message = format!("invalid value for 'extensions.{name}': '{value}'");
+            Err(Error::new(ErrorKind::Config, message))
+        };
+        match name.as_ref() as &[u8] {
+            b"objectformat" => match hash_named(entry.string()?) {
+                Some(kind) => self.object_hash = kind,
+                None => return invalid(entry.string()?),
+            },
+            b"compatobjectformat" => {
+                self.unsupported = Some("extensions.compatObjectFormat".into());
+            }
+            b"refstorage" => {
+                let value = entry.string()?;
+                match value.as_ref() as &[u8] {
+                    b"files" => {}
+                    b"reftable" => {
+                        self.unsupported = Some("extensions.refStorage = reftable".into());
+                    }
+                    _ if value.starts_with(b"files:") || value.starts_with(b"reftable:") => {
+                        self.unsupported = Some(format!("extensions.refStorage = {value}"));
+                    }
+                    _ => return invalid(value),
+                }
+            }
+            b"relativeworktrees" => {
+                self.relative_worktrees = value::parse_bool(entry.value).unwrap_or_default();
+            }
+            b"submodulepathconfig" => {
+                self.unsupported = Some("extensions.submodulePathConfig".into());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a repository of this format may be opened.
+    ///
+    /// # Errors
+    /// Git does not know this format, or this build does not.
+    pub fn verify(&self) -> Result<()> {
+        let fail = |message| Err(Error::new(ErrorKind::NotARepository, message));
+        if self.version > NEWEST_VERSION {
+            let found = self.version;
+            return fail(format!(
+                "Expected git repo version <= {NEWEST_VERSION}, found {found}"
+            ));
+        }
+        if self.version >= 1 && !self.unknown.is_empty() {
+            let names = list(&self.unknown);
+            let plural = if self.unknown.len() == 1 { "" } else { "s" };
+            return fail(format!(
+                "unknown repository extension{plural} found:{names}"
+            ));
+        }
+        if self.version == 0 && !self.only_in_version_one.is_empty() {
+            let names = list(&self.only_in_version_one);
+            let plural = if self.only_in_version_one.len() == 1 {
+                ""
+            } else {
+                "s"
+            };
+            return fail(format!(
+                "repo version is 0, but v1-only extension{plural} found:{names}"
+            ));
+        }
+        match &self.unsupported {
+            Some(what) => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("repositories with {what} are not supported"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn list(names: &[BString]) -> String {
+    names.iter().map(|name| format!("\n\t{name}")).collect()
+}
+
+/// The hash function that `extensions.objectFormat` and `--object-format` name.
+pub fn hash_named(name: &BStr) -> Option<Kind> {
+    match name.as_ref() as &[u8] {
+        b"sha1" => Some(Kind::Sha1),
+        b"sha256" => Some(Kind::Sha256),
+        _ => None,
+    }
+}
+
+/// The name of a hash function in configuration and protocols.
+pub fn hash_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sha256 => "sha256",
+        _ => "sha1",
+    }
+}

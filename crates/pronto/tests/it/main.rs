@@ -1,0 +1,5 @@
+//! The library against repositories that stock git made.
+
+mod discovery;
+mod references;
+mod support;

@@ -1,0 +1,68 @@
+//! Making repositories with stock git, apart from the configuration of whoever runs the tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pronto::{Environment, Repository};
+
+/// A temporary directory, its path without symbolic links.
+pub(crate) struct Sandbox {
+    pub(crate) root: PathBuf,
+    _guard: tempfile::TempDir,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let guard = tempfile::tempdir().expect("a temporary directory");
+        let root = guard.path().canonicalize().expect("it exists");
+        Sandbox {
+            root,
+            _guard: guard,
+        }
+    }
+
+    /// Runs stock git in `directory` below the root.
+    pub(crate) fn git(&self, directory: &str, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(arguments)
+            .current_dir(self.root.join(directory))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.root)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "A U Thor")
+            .env("GIT_AUTHOR_EMAIL", "author@example.com")
+            .env("GIT_COMMITTER_NAME", "C O Mitter")
+            .env("GIT_COMMITTER_EMAIL", "committer@example.com")
+            .env("GIT_AUTHOR_DATE", "1112911993 -0700")
+            .env("GIT_COMMITTER_DATE", "1112911993 -0700")
+            .output()
+            .expect("git can be started");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {error}");
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// A repository with one commit on `main`, in `directory`.
+    pub(crate) fn repository(&self, directory: &str) {
+        self.git("", &["init", "-q", "-b", "main", directory]);
+        self.git(directory, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    }
+
+    pub(crate) fn environment(&self, directory: &str) -> Environment {
+        let mut environment = Environment::empty(self.root.join(directory));
+        environment.set("HOME", &self.root);
+        environment.set("GIT_CONFIG_NOSYSTEM", "1");
+        environment.set("GIT_COMMITTER_NAME", "C O Mitter");
+        environment.set("GIT_COMMITTER_EMAIL", "committer@example.com");
+        environment.set("GIT_COMMITTER_DATE", "1112911993 -0700");
+        environment
+    }
+
+    pub(crate) fn open(&self, directory: &str) -> Repository {
+        let environment = self.environment(directory);
+        Repository::discover(Path::new("."), &environment).expect("a repository")
+    }
+}
