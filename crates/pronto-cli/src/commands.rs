@@ -1,5 +1,6 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
+mod help;
 mod version;
 
 use std::ffi::OsString;
@@ -47,6 +48,21 @@ pub enum Group {
     About,
 }
 
+impl Group {
+    /// The heading above the commands of this group.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Start => "start a working area",
+            Group::Change => "work on the current change",
+            Group::Examine => "examine the history and state",
+            Group::Grow => "grow, mark and tweak the common history",
+            Group::Collaborate => "collaborate",
+            Group::Plumbing => "look inside, from scripts",
+            Group::About => "learn about pronto",
+        }
+    }
+}
+
 /// A native command.
 #[derive(Debug)]
 pub struct Command {
@@ -82,8 +98,23 @@ macro_rules! command {
 }
 
 /// All native commands, sorted by name.
-pub static COMMANDS: &[Command] =
-    &[command!(version, "version", "show the version of pronto", About, Options, signals: false)];
+pub static COMMANDS: &[Command] = &[
+    command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
+    command!(version, "version", "show the version of pronto", About, Options, signals: false),
+];
+
+/// The whole command line as one definition, from which manual, completions and reference are
+/// made. Costly: never built to run a command.
+pub fn definition() -> Definition {
+    let all = Definition::new("pronto")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("a version control engine that is Git's equal in all but time")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .subcommand_required(true);
+    crate::globals::define(all).subcommands(COMMANDS.iter().map(Command::definition))
+}
 
 /// The native command called `name`.
 pub fn find(name: &str) -> Option<&'static Command> {

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use clap::{Arg, ArgAction, Command as Definition};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{CliError, display};
@@ -44,51 +45,151 @@ pub(crate) enum Rest {
     Unknown(usize),
 }
 
-/// How an option before the command is written and what it does.
-enum Meaning {
-    Variable(&'static str, &'static str),
-    Value(&'static str),
+/// An option before the command that stands for an environment variable.
+struct Stand {
+    name: &'static str,
+    variable: &'static str,
+    /// What the variable is set to; the value of the option if there is none here.
+    value: Option<&'static str>,
+    help: &'static str,
 }
 
-const MEANINGS: &[(&str, Meaning)] = &[
-    ("--git-dir", Meaning::Value("GIT_DIR")),
-    ("--work-tree", Meaning::Value("GIT_WORK_TREE")),
-    ("--namespace", Meaning::Value("GIT_NAMESPACE")),
-    ("--attr-source", Meaning::Value("GIT_ATTR_SOURCE")),
-    (
+const OPTIONS: &[Stand] = &[
+    valued("--git-dir", "GIT_DIR", "Use the repository at this path"),
+    valued(
+        "--work-tree",
+        "GIT_WORK_TREE",
+        "Use the working tree at this path",
+    ),
+    valued("--namespace", "GIT_NAMESPACE", "Use this namespace of refs"),
+    valued(
+        "--attr-source",
+        "GIT_ATTR_SOURCE",
+        "Read attributes from this tree",
+    ),
+    fixed(
         "--no-replace-objects",
-        Meaning::Variable("GIT_NO_REPLACE_OBJECTS", "1"),
+        "GIT_NO_REPLACE_OBJECTS",
+        "1",
+        "Do not follow replacement refs",
     ),
-    (
+    fixed(
         "--no-lazy-fetch",
-        Meaning::Variable("GIT_NO_LAZY_FETCH", "1"),
+        "GIT_NO_LAZY_FETCH",
+        "1",
+        "Do not fetch missing objects on demand",
     ),
-    (
+    fixed(
         "--no-optional-locks",
-        Meaning::Variable("GIT_OPTIONAL_LOCKS", "0"),
+        "GIT_OPTIONAL_LOCKS",
+        "0",
+        "Take no lock that can be done without",
     ),
-    ("--no-advice", Meaning::Variable("GIT_ADVICE", "0")),
-    (
+    fixed("--no-advice", "GIT_ADVICE", "0", "Print no hints"),
+    fixed(
         "--literal-pathspecs",
-        Meaning::Variable("GIT_LITERAL_PATHSPECS", "1"),
+        "GIT_LITERAL_PATHSPECS",
+        "1",
+        "Take pathspecs literally",
     ),
-    (
+    fixed(
         "--no-literal-pathspecs",
-        Meaning::Variable("GIT_LITERAL_PATHSPECS", "0"),
+        "GIT_LITERAL_PATHSPECS",
+        "0",
+        "Do not take pathspecs literally",
     ),
-    (
+    fixed(
         "--glob-pathspecs",
-        Meaning::Variable("GIT_GLOB_PATHSPECS", "1"),
+        "GIT_GLOB_PATHSPECS",
+        "1",
+        "Take all pathspecs as globs",
     ),
-    (
+    fixed(
         "--noglob-pathspecs",
-        Meaning::Variable("GIT_NOGLOB_PATHSPECS", "1"),
+        "GIT_NOGLOB_PATHSPECS",
+        "1",
+        "Take no pathspec as a glob",
     ),
-    (
+    fixed(
         "--icase-pathspecs",
-        Meaning::Variable("GIT_ICASE_PATHSPECS", "1"),
+        "GIT_ICASE_PATHSPECS",
+        "1",
+        "Match pathspecs in any case",
     ),
 ];
+
+const fn valued(name: &'static str, variable: &'static str, help: &'static str) -> Stand {
+    Stand {
+        name,
+        variable,
+        value: None,
+        help,
+    }
+}
+
+const fn fixed(
+    name: &'static str,
+    variable: &'static str,
+    value: &'static str,
+    help: &'static str,
+) -> Stand {
+    Stand {
+        name,
+        variable,
+        value: Some(value),
+        help,
+    }
+}
+
+/// Adds the options before the command to `definition`, for the documentation.
+pub(crate) fn define(definition: Definition) -> Definition {
+    let flag = |long: &'static str, help: &'static str| {
+        Arg::new(long)
+            .long(long)
+            .action(ArgAction::SetTrue)
+            .help(help)
+    };
+    let with_value = |long: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(long).long(long).value_name(value).help(help)
+    };
+    let mut arguments = vec![
+        Arg::new("C")
+            .short('C')
+            .value_name("PATH")
+            .help("Run as if started in this directory"),
+        Arg::new("c")
+            .short('c')
+            .value_name("NAME=VALUE")
+            .help("Set a configuration variable"),
+        with_value(
+            "config-env",
+            "NAME=VARIABLE",
+            "Set a configuration variable to the value of an environment variable",
+        ),
+        with_value("exec-path", "PATH", "Where git finds its programs"),
+        flag("paginate", "Pass the output through a pager").short('p'),
+        flag("no-pager", "Use no pager").short('P'),
+        flag("bare", "Take the repository as one without a working tree"),
+    ];
+    arguments.extend(OPTIONS.iter().map(|option| {
+        let name = option.name.trim_start_matches('-');
+        match option.value {
+            None => with_value(name, "VALUE", option.help),
+            Some(_) => flag(name, option.help),
+        }
+    }));
+    arguments.extend([
+        with_value(
+            "trace-chrome",
+            "FILE",
+            "Leave a trace that Chrome and Perfetto open",
+        ),
+        flag("list-native", "List the commands that pronto runs itself"),
+        flag("version", "Show the version").short('v'),
+        flag("help", "Show the commands, or the manual of one").short('h'),
+    ]);
+    definition.args(arguments)
+}
 
 impl Globals {
     /// Reads the options in `arguments` (the first of which is the name of the program), changes
@@ -171,23 +272,21 @@ impl Globals {
             (b"--config-env", Some(value)) => self.parameter_from(value)?,
             (b"--trace-chrome", Some(value)) => self.trace_chrome = Some(os(value).into()),
             _ => {
-                let known = MEANINGS.iter().find(|(known, _)| known.as_bytes() == name);
-                return match (known, value) {
-                    (Some((_, Meaning::Variable(variable, value))), None) => {
-                        self.set(variable, (*value).into());
-                        Ok(Some(1))
-                    }
-                    (Some((_, Meaning::Value(variable))), Some(value)) => {
-                        self.set(variable, os(value));
-                        Ok(Some(1))
-                    }
-                    (Some((name, Meaning::Value(variable))), None) => {
-                        let message = format!("no directory given for '{name}' option");
-                        self.set(variable, next.ok_or_else(|| usage(&message))?.clone());
-                        Ok(Some(2))
-                    }
-                    _ => Ok(None),
+                let known = OPTIONS.iter().find(|known| known.name.as_bytes() == name);
+                let Some(known) = known else {
+                    return Ok(None);
                 };
+                match (known.value, value) {
+                    (Some(fixed), None) => self.set(known.variable, fixed.into()),
+                    (None, Some(value)) => self.set(known.variable, os(value)),
+                    (None, None) => {
+                        let message = format!("no directory given for '{}' option", known.name);
+                        let value = next.ok_or_else(|| usage(&message))?;
+                        self.set(known.variable, value.clone());
+                        return Ok(Some(2));
+                    }
+                    (Some(_), Some(_)) => return Ok(None),
+                }
             }
         }
         Ok(Some(1))

@@ -73,6 +73,9 @@ fn dispatch(
     let Some(command) = name.to_str().and_then(commands::find) else {
         return Err(fallback::missing_command(name));
     };
+    if arguments.first().is_some_and(|first| first == "--help") {
+        return dispatch(OsStr::new("help"), &[name.to_owned()], context);
+    }
     if asks_for_usage(arguments) {
         write!(context.out, "{}", command.definition().render_help())?;
         return Ok(ExitCode::USAGE);

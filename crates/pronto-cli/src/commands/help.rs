@@ -1,0 +1,89 @@
+//! `help`: the native commands, or the manual of one of them.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command as Process, Stdio};
+
+use crate::commands::{self, COMMANDS, Command};
+use crate::{CliError, Context, ExitCode, fallback};
+
+/// Arguments of `help`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// List all commands, with what becomes of those that pronto lacks
+    #[arg(short, long)]
+    all: bool,
+    /// The command whose manual to show
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    // Whoever types `git help` wants the documentation of git.
+    if context.called_as_git && !fallback::is_forbidden() {
+        return Err(CliError::unsupported("the documentation of git"));
+    }
+    match &args.command {
+        Some(name) => match commands::find(name) {
+            Some(command) => manual(command, context),
+            None => Err(CliError::unsupported(format!("a manual for '{name}'"))),
+        },
+        None => list(args.all, context),
+    }
+}
+
+fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+    let out = &mut context.out;
+    if !all {
+        writeln!(
+            out,
+            "usage: pronto [-C <path>] [-c <name>=<value>] [<options>] <command> [<args>]\n"
+        )?;
+    }
+    writeln!(out, "These are the commands that pronto runs itself:")?;
+    let mut groups: Vec<_> = COMMANDS.iter().map(|command| command.group).collect();
+    groups.sort();
+    groups.dedup();
+    for group in groups {
+        writeln!(out, "\n{}", group.title())?;
+        for command in COMMANDS.iter().filter(|command| command.group == group) {
+            writeln!(out, "   {:<12} {}", command.name, command.summary)?;
+        }
+    }
+    writeln!(
+        out,
+        "\nEvery other command, and every option that is not in the manual of a command,"
+    )?;
+    writeln!(
+        out,
+        "goes to the installed git as it was typed. With PRONTO_NO_FALLBACK=1 it is"
+    )?;
+    writeln!(out, "refused instead.")?;
+    if all {
+        writeln!(out, "\n'git help -a' lists what git has.")?;
+    } else {
+        writeln!(
+            out,
+            "\nSee 'pronto help <command>' to read about a command."
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the manual page if it is installed, else the text that it is made from.
+fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError> {
+    let page = format!("pronto-{}", command.name);
+    let is_installed = Process::new("man")
+        .args(["-w", &page])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if is_installed {
+        let error = Process::new("man").arg(&page).exec();
+        context.warn(&format!("cannot run 'man': {error}"));
+    }
+    write!(context.out, "{}", command.definition().render_long_help())?;
+    Ok(ExitCode::SUCCESS)
+}
