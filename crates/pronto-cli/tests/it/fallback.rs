@@ -1,0 +1,232 @@
+//! What pronto lacks goes to the installed git, whole and exactly once.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+use crate::support::{Scratch, path_with, process, pronto, stderr, stdout};
+
+/// A git that tells how it was called.
+const TELLTALE: &str =
+    "#!/bin/sh\nprintf '%s|' \"$$\" \"$PWD\" \"$@\"\necho to-stderr >&2\nexit 7\n";
+
+#[test]
+fn arguments_streams_directory_process_and_exit_code_are_those_of_git() {
+    let scratch = Scratch::new();
+    let git = scratch.script("bin", "git", TELLTALE);
+    std::fs::create_dir(scratch.path().join("sub")).expect("a directory");
+    let arguments = [
+        "-C",
+        "sub",
+        "-c",
+        "a.b=c",
+        "--trace-chrome",
+        "x",
+        "no-such",
+        "--what",
+        "",
+    ];
+    let child = pronto()
+        .args(arguments)
+        .env("PRONTO_GIT", &git)
+        .current_dir(scratch.path().canonicalize().expect("it exists"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let process = child.id();
+    let output = child.wait_with_output().expect("it ends");
+    let directory = scratch.path().canonicalize().expect("it exists");
+    let expected = format!(
+        "{process}|{}|-C|sub|-c|a.b=c|no-such|--what||",
+        directory.display()
+    );
+    assert_eq!(stdout(&output), expected);
+    assert_eq!(stderr(&output), "to-stderr\n");
+    assert_eq!(output.status.code(), Some(7));
+}
+
+#[test]
+fn unknown_options_and_queries_go_to_git() {
+    let scratch = Scratch::new();
+    let git = scratch.script("bin", "git", "#!/bin/sh\necho \"$@\"\n");
+    let calls: [&[&str]; 4] = [
+        &["version", "--zap"],
+        &["--html-path"],
+        &["--exec-path"],
+        &["--list-cmds=main"],
+    ];
+    for call in calls {
+        let output = pronto()
+            .args(call)
+            .env("PRONTO_GIT", &git)
+            .output()
+            .expect("it runs");
+        assert_eq!(stdout(&output), format!("{}\n", call.join(" ")));
+    }
+}
+
+#[test]
+fn a_signal_that_kills_git_is_seen_by_the_caller() {
+    let scratch = Scratch::new();
+    let git = scratch.script("bin", "git", "#!/bin/sh\nkill -TERM $$\n");
+    let output = pronto()
+        .arg("log")
+        .env("PRONTO_GIT", &git)
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.signal(), Some(15));
+}
+
+#[test]
+fn installed_as_git_it_finds_the_next_git() {
+    type Make = fn(&std::path::Path, &std::path::Path) -> std::io::Result<()>;
+    let ways: [(&str, Make); 3] = [
+        ("symbolic link", |ours, path| {
+            std::os::unix::fs::symlink(ours, path)
+        }),
+        ("hard link", |ours, path| {
+            std::fs::hard_link(ours, path).or_else(|_| std::fs::copy(ours, path).map(drop))
+        }),
+        ("copy", |ours, path| std::fs::copy(ours, path).map(drop)),
+    ];
+    for (way, make) in ways {
+        let scratch = Scratch::new();
+        let ours = scratch.install("first", "git", make);
+        scratch.install("second", "git", make);
+        scratch.script("third", "git", "#!/bin/sh\necho real \"$@\"\n");
+        let at = |name: &str| scratch.path().join(name).display().to_string();
+        let path = format!(
+            "{}:{}:{}:/usr/bin:/bin",
+            at("first"),
+            at("second"),
+            at("third")
+        );
+        let output = process(&ours)
+            .env("PATH", &path)
+            .args(["log", "-1"])
+            .output()
+            .expect(way);
+        assert_eq!(stdout(&output), "real log -1\n", "{way}");
+        let output = process(&ours).arg("version").output().expect("it runs");
+        assert!(
+            stdout(&output).starts_with("git version 2."),
+            "{way}: {}",
+            stdout(&output)
+        );
+    }
+}
+
+#[test]
+fn a_script_called_git_that_leads_back_is_no_loop() {
+    let scratch = Scratch::new();
+    let text = format!(
+        "#!/bin/sh\nexec '{}' \"$@\"\n",
+        crate::support::pronto_path().display()
+    );
+    scratch.script("wrapper", "git", &text);
+    scratch.script("real", "git", "#!/bin/sh\necho real \"$@\"\n");
+    let at = |name: &str| scratch.path().join(name).display().to_string();
+    let path = format!("{}:{}:/usr/bin:/bin", at("wrapper"), at("real"));
+    let output = pronto()
+        .env("PATH", path)
+        .arg("log")
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&output), "real log\n", "{}", stderr(&output));
+
+    let text = format!(
+        "#!/bin/sh\n'{}' \"$@\"\n",
+        crate::support::pronto_path().display()
+    );
+    let forking = scratch.script("forking", "git", &text);
+    let output = pronto()
+        .env("PRONTO_GIT", forking)
+        .arg("log")
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(128));
+    assert!(
+        stderr(&output).contains("in a circle"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_git_that_is_not_there_or_is_ourselves_is_named() {
+    let nowhere = pronto()
+        .env("PATH", "/nonexistent")
+        .arg("log")
+        .output()
+        .expect("it runs");
+    assert_eq!(nowhere.status.code(), Some(128));
+    assert!(stderr(&nowhere).starts_with("fatal: git is not installed\nhint: "));
+    let ours = crate::support::pronto_path();
+    let ourselves = pronto()
+        .env("PRONTO_GIT", ours)
+        .arg("log")
+        .output()
+        .expect("it runs");
+    assert_eq!(ourselves.status.code(), Some(128));
+    assert!(stderr(&ourselves).contains("leads back to this program"));
+}
+
+#[test]
+fn without_fallback_what_is_missing_is_named() {
+    let forbidden = |arguments: &[&str]| {
+        let output = pronto()
+            .env("PRONTO_NO_FALLBACK", "1")
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        (
+            output.status.code(),
+            stderr(&output)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    };
+    assert_eq!(
+        forbidden(&["blame", "x"]),
+        (
+            Some(128),
+            "fatal: pronto does not have command 'blame'".to_owned()
+        )
+    );
+    assert_eq!(
+        forbidden(&["version", "--zap"]),
+        (
+            Some(129),
+            "error: pronto does not have option '--zap' of 'version'".to_owned()
+        )
+    );
+    assert_eq!(
+        forbidden(&["--html-path"]),
+        (
+            Some(129),
+            "error: pronto does not have option '--html-path'".to_owned()
+        )
+    );
+}
+
+#[test]
+fn the_real_git_runs_when_it_is_first_on_the_path() {
+    let scratch = Scratch::new();
+    scratch.install("bin", "pronto", |ours, path| {
+        std::os::unix::fs::symlink(ours, path)
+    });
+    let made = pronto()
+        .env("PATH", path_with(&scratch.path().join("bin")))
+        .args(["-c", "init.defaultBranch=trunk", "init", "-q", "made"])
+        .current_dir(scratch.path())
+        .status()
+        .expect("it runs");
+    assert!(made.success());
+    let head = std::fs::read_to_string(scratch.path().join("made/.git/HEAD"));
+    assert_eq!(
+        head.expect("a repository was made"),
+        "ref: refs/heads/trunk\n"
+    );
+}

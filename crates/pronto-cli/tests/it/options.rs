@@ -1,0 +1,100 @@
+//! Options before the command and of commands, read as Git reads them.
+
+use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+fn version_line() -> String {
+    format!("pronto version {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+#[test]
+fn version_has_its_three_spellings() {
+    for call in [
+        &["version"][..],
+        &["--version"],
+        &["-v"],
+        &["--no-pager", "-c", "a.b=c", "version"],
+    ] {
+        let output = pronto().args(call).output().expect("it runs");
+        assert_eq!(
+            (stdout(&output), output.status.code()),
+            (version_line(), Some(0)),
+            "{call:?}"
+        );
+    }
+}
+
+#[test]
+fn options_of_commands_may_be_abbreviated() {
+    let output = pronto()
+        .args(["version", "--build"])
+        .output()
+        .expect("it runs");
+    assert!(stdout(&output).contains("\ndefault-hash: sha1\n"));
+    let output = pronto()
+        .args(["version", "--build", "--no-build-opt"])
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&output), version_line());
+}
+
+#[test]
+fn directories_add_up_and_are_named_when_they_are_missing() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path().join("a/b")).expect("directories");
+    let in_scratch = |arguments: &[&str]| {
+        pronto()
+            .args(arguments)
+            .current_dir(scratch.path())
+            .output()
+            .expect("it runs")
+    };
+    let output = in_scratch(&["-C", "a", "-C", "b", "-C", "", "version"]);
+    assert_eq!(output.status.code(), Some(0));
+    let ours = in_scratch(&["-C", "a", "-C", "c", "version"]);
+    let theirs = process("git")
+        .args(["-C", "a", "-C", "c", "version"])
+        .current_dir(scratch.path())
+        .output()
+        .expect("git runs");
+    assert_eq!(stderr(&ours), stderr(&theirs));
+    assert_eq!(ours.status.code(), theirs.status.code());
+}
+
+#[test]
+fn config_env_names_what_is_missing_as_git_does() {
+    for argument in [
+        "--config-env=a.b",
+        "--config-env=a.b=",
+        "--config-env=a.b=NO_SUCH_VARIABLE",
+    ] {
+        let ours = pronto()
+            .args([argument, "version"])
+            .output()
+            .expect("it runs");
+        let theirs = process("git")
+            .args([argument, "version"])
+            .output()
+            .expect("git runs");
+        assert_eq!(stderr(&ours), stderr(&theirs));
+        assert_eq!(ours.status.code(), theirs.status.code());
+    }
+}
+
+#[test]
+fn native_commands_are_listed_one_per_line() {
+    let output = pronto().arg("--list-native").output().expect("it runs");
+    let listed = stdout(&output);
+    assert!(listed.lines().any(|line| line == "version"));
+    assert!(listed.lines().is_sorted());
+}
+
+#[test]
+fn help_is_printed_and_usage_asked_for_ends_with_its_code() {
+    let output = pronto().arg("help").output().expect("it runs");
+    assert!(stdout(&output).contains("\n   version "));
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(pronto().output().expect("it runs").status.code(), Some(1));
+    let usage = pronto().args(["version", "-h"]).output().expect("it runs");
+    assert_eq!(usage.status.code(), Some(129));
+    assert!(stdout(&usage).contains("Usage: pronto version"));
+}

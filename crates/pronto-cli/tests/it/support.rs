@@ -1,0 +1,86 @@
+//! A directory with a `pronto` in it, and processes with a known environment.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A scratch directory that is removed in the end.
+pub(crate) struct Scratch {
+    directory: tempfile::TempDir,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Scratch {
+            directory: tempfile::tempdir().expect("a scratch directory"),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A directory with a program called `name` that is ours, made by `make` (link, copy).
+    pub(crate) fn install(
+        &self,
+        directory: &str,
+        name: &str,
+        make: impl FnOnce(&Path, &Path) -> std::io::Result<()>,
+    ) -> PathBuf {
+        let directory = self.path().join(directory);
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let path = directory.join(name);
+        make(pronto_path(), &path).expect("the program is installed");
+        path
+    }
+
+    /// An executable script.
+    pub(crate) fn script(&self, directory: &str, name: &str, text: &str) -> PathBuf {
+        let directory = self.path().join(directory);
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let path = directory.join(name);
+        std::fs::write(&path, text).expect("a script");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .expect("it is made executable");
+        path
+    }
+}
+
+/// The binary under test.
+pub(crate) fn pronto_path() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_pronto"))
+}
+
+/// `program` with an environment that holds nothing but what git needs.
+pub(crate) fn process(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/nonexistent")
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+}
+
+/// Our own program in a clean environment.
+pub(crate) fn pronto() -> Command {
+    process(pronto_path())
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// `PATH` with `first` in front.
+pub(crate) fn path_with(first: &Path) -> std::ffi::OsString {
+    let mut path = first.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    path
+}
