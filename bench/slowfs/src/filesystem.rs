@@ -1,0 +1,524 @@
+//! The calls themselves: each counts, waits, and does to the real file what was asked.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
+};
+
+use crate::attributes;
+use crate::model::{Call, Model};
+use crate::nodes::Nodes;
+
+/// A directory as the kernel reads it: numbers, kinds and names.
+type Listing = Arc<Vec<(INodeNo, FileType, OsString)>>;
+
+/// The file system over one real directory.
+#[derive(Debug)]
+pub(crate) struct Slow {
+    model: Arc<Model>,
+    nodes: Nodes,
+    next_handle: AtomicU64,
+    files: Mutex<HashMap<u64, Arc<File>>>,
+    listings: Mutex<HashMap<u64, Listing>>,
+}
+
+impl Slow {
+    pub(crate) fn new(root: &Path, model: Arc<Model>) -> std::io::Result<Self> {
+        let nodes = Nodes::new(root, root.metadata()?.ino());
+        Ok(Slow {
+            model,
+            nodes,
+            next_handle: AtomicU64::new(1),
+            files: Mutex::default(),
+            listings: Mutex::default(),
+        })
+    }
+
+    /// The real path of `name` in directory `parent`, by the model's rules for names.
+    fn child(&self, parent: INodeNo, name: &OsStr) -> Result<PathBuf, Errno> {
+        let directory = self.nodes.path(parent)?;
+        let name = self.model.folding.resolve(&directory, name);
+        Ok(directory.join(name))
+    }
+
+    fn entry(&self, path: PathBuf) -> Result<FileAttr, Errno> {
+        let metadata = path.symlink_metadata()?;
+        let number = self.nodes.number(metadata.ino());
+        let attributes = attributes::of(&metadata, number);
+        if number != INodeNo::ROOT.0 {
+            self.nodes.remember(number, path);
+        }
+        Ok(attributes)
+    }
+
+    fn attributes(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
+        Ok(attributes::of(
+            &self.nodes.path(inode)?.symlink_metadata()?,
+            inode.0,
+        ))
+    }
+
+    fn open_file(&self, path: &Path, flags: OFlags, mode: u32) -> Result<u64, Errno> {
+        let flags = flags | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(mode)).map_err(os)?;
+        let handle = self.next_handle.fetch_add(1, Relaxed);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.insert(handle, Arc::new(File::from(file)));
+        Ok(handle)
+    }
+
+    fn file(&self, handle: FileHandle) -> Result<Arc<File>, Errno> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.get(&handle.0).cloned().ok_or(Errno::EBADF)
+    }
+
+    fn list(&self, inode: INodeNo) -> Result<u64, Errno> {
+        let path = self.nodes.path(inode)?;
+        let mut entries = vec![
+            (inode, FileType::Directory, OsString::from(".")),
+            (inode, FileType::Directory, OsString::from("..")),
+        ];
+        for entry in std::fs::read_dir(&path)? {
+            let entry = entry?;
+            let kind = FileType::from_std(entry.file_type()?).unwrap_or(FileType::RegularFile);
+            let number = std::os::unix::fs::DirEntryExt::ino(&entry);
+            entries.push((INodeNo(self.nodes.number(number)), kind, entry.file_name()));
+        }
+        let handle = self.next_handle.fetch_add(1, Relaxed);
+        let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        listings.insert(handle, Arc::new(entries));
+        Ok(handle)
+    }
+
+    /// Answers a call that makes `name` in `parent` by means of `make`.
+    fn make(
+        &self,
+        call: Call,
+        (parent, name): (INodeNo, &OsStr),
+        reply: ReplyEntry,
+        make: impl FnOnce(&Path) -> Result<(), Errno>,
+    ) {
+        let made = self.model.enter(call).and_then(|_| {
+            let path = self.child(parent, name)?;
+            make(&path)?;
+            self.entry(path)
+        });
+        self.reply_entry(made, reply);
+    }
+
+    fn reply_entry(&self, attributes: Result<FileAttr, Errno>, reply: ReplyEntry) {
+        match attributes {
+            Ok(attributes) => reply.entry(&self.model.cache, &attributes, Generation(0)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn reply_attributes(&self, attributes: Result<FileAttr, Errno>, reply: ReplyAttr) {
+        match attributes {
+            Ok(attributes) => reply.attr(&self.model.cache, &attributes),
+            Err(error) => reply.error(error),
+        }
+    }
+}
+
+fn os(error: rustix::io::Errno) -> Errno {
+    Errno::from_i32(error.raw_os_error())
+}
+
+fn reply_empty(done: Result<(), Errno>, reply: ReplyEmpty) {
+    match done {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn timespec(time: Option<TimeOrNow>) -> Timespec {
+    let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    match time {
+        None => special(UTIME_OMIT),
+        Some(TimeOrNow::Now) => special(UTIME_NOW),
+        Some(TimeOrNow::SpecificTime(time)) => {
+            let since = time
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            Timespec {
+                tv_sec: since.as_secs() as i64,
+                tv_nsec: i64::from(since.subsec_nanos()),
+            }
+        }
+    }
+}
+
+impl Filesystem for Slow {
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = self.model.enter(Call::Lookup).and_then(|_| {
+            let path = self.child(parent, name)?;
+            self.entry(path)
+        });
+        self.reply_entry(found, reply);
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let found = self
+            .model
+            .enter(Call::Getattr)
+            .and_then(|_| self.attributes(inode));
+        self.reply_attributes(found, reply);
+    }
+
+    fn setattr(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let set = || -> Result<FileAttr, Errno> {
+            let path = self.nodes.path(inode)?;
+            if let Some(mode) = mode {
+                rustix::fs::chmod(&path, Mode::from_raw_mode(mode)).map_err(os)?;
+            }
+            if uid.is_some() || gid.is_some() {
+                let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
+                rustix::fs::chownat(CWD, &path, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(os)?;
+            }
+            if let Some(size) = size {
+                match handle.and_then(|handle| self.file(handle).ok()) {
+                    Some(file) => file.set_len(size)?,
+                    None => File::options().write(true).open(&path)?.set_len(size)?,
+                }
+            }
+            if atime.is_some() || mtime.is_some() {
+                let times = Timestamps {
+                    last_access: timespec(atime),
+                    last_modification: timespec(mtime),
+                };
+                rustix::fs::utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(os)?;
+            }
+            self.attributes(inode)
+        };
+        self.reply_attributes(self.model.enter(Call::Setattr).and_then(|_| set()), reply);
+    }
+
+    fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
+        let target = self.model.enter(Call::Readlink).and_then(|_| {
+            let path = self.nodes.path(inode)?;
+            Ok(std::fs::read_link(path)?)
+        });
+        match target {
+            Ok(target) => reply.data(target.as_os_str().as_bytes()),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn mkdir(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        reply: ReplyEntry,
+    ) {
+        self.make(Call::Mkdir, (parent, name), reply, |path| {
+            rustix::fs::mkdir(path, Mode::from_raw_mode(mode & !umask)).map_err(os)
+        });
+    }
+
+    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let done = self.model.enter(Call::Unlink).and_then(|_| {
+            let path = self.child(parent, name)?;
+            Ok(std::fs::remove_file(path)?)
+        });
+        reply_empty(done, reply);
+    }
+
+    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let done = self.model.enter(Call::Rmdir).and_then(|_| {
+            let path = self.child(parent, name)?;
+            Ok(std::fs::remove_dir(path)?)
+        });
+        reply_empty(done, reply);
+    }
+
+    fn symlink(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        self.make(Call::Symlink, (parent, name), reply, |path| {
+            Ok(std::os::unix::fs::symlink(target, path)?)
+        });
+    }
+
+    fn rename(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let done = self.model.enter(Call::Rename).and_then(|_| {
+            let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
+            let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
+            rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os)?;
+            self.nodes.renamed(&from, &to);
+            Ok(())
+        });
+        reply_empty(done, reply);
+    }
+
+    fn link(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        parent: INodeNo,
+        name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        self.make(Call::Link, (parent, name), reply, |path| {
+            Ok(std::fs::hard_link(self.nodes.path(inode)?, path)?)
+        });
+    }
+
+    fn open(&self, _request: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let opened = self.model.enter(Call::Open).and_then(|_| {
+            let path = self.nodes.path(inode)?;
+            self.open_file(&path, OFlags::from_bits_retain(flags.0 as u32), 0)
+        });
+        match opened {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn create(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let created = self.model.enter(Call::Create).and_then(|_| {
+            let path = self.child(parent, name)?;
+            let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
+            let handle = self.open_file(&path, flags, mode & !umask)?;
+            Ok((handle, self.entry(path)?))
+        });
+        match created {
+            Ok((handle, attributes)) => reply.created(
+                &self.model.cache,
+                &attributes,
+                Generation(0),
+                FileHandle(handle),
+                FopenFlags::empty(),
+            ),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let read = || -> Result<Vec<u8>, Errno> {
+            let short = self.model.enter(Call::Read)?;
+            let mut bytes = vec![0; if short { 1 } else { size as usize }];
+            let count = self.file(handle)?.read_at(&mut bytes, offset)?;
+            bytes.truncate(count);
+            self.model.transfer(inode.0, offset, count as u64);
+            Ok(bytes)
+        };
+        match read() {
+            Ok(bytes) => reply.data(&bytes),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let write = || -> Result<usize, Errno> {
+            let short = self.model.enter(Call::Write)?;
+            let data = if short {
+                &data[..data.len().min(1)]
+            } else {
+                data
+            };
+            let count = self.file(handle)?.write_at(data, offset)?;
+            self.model.transfer(inode.0, offset, count as u64);
+            Ok(count)
+        };
+        match write() {
+            Ok(count) => reply.written(count as u32),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        reply_empty(self.model.enter(Call::Flush).map(drop), reply);
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        let done = self.model.enter(Call::Release).map(drop);
+        self.files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&handle.0);
+        reply_empty(done, reply);
+    }
+
+    fn fsync(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        handle: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        let done = self
+            .model
+            .enter(Call::Fsync)
+            .and_then(|_| Ok(self.file(handle)?.sync_all()?));
+        reply_empty(done, reply);
+    }
+
+    fn opendir(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match self
+            .model
+            .enter(Call::Opendir)
+            .and_then(|_| self.list(inode))
+        {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        if let Err(error) = self.model.enter(Call::Readdir) {
+            return reply.error(error);
+        }
+        let listing = {
+            let listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+            listings.get(&handle.0).cloned().unwrap_or_default()
+        };
+        for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
+            if reply.add(*inode, slot as u64 + 1, *kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn releasedir(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.listings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&handle.0);
+        reply.ok();
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply_empty(self.model.enter(Call::Fsync).map(drop), reply);
+    }
+
+    fn statfs(&self, _request: &Request, inode: INodeNo, reply: ReplyStatfs) {
+        let found = self.model.enter(Call::Statfs).and_then(|_| {
+            let path = self.nodes.path(inode)?;
+            rustix::fs::statvfs(&path).map_err(os)
+        });
+        match found {
+            Ok(all) => reply.statfs(
+                all.f_blocks,
+                all.f_bfree,
+                all.f_bavail,
+                all.f_files,
+                all.f_ffree,
+                all.f_bsize as u32,
+                all.f_namemax as u32,
+                all.f_frsize as u32,
+            ),
+            Err(error) => reply.error(error),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A FUSE file system over a directory that behaves like one at the far end of a network, or on a
+//! spinning disk: every kind of call has a delay of its own, reading and writing have a
+//! bandwidth, seeks cost time, names may be folded, and any call can be made to fail. All calls
+//! are counted.
+//!
+//! ```no_run
+//! let mut model = slowfs::Model::default();
+//! model.delay_metadata(std::time::Duration::from_millis(1));
+//! let mount = slowfs::Mount::new("/srv/real", "/mnt/slow", model)?;
+//! println!("{} lookups", mount.model().count(slowfs::Call::Lookup));
+//! # std::io::Result::Ok(())
+//! ```
+
+mod attributes;
+mod filesystem;
+mod model;
+mod names;
+mod nodes;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+
+pub use model::{Call, Fault, Model};
+pub use names::Folding;
+
+/// How many calls can be under way at once: delays of calls in flight overlap, as those of a
+/// network do.
+const CALLS_IN_FLIGHT: usize = 64;
+
+/// A mounted file system; dropping it unmounts.
+#[derive(Debug)]
+pub struct Mount {
+    model: Arc<Model>,
+    session: Option<BackgroundSession>,
+}
+
+impl Mount {
+    /// Mounts the directory `real` at `at`, behaving as `model` says.
+    ///
+    /// # Errors
+    /// If the kernel or the permissions do not allow the mount.
+    pub fn new(
+        real: impl AsRef<Path>,
+        at: impl AsRef<Path>,
+        model: Model,
+    ) -> std::io::Result<Self> {
+        let model = Arc::new(model);
+        let filesystem = filesystem::Slow::new(&real.as_ref().canonicalize()?, model.clone())?;
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("slowfs".to_owned()),
+            MountOption::DefaultPermissions,
+        ];
+        config.acl = SessionACL::All;
+        config.n_threads = Some(CALLS_IN_FLIGHT);
+        let session = fuser::spawn_mount(filesystem, at, &config)?;
+        Ok(Mount {
+            model,
+            session: Some(session),
+        })
+    }
+
+    /// The model with its counters.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            // A mount that is still busy goes away when its last user does.
+            let _ = session.umount_and_join();
+        }
+    }
+}

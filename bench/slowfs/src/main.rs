@@ -1,0 +1,128 @@
+//! `slowfs REAL AT --metadata 1ms`: mounts until it is interrupted, then prints the counts.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use slowfs::{Call, Fault, Folding, Model, Mount};
+
+/// Mounts a directory as a slow file system; ends when its standard input does, and prints how
+/// many calls of each kind there were.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// The directory that holds the files.
+    real: PathBuf,
+    /// Where to mount it.
+    at: PathBuf,
+    /// Delay of every metadata call: 1ms, 300us, 2s.
+    #[arg(long, value_parser = duration)]
+    metadata: Option<Duration>,
+    /// Delay of one kind of call, as in lookup=1ms; may be given more than once.
+    #[arg(long, value_parser = call_delay)]
+    delay: Vec<(Call, Duration)>,
+    /// Bytes per second of reading and writing together.
+    #[arg(long)]
+    bandwidth: Option<u64>,
+    /// What a seek costs.
+    #[arg(long, value_parser = duration)]
+    seek: Option<Duration>,
+    /// How long the kernel may keep names and attributes.
+    #[arg(long, value_parser = duration, default_value = "1s")]
+    cache: Duration,
+    /// Names that differ in case only are the same.
+    #[arg(long)]
+    fold_case: bool,
+    /// Names that differ in case or Unicode composition only are the same.
+    #[arg(long)]
+    normalise: bool,
+    /// A fault, as in write:17=28 (the 17th write fails with error number 28), write:3=short,
+    /// flush:0=late:5ms (each); may be given more than once.
+    #[arg(long, value_parser = fault)]
+    fault: Vec<(Call, u64, Fault)>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut model = Model::default();
+    model.bandwidth = arguments.bandwidth;
+    model.seek = arguments.seek;
+    model.cache = arguments.cache;
+    model.folding = match (arguments.fold_case, arguments.normalise) {
+        (_, true) => Folding::CaseAndComposition,
+        (true, false) => Folding::Case,
+        (false, false) => Folding::None,
+    };
+    if let Some(delay) = arguments.metadata {
+        model.delay_metadata(delay);
+    }
+    arguments
+        .delay
+        .iter()
+        .for_each(|(call, delay)| model.delay(*call, *delay));
+    arguments
+        .fault
+        .iter()
+        .for_each(|(call, number, fault)| model.fault(*call, *number, *fault));
+    match Mount::new(&arguments.real, &arguments.at, model) {
+        Ok(mount) => {
+            println!("mounted");
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            print!("{}", mount.model().summary());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!(
+                "slowfs: cannot mount at '{}': {error}",
+                arguments.at.display()
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(text.len());
+    let number: u64 = text[..digits]
+        .parse()
+        .map_err(|_| format!("'{text}' has no number"))?;
+    match &text[digits..] {
+        "us" => Ok(Duration::from_micros(number)),
+        "ms" => Ok(Duration::from_millis(number)),
+        "s" => Ok(Duration::from_secs(number)),
+        unit => Err(format!("'{unit}' is not us, ms or s")),
+    }
+}
+
+fn call(name: &str) -> Result<Call, String> {
+    Call::from_name(name).ok_or_else(|| {
+        let names: Vec<String> = Call::ALL.into_iter().map(Call::name).collect();
+        format!("'{name}' is not one of {}", names.join(", "))
+    })
+}
+
+fn call_delay(text: &str) -> Result<(Call, Duration), String> {
+    let (name, delay) = text.split_once('=').ok_or("not of the form CALL=TIME")?;
+    Ok((call(name)?, duration(delay)?))
+}
+
+fn fault(text: &str) -> Result<(Call, u64, Fault), String> {
+    let form = "not of the form CALL:NUMBER=ERROR";
+    let (left, right) = text.split_once('=').ok_or(form)?;
+    let (name, number) = left.split_once(':').ok_or(form)?;
+    let fault = match (right, right.strip_prefix("late:")) {
+        ("short", _) => Fault::Short,
+        (_, Some(delay)) => Fault::Late(duration(delay)?),
+        (error, None) => Fault::Error(error.parse().map_err(|_| form)?),
+    };
+    Ok((call(name)?, number.parse().map_err(|_| form)?, fault))
+}

@@ -1,0 +1,44 @@
+//! File systems that take different names for the same file.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Which names count as the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Folding {
+    /// Only equal ones.
+    #[default]
+    None,
+    /// Those that differ in case only, as on NTFS and APFS.
+    Case,
+    /// Those that differ in case or in Unicode composition, as on HFS+.
+    CaseAndComposition,
+}
+
+impl Folding {
+    fn fold(self, name: &OsStr) -> Option<String> {
+        let name = name.to_str()?;
+        match self {
+            Folding::None => None,
+            Folding::Case => Some(name.to_lowercase()),
+            Folding::CaseAndComposition => Some(name.to_lowercase().nfd().collect()),
+        }
+    }
+
+    /// The name that stands in `directory` for `name`: itself, or one that counts as the same.
+    pub(crate) fn resolve(self, directory: &Path, name: &OsStr) -> OsString {
+        let Some(folded) = self.fold(name) else {
+            return name.to_owned();
+        };
+        if directory.join(name).symlink_metadata().is_ok() {
+            return name.to_owned();
+        }
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name())
+            .find(|other| self.fold(other).is_some_and(|other| other == folded))
+            .unwrap_or_else(|| name.to_owned())
+    }
+}

@@ -1,0 +1,102 @@
+//! Real mounts: stock git works on one, delays are felt, faults happen, calls are counted.
+
+#![expect(clippy::print_stdout, reason = "a test says what it skips")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use slowfs::{Call, Fault, Folding, Model, Mount};
+
+/// Runs `test` on a mount, or says loudly that there is none to be had.
+fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
+    let (real, at) = (
+        tempfile::tempdir().expect("a directory"),
+        tempfile::tempdir().expect("one"),
+    );
+    match Mount::new(real.path(), at.path(), model) {
+        Ok(mount) => test(&mount, at.path()),
+        Err(error) if std::env::var_os("CI").is_none() => {
+            println!("SKIPPED: cannot mount a FUSE file system here: {error}");
+        }
+        Err(error) => panic!("cannot mount a FUSE file system, and CI may not skip: {error}"),
+    }
+}
+
+#[test]
+fn stock_git_works_on_it() {
+    on_mount(Model::default(), |mount, at| {
+        let script = "git init -q r && cd r && echo one >a && mkdir -p d/e && echo two >d/e/b &&
+            ln -s a link && chmod +x d/e/b && git add -A &&
+            git -c user.name=n -c user.email=e commit -q -m m && rm -r d && git checkout -q . &&
+            git mv a c && git gc -q && git fsck --strict && test -z \"$(git status --porcelain -- d)\"";
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(at)
+            .output()
+            .expect("sh");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(mount.model().count(Call::Create) > 0);
+    });
+}
+
+#[test]
+fn delays_are_felt_and_overlap() {
+    let mut model = Model::default();
+    model.delay(Call::Create, Duration::from_millis(20));
+    on_mount(model, |mount, at| {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+                let _ = std::fs::create_dir(at.join(name));
+                scope.spawn(move || std::fs::write(at.join(name).join("file"), "x"));
+            }
+        });
+        assert!(
+            start.elapsed() >= Duration::from_millis(20),
+            "there was no delay"
+        );
+        assert!(
+            mount.model().most_in_flight() > 1,
+            "calls wait for each other"
+        );
+    });
+}
+
+#[test]
+fn a_fault_happens_once_and_where_it_should() {
+    let mut model = Model::default();
+    let no_space = 28;
+    model.fault(Call::Create, 2, Fault::Error(no_space));
+    on_mount(model, |mount, at| {
+        let results = ["a", "b", "c"].map(|name| std::fs::write(at.join(name), "x"));
+        let errors = results.map(|result| result.err().and_then(|error| error.raw_os_error()));
+        assert_eq!(errors, [None, Some(no_space), None]);
+        assert_eq!(mount.model().count(Call::Create), 3);
+    });
+}
+
+#[test]
+fn folded_names_are_one_file() {
+    let mut model = Model::default();
+    model.folding = Folding::CaseAndComposition;
+    on_mount(model, |_, at| {
+        std::fs::write(at.join("Caf\u{e9}"), "x").expect("it can be written");
+        assert_eq!(
+            std::fs::read(at.join("cafe\u{301}")).expect("it is there"),
+            b"x"
+        );
+        let again = std::fs::File::options()
+            .write(true)
+            .create_new(true)
+            .open(at.join("CAF\u{c9}"));
+        assert_eq!(
+            again.err().map(|e| e.kind()),
+            Some(std::io::ErrorKind::AlreadyExists)
+        );
+    });
+}
