@@ -20,7 +20,8 @@ mod sizing;
 pub enum Workers {
     /// This many, or one if it is zero.
     Exactly(usize),
-    /// Starts with one per core; then as many as get the most done, up to `most`.
+    /// Starts with one per core, fewer for few items; then as many as get the most done, up to
+    /// `most`.
     Adaptive {
         /// The bound on the number of workers.
         most: usize,
@@ -44,6 +45,9 @@ pub struct Summary {
 /// The most items that a worker takes at once.
 const LARGEST_BATCH: usize = 64;
 
+/// Starting a thread costs about as much as so many items of quick work.
+const ITEMS_WORTH_A_THREAD: usize = 16;
+
 /// Works through items `0..count`. Each worker makes a state for itself with `begin`, calls
 /// `work` with it and the next few items, over and over, and gives the state to `end`.
 ///
@@ -62,7 +66,10 @@ pub fn run<S>(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (start, most) = match workers {
         Workers::Exactly(number) => (number.max(1), number.max(1)),
-        Workers::Adaptive { most } => (cores.min(most).max(1), most.max(1)),
+        Workers::Adaptive { most } => {
+            let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
+            (cores.min(most).min(worth_starting).max(1), most.max(1))
+        }
     };
     let start = start.min(count.max(1));
     let row = Row {

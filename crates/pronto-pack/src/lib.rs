@@ -4,7 +4,6 @@
 //! - [`inflate`]: reusable inflation of the zlib streams that follow headers.
 //! - [`delta`]: the instructions that make one object out of another.
 //! - [`idx`]: pack indexes read in place.
-//! - [`midx`]: multi-pack-indexes read in place.
 //! - [`pack`]: packs read in place, and whole objects out of them.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
@@ -15,7 +14,6 @@ pub mod error;
 pub mod fanout;
 pub mod idx;
 pub mod inflate;
-pub mod midx;
 pub mod pack;
 
 pub use error::{Error, ErrorKind};

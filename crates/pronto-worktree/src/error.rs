@@ -32,8 +32,3 @@ impl From<pronto_io::interrupt::Interrupted> for ErrorKind {
         ErrorKind::Interrupted
     }
 }
-
-/// The error of an operation that was asked to stop.
-pub(crate) fn interrupted(reason: pronto_io::interrupt::Interrupted) -> Error {
-    Error::new(ErrorKind::Interrupted, reason.to_string())
-}

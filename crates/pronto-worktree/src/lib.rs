@@ -7,9 +7,16 @@
 //! - [`sparse`]: which paths are to be in the worktree at all.
 
 pub mod attributes;
+pub mod checkout;
 mod error;
 pub mod filter;
+mod hostile;
 mod objects;
+mod recorded;
+pub mod sparse;
+pub mod unpack;
 
 pub use error::{Error, ErrorKind};
+pub use hostile::Protect;
 pub use objects::Objects;
+pub use recorded::recorded;

@@ -1,5 +1,3 @@
 //! Tests of the public API.
 
 mod api;
-mod collisions;
-mod many;

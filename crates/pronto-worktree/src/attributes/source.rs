@@ -63,6 +63,27 @@ pub struct FromIndex<O> {
     pub top: Option<Directory>,
 }
 
+impl<O> FromIndex<O> {
+    /// The blobs of attributes among the entries of an index or tree.
+    pub fn find<'a>(
+        entries: impl IntoIterator<Item = (&'a BStr, ObjectId)>,
+    ) -> HashMap<BString, ObjectId> {
+        let name = b".gitattributes";
+        entries
+            .into_iter()
+            .filter_map(|(path, id)| {
+                let directory = path.strip_suffix(name)?;
+                let directory = match directory.split_last() {
+                    None => directory,
+                    Some((b'/', above)) => above,
+                    Some(_) => return None,
+                };
+                Some((BString::from(directory), id))
+            })
+            .collect()
+    }
+}
+
 impl<O: Objects> Source for FromIndex<O> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         if let Some(id) = self.blobs.get(directory) {

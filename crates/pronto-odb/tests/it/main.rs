@@ -1,7 +1,0 @@
-//! Stores that stock git made, read and written here; git is the oracle.
-
-mod damage;
-mod reading;
-mod support;
-mod together;
-mod writing;

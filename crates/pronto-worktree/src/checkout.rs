@@ -1,0 +1,162 @@
+//! Carries out a plan: removes files, makes directories, writes files, and says what became of
+//! each. See `docs/design/checkout.md` for the budget and the reasons.
+//!
+//! Every system call is relative to a directory handle and follows no link. A file that cannot be
+//! written is reported and leaves nothing behind; the others are written all the same.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Stat, mode};
+use pronto_io::dir::Directory;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::Workers;
+use pronto_io::progress::Progress;
+
+use crate::attributes::Attributes;
+use crate::filter::Settings;
+use crate::{Error, Objects};
+
+mod collide;
+mod directories;
+mod lane;
+mod order;
+mod remove;
+mod run;
+mod write;
+
+pub use run::run;
+
+/// What is to be done, both parts in the order of the index.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Removed before anything is written, along with the directories that become empty.
+    pub remove: Vec<Removal>,
+    /// Written.
+    pub write: Vec<Item>,
+}
+
+/// A path to remove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// From the top of the worktree.
+    pub path: BString,
+    /// Whether it is the directory of a submodule, which goes only if it is empty.
+    pub gitlink: bool,
+}
+
+/// A path to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// From the top of the worktree.
+    pub path: BString,
+    /// The blob, or the commit of a submodule.
+    pub id: ObjectId,
+    /// One of [`mode`]'s, but for a directory.
+    pub mode: u32,
+    /// Whether a file of this path is expected to be there, to be replaced.
+    pub replaces: bool,
+}
+
+impl Item {
+    fn is_regular(&self) -> bool {
+        self.mode & mode::TYPE == mode::FILE & mode::TYPE
+    }
+
+    fn name(&self) -> &BStr {
+        split(self.path.as_bstr()).1
+    }
+
+    fn directory(&self) -> &BStr {
+        split(self.path.as_bstr()).0
+    }
+}
+
+/// The directory of a path (no slash at its end) and the last component.
+fn split(path: &BStr) -> (&BStr, &BStr) {
+    match path.rfind_byte(b'/') {
+        Some(slash) => (path[..slash].as_bstr(), path[slash + 1..].as_bstr()),
+        None => (b"".as_bstr(), path),
+    }
+}
+
+/// Where things are and who wants to know.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The top of the worktree.
+    pub top: &'a Directory,
+    /// Where contents come from.
+    pub objects: &'a dyn Objects,
+    /// What is said of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
+    pub attributes: &'a Attributes,
+    /// How contents are converted.
+    pub settings: &'a Settings,
+    /// Told of "Updating files" and "Filtering content".
+    pub progress: &'a dyn Progress,
+    /// Looked at between files.
+    pub interrupt: &'a Interrupt,
+}
+
+/// What to do about something that is in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstructions {
+    /// It goes: whoever made the plan has seen that nothing is lost.
+    Replace,
+    /// The worktree was empty, so it is another path of the plan that the file system takes for
+    /// the same. The last one in the order of the index stays, and both are reported.
+    Collide,
+}
+
+/// How to do it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many threads.
+    pub workers: Workers,
+    /// With fewer files than this one thread does it; only obeyed with
+    /// [`Workers::Exactly`].
+    pub threshold_for_parallelism: usize,
+    /// `core.symlinks`: whether links can be made; otherwise files hold the target.
+    pub symlinks: bool,
+    /// What to do about something that is in the way.
+    pub obstructions: Obstructions,
+    /// A directory that stays even if it is empty: where the user is. From the top of the
+    /// worktree.
+    pub keep_directory: Option<BString>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            workers: Workers::ADAPTIVE,
+            threshold_for_parallelism: 100,
+            symlinks: true,
+            obstructions: Obstructions::Replace,
+            keep_directory: None,
+        }
+    }
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// For each item that was to be written: its recorded facts, or `None` if it was not written.
+    pub written: Vec<Option<Stat>>,
+    /// The paths that could not be removed or written, in the order of the index.
+    pub failed: Vec<Failure>,
+    /// The paths that the file system takes for one another, sorted.
+    pub collided: Vec<BString>,
+    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    pub warnings: Vec<String>,
+    /// The most workers that there were at one time.
+    pub most_workers: usize,
+    /// Whether it was broken off.
+    pub interrupted: bool,
+}
+
+/// A path that something went wrong with.
+#[derive(Debug)]
+pub struct Failure {
+    /// From the top of the worktree.
+    pub path: BString,
+    /// What it was.
+    pub error: Error,
+}

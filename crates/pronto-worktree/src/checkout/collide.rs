@@ -1,0 +1,111 @@
+//! Paths that the file system takes for one another. Whoever came first while many wrote is
+//! chance, so it is settled here: the last in the order of the index stays, as when Git writes
+//! one after another, and everyone involved is reported.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::Stat;
+use pronto_io::dir::{Directory, Metadata};
+
+use super::directories::Directories;
+use super::run::Found;
+use super::write::Writer;
+use super::{Context, Obstructions, Options, Outcome, Plan, split};
+use crate::recorded::recorded;
+
+/// What tells one file from another.
+type Identity = (u32, u32);
+
+fn identity(stat: &Stat) -> Identity {
+    (stat.device, stat.inode)
+}
+
+/// Settles `found.collided`, which is in the order of the index.
+pub(super) fn settle(
+    plan: &Plan,
+    context: &Context<'_>,
+    options: &Options,
+    found: &mut Found,
+    outcome: &mut Outcome,
+) {
+    let replacing = Options {
+        obstructions: Obstructions::Replace,
+        ..options.clone()
+    };
+    let directories = Directories::new(context.top, false, true);
+    let mut writer = Writer::new(context, &replacing, &directories);
+    let mut owners: HashMap<Identity, u32> = (0..)
+        .zip(&outcome.written)
+        .filter_map(|(at, stat)| stat.as_ref().map(|stat| (identity(stat), at)))
+        .collect();
+    let mut involved: BTreeSet<u32> = BTreeSet::new();
+    for at in &found.collided {
+        let item = &plan.write[*at as usize];
+        let holder = match obstacle(context.top, item.path.as_bstr()) {
+            Some(there) if there.is_directory() => last_below(plan, item.path.as_bstr()),
+            Some(there) => owners.get(&identity(&recorded(&there))).copied(),
+            None => None,
+        };
+        involved.insert(*at);
+        involved.extend(holder);
+        if holder.is_some_and(|holder| holder > *at) {
+            // It is in the index all the same, and its facts match nothing.
+            outcome.written[*at as usize] = Some(Stat::default());
+            continue;
+        }
+        writer.write(*at, item);
+        if let Some((_, stat)) = writer.done.last().filter(|(done, _)| done == at) {
+            outcome.written[*at as usize] = Some(*stat);
+            owners.insert(identity(stat), *at);
+        }
+    }
+    // What a program must make was put off before; a collision of that kind is left as it is.
+    for at in &writer.need_program {
+        outcome.written[*at as usize] = Some(Stat::default());
+    }
+    found.failed.append(&mut writer.failed);
+    let mut collided: Vec<BString> = involved
+        .into_iter()
+        .map(|at| plan.write[at as usize].path.clone())
+        .collect();
+    collided.sort();
+    collided.dedup();
+    outcome.collided = collided;
+    for path in &outcome.collided {
+        pronto_io::data!("pcheckout", "collision/basename", path);
+    }
+}
+
+/// What is in the way of `path`: the first component that is no directory, or what bears its name.
+fn obstacle(top: &Directory, path: &BStr) -> Option<Metadata> {
+    let mut directory = None;
+    for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+        let above = directory.as_ref().unwrap_or(top);
+        let name = split(path[..at].as_bstr()).1;
+        let metadata = above.metadata(name).ok()?;
+        if !metadata.is_directory() {
+            return Some(metadata);
+        }
+        directory = Some(above.open_beneath(name).ok()?);
+    }
+    directory
+        .as_ref()
+        .unwrap_or(top)
+        .metadata(split(path).1)
+        .ok()
+}
+
+/// The last item that lies below `path` when case does not count.
+fn last_below(plan: &Plan, path: &BStr) -> Option<u32> {
+    let below = |other: &BStr| {
+        other.len() > path.len()
+            && other[path.len()] == b'/'
+            && other[..path.len()].eq_ignore_ascii_case(path)
+    };
+    let at = plan
+        .write
+        .iter()
+        .rposition(|item| below(item.path.as_bstr()))?;
+    u32::try_from(at).ok()
+}

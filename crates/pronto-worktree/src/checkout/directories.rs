@@ -1,0 +1,134 @@
+//! Opens the directories that files are written into, making them where they are missing.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use bstr::{BStr, BString};
+use pronto_io::dir::Directory;
+use rustix::io::Errno;
+
+use super::split;
+
+/// What all workers know about the directories of one checkout.
+pub(super) struct Directories<'a> {
+    top: &'a Directory,
+    /// Directories that are known to be there.
+    known: Mutex<HashSet<BString>>,
+    /// The worktree was empty at the start: what is not known is not there.
+    fresh: bool,
+    /// Whether what is in the way of a directory may be removed.
+    replace: bool,
+}
+
+impl<'a> Directories<'a> {
+    pub(super) fn new(top: &'a Directory, fresh: bool, replace: bool) -> Self {
+        Directories {
+            top,
+            known: Mutex::default(),
+            fresh,
+            replace,
+        }
+    }
+
+    fn is_known(&self, path: &BStr) -> bool {
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(path)
+    }
+
+    fn learn(&self, path: &BStr) {
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned());
+    }
+}
+
+/// How many directories a worker keeps open.
+const KEPT: usize = 12;
+
+/// The directories that one worker has open, the latest last.
+pub(super) struct Opened<'a> {
+    shared: &'a Directories<'a>,
+    kept: Vec<(BString, Directory)>,
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn new(shared: &'a Directories<'a>) -> Self {
+        Opened {
+            shared,
+            kept: Vec::with_capacity(KEPT),
+        }
+    }
+
+    /// The directory `path`, made if it is missing.
+    pub(super) fn open(&mut self, path: &BStr) -> io::Result<&Directory> {
+        if path.is_empty() {
+            return Ok(self.shared.top);
+        }
+        if let Some(at) = self.kept.iter().rposition(|(kept, _)| kept == path) {
+            // The last is the one that is asked for next.
+            if at + 1 != self.kept.len() {
+                let entry = self.kept.remove(at);
+                self.kept.push(entry);
+            }
+        } else {
+            let directory = self.open_anew(path)?;
+            if self.kept.len() == KEPT {
+                self.kept.remove(0);
+            }
+            self.kept.push((path.to_owned(), directory));
+        }
+        Ok(self
+            .kept
+            .last()
+            .map_or(self.shared.top, |(_, directory)| directory))
+    }
+
+    fn open_anew(&mut self, path: &BStr) -> io::Result<Directory> {
+        if !self.shared.fresh || self.shared.is_known(path) {
+            match self.shared.top.open_beneath(path) {
+                Ok(directory) => return Ok(directory),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if self.shared.replace && is_obstructed(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (parent, name) = split(path);
+        let shared = self.shared;
+        // The depth is that of a path, which the kernel bounds.
+        let parent = self.open(parent)?;
+        let directory = shared.make(parent, name)?;
+        shared.learn(path);
+        Ok(directory)
+    }
+}
+
+impl Directories<'_> {
+    fn make(&self, parent: &Directory, name: &BStr) -> io::Result<Directory> {
+        for _ in 0..4 {
+            match parent.make_directory(name) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+            match parent.open_beneath(name) {
+                Err(error) if self.replace && is_obstructed(&error) => parent.remove_file(name)?,
+                // Another process removed it in between.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                done => return done,
+            }
+        }
+        Err(Errno::BUSY.into())
+    }
+}
+
+/// Whether a directory cannot be opened because it, or one above it, is something else.
+pub(super) fn is_obstructed(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOTDIR | Errno::LOOP)
+    )
+}

@@ -1,0 +1,143 @@
+//! A plan from beginning to end.
+
+use std::ops::{ControlFlow, Range};
+
+use pronto_index::Stat;
+use pronto_io::pool::{self, Gather, Workers};
+use pronto_io::progress::Meter;
+
+use super::directories::Directories;
+use super::write::Writer;
+use super::{Context, Failure, Obstructions, Options, Outcome, Plan, collide, lane, order, remove};
+
+/// Carries out `plan`. What could not be done is in the outcome; nothing stops at the first
+/// failure, only at an interrupt.
+///
+/// Blocks until all is done; starts threads as the options say and ends them.
+pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
+    let _region = pronto_io::region!("checkout", "update_files");
+    let mut outcome = Outcome {
+        written: vec![None; plan.write.len()],
+        ..Outcome::default()
+    };
+    let total = plan.remove.len() + plan.write.len();
+    let meter = context.progress.begin("Updating files", Some(total as u64));
+    let workers = workers_for(plan.remove.len(), options);
+    remove::remove(&plan.remove, context, (options, workers), &mut outcome);
+    meter.add(plan.remove.len() as u64);
+    if !outcome.interrupted {
+        let found = write_all(plan, context, options, &meter, &mut outcome);
+        finish(plan, context, options, (&meter, found), &mut outcome);
+    }
+    if outcome.interrupted {
+        // Dropping the meter unfinished says that it was given up.
+        return outcome;
+    }
+    meter.finish();
+    pronto_io::data!("checkout", "workers", outcome.most_workers);
+    outcome
+}
+
+fn workers_for(count: usize, options: &Options) -> Workers {
+    match options.workers {
+        Workers::Exactly(_) if count < options.threshold_for_parallelism => Workers::Exactly(1),
+        workers => workers,
+    }
+}
+
+/// What the workers found out, over all items.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) collided: Vec<u32>,
+    pub(super) need_program: Vec<u32>,
+    pub(super) failed: Vec<(u32, Failure)>,
+}
+
+/// Where workers leave what they found out.
+#[derive(Default)]
+struct Gathered {
+    done: Gather<(u32, Stat)>,
+    collided: Gather<u32>,
+    need_program: Gather<u32>,
+    failed: Gather<(u32, Failure)>,
+    warnings: Gather<String>,
+}
+
+impl Gathered {
+    fn take_from(&self, mut writer: Writer<'_>) {
+        self.warnings.add(writer.internal.take_warnings());
+        self.done.add(writer.done);
+        self.collided.add(writer.collided);
+        self.need_program.add(writer.need_program);
+        self.failed.add(writer.failed);
+    }
+}
+
+fn write_all(
+    plan: &Plan,
+    context: &Context<'_>,
+    options: &Options,
+    meter: &Meter,
+    outcome: &mut Outcome,
+) -> Found {
+    let fresh = options.obstructions == Obstructions::Collide;
+    let directories = Directories::new(context.top, fresh, !fresh);
+    let order = order::order(&plan.write, context.objects);
+    let gathered = Gathered::default();
+    let summary = pool::run(
+        workers_for(plan.write.len(), options),
+        order.len(),
+        || Writer::new(context, options, &directories),
+        |writer: &mut Writer<'_>, range: Range<usize>| {
+            let mut finished = 0;
+            for at in &order[range] {
+                if context.interrupt.is_triggered() {
+                    return ControlFlow::Break(());
+                }
+                let before = writer.collided.len() + writer.need_program.len();
+                writer.write(*at, &plan.write[*at as usize]);
+                let put_off = writer.collided.len() + writer.need_program.len() - before;
+                finished += 1 - put_off as u64;
+            }
+            meter.add(finished);
+            ControlFlow::Continue(())
+        },
+        |writer| gathered.take_from(writer),
+    );
+    outcome.most_workers = outcome.most_workers.max(summary.most_workers);
+    outcome.interrupted |= !summary.complete;
+    for (at, stat) in gathered.done.into_inner() {
+        outcome.written[at as usize] = Some(stat);
+    }
+    outcome.warnings.append(&mut gathered.warnings.into_inner());
+    let mut found = Found {
+        collided: gathered.collided.into_inner(),
+        need_program: gathered.need_program.into_inner(),
+        failed: gathered.failed.into_inner(),
+    };
+    found.collided.sort_unstable();
+    found.need_program.sort_unstable();
+    found
+}
+
+/// What cannot be done by many at once: programs, then paths that collided.
+fn finish(
+    plan: &Plan,
+    context: &Context<'_>,
+    options: &Options,
+    (meter, mut found): (&Meter, Found),
+    outcome: &mut Outcome,
+) {
+    if !outcome.interrupted && !found.need_program.is_empty() {
+        lane::write_with_programs(plan, context, options, (meter, &mut found), outcome);
+    }
+    if !outcome.interrupted && !found.collided.is_empty() {
+        found.collided.sort_unstable();
+        collide::settle(plan, context, options, &mut found, outcome);
+        meter.add(found.collided.len() as u64);
+    }
+    found.failed.sort_by_key(|(at, _)| *at);
+    outcome
+        .failed
+        .extend(found.failed.into_iter().map(|(_, failure)| failure));
+}

@@ -1,0 +1,116 @@
+//! Names that must never be written: `.git` in every spelling that some file system takes for it,
+//! `..`, and names with separators in them.
+
+use bstr::{BStr, ByteSlice};
+use gix_validate::path::component::{Mode, Options};
+
+use crate::{Error, ErrorKind};
+
+/// Which file systems to think of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protect {
+    /// `core.protectNTFS`.
+    pub ntfs: bool,
+    /// `core.protectHFS`.
+    pub hfs: bool,
+}
+
+impl Default for Protect {
+    fn default() -> Self {
+        Protect {
+            ntfs: true,
+            hfs: cfg!(target_os = "macos"),
+        }
+    }
+}
+
+impl Protect {
+    /// Checks one component of a path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::HostilePath`], which names `path`.
+    pub fn check(
+        &self,
+        name: &BStr,
+        is_symlink: bool,
+        path: &dyn Fn() -> String,
+    ) -> Result<(), Error> {
+        let options = Options {
+            protect_windows: cfg!(windows),
+            protect_hfs: self.hfs,
+            protect_ntfs: self.ntfs,
+        };
+        let mode = is_symlink.then_some(Mode::Symlink);
+        let fits = |name: &BStr| gix_validate::path::component(name, mode, options).is_ok();
+        let mut good = fits(name) && !name.contains(&0);
+        if good && self.ntfs && name.contains(&b'\\') {
+            // There a backslash parts components too.
+            good = name
+                .split_str("\\")
+                .all(|part| part.is_empty() || fits(part.as_bstr()));
+        }
+        if good {
+            return Ok(());
+        }
+        let message = format!("invalid path '{}'", path());
+        Err(Error::new(ErrorKind::HostilePath, message))
+    }
+
+    /// Checks all components of a path from the top.
+    ///
+    /// # Errors
+    /// [`ErrorKind::HostilePath`].
+    pub fn check_path(&self, path: &BStr, is_symlink: bool) -> Result<(), Error> {
+        let mut names = path.split_str("/").peekable();
+        while let Some(name) = names.next() {
+            let is_last = names.peek().is_none();
+            self.check(name.as_bstr(), is_last && is_symlink, &|| path.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_some_file_system_takes_for_dot_git_is_refused() {
+        let protect = Protect {
+            ntfs: true,
+            hfs: true,
+        };
+        for path in [
+            ".git",
+            ".GIT/x",
+            "a/.Git",
+            "..",
+            "a/../b",
+            ".",
+            "",
+            "/etc/passwd",
+            "a//b",
+            "git~1",
+            ".git /hooks",
+            ".git.",
+            ".git::$INDEX_ALLOCATION",
+            ".g\u{200c}it",
+            "a\\.git\\x",
+            "nul\0",
+        ] {
+            assert!(protect.check_path(path.into(), false).is_err(), "{path}");
+        }
+        assert!(protect.check_path(".gitmodules".into(), true).is_err());
+        for path in [
+            ".gitignore",
+            "a/b",
+            ".gitmodules",
+            "a\\b",
+            "...",
+            "git",
+            "a.git",
+        ] {
+            assert!(protect.check_path(path.into(), false).is_ok(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! From what the file system says to what the index records.
+
+use pronto_index::{Stat, Time};
+use pronto_io::dir::Metadata;
+
+/// The facts of a file as the index records them.
+pub fn recorded(metadata: &Metadata) -> Stat {
+    let time = |time: pronto_io::dir::Time| Time {
+        seconds: time.seconds as u32,
+        nanoseconds: time.nanoseconds,
+    };
+    Stat {
+        ctime: time(metadata.changed),
+        mtime: time(metadata.modified),
+        device: metadata.device as u32,
+        inode: metadata.inode as u32,
+        uid: metadata.user,
+        gid: metadata.group,
+        size_bytes: Stat::recorded_size(metadata.size_bytes),
+    }
+}

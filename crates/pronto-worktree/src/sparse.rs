@@ -1,0 +1,230 @@
+//! Which paths are to be in the worktree: `info/sparse-checkout`, in cone mode and not
+//! (git-sparse-checkout(1), "Internals").
+
+use std::collections::HashSet;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_glob::Pattern;
+use gix_glob::pattern::Case;
+use gix_glob::wildmatch::Mode;
+
+/// The patterns of a sparse checkout.
+#[derive(Debug)]
+pub struct Sparse {
+    rules: Rules,
+    case: Case,
+}
+
+#[derive(Debug)]
+enum Rules {
+    /// Directories only: whole ones, and those above them, of which only the files.
+    Cone {
+        whole: HashSet<BString>,
+        parents: HashSet<BString>,
+        /// `/*` without `!/*/`: everything.
+        everything: bool,
+    },
+    /// Patterns as in `.gitignore`; the last that matches decides.
+    Patterns(Vec<Pattern>),
+}
+
+impl Sparse {
+    /// Reads the patterns. With `cone` they are taken as directories; if they are not of that
+    /// form, the second value says so, in Git's words, and they are taken as patterns.
+    pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<String>) {
+        let case = if ignore_case {
+            Case::Fold
+        } else {
+            Case::Sensitive
+        };
+        let mut warning = None;
+        if cone {
+            match parse_cone(text) {
+                Ok(rules) => return (Sparse { rules, case }, None),
+                Err(line) => {
+                    warning = Some(format!(
+                        "warning: unrecognized pattern: '{line}'\nwarning: disabling cone pattern \
+                         matching"
+                    ));
+                }
+            }
+        }
+        let patterns = text
+            .lines()
+            .map(trim_end)
+            .filter(|line| !line.starts_with(b"#"));
+        let rules = Rules::Patterns(patterns.filter_map(Pattern::from_bytes).collect());
+        (Sparse { rules, case }, warning)
+    }
+
+    /// Whether the file `path` is to be in the worktree.
+    pub fn includes(&self, path: &BStr) -> bool {
+        match &self.rules {
+            Rules::Cone {
+                whole,
+                parents,
+                everything,
+            } => {
+                if *everything {
+                    return true;
+                }
+                let Some(slash) = path.rfind_byte(b'/') else {
+                    return true;
+                };
+                let directory = path[..slash].as_bstr();
+                parents.contains(directory)
+                    || std::iter::successors(Some(directory), |path| parent(path))
+                        .any(|directory| whole.contains(directory))
+            }
+            Rules::Patterns(patterns) => self.decide(patterns, path),
+        }
+    }
+
+    /// The file itself if a pattern speaks of it, else the closest directory above it.
+    fn decide(&self, patterns: &[Pattern], path: &BStr) -> bool {
+        let mut is_directory = false;
+        let mut current = Some(path);
+        while let Some(path) = current {
+            let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
+            let last = patterns.iter().rev().find(|pattern| {
+                let mode = Mode::NO_MATCH_SLASH_LITERAL;
+                pattern.matches_repo_relative_path(
+                    path,
+                    basename,
+                    Some(is_directory),
+                    self.case,
+                    mode,
+                )
+            });
+            if let Some(pattern) = last {
+                return !pattern.is_negative();
+            }
+            is_directory = true;
+            current = parent(path);
+        }
+        false
+    }
+}
+
+fn parent(path: &BStr) -> Option<&BStr> {
+    path.rfind_byte(b'/').map(|slash| path[..slash].as_bstr())
+}
+
+fn trim_end(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn parse_cone(text: &[u8]) -> Result<Rules, BString> {
+    let mut whole: HashSet<BString> = HashSet::new();
+    let mut parents: HashSet<BString> = HashSet::new();
+    let mut everything = false;
+    for line in text.lines().map(trim_end) {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let refuse = || Err(BString::from(line));
+        match line {
+            b"/*" => everything = true,
+            b"!/*/" => everything = false,
+            _ => match (line.strip_prefix(b"!/"), line.strip_prefix(b"/")) {
+                (Some(rest), _) => {
+                    // `!/a/*/` makes `a`, which was named before, one of which only the files are.
+                    let Some(directory) = rest.strip_suffix(b"/*/") else {
+                        return refuse();
+                    };
+                    let directory = unescape(directory);
+                    if !whole.remove(&directory) {
+                        return refuse();
+                    }
+                    parents.insert(directory);
+                }
+                (None, Some(rest)) => {
+                    let Some(directory) = rest.strip_suffix(b"/").filter(|path| is_plain(path))
+                    else {
+                        return refuse();
+                    };
+                    let directory = unescape(directory);
+                    let above =
+                        std::iter::successors(parent(directory.as_bstr()), |path| parent(path));
+                    parents.extend(above.map(ToOwned::to_owned));
+                    whole.insert(directory);
+                }
+                _ => return refuse(),
+            },
+        }
+    }
+    Ok(Rules::Cone {
+        whole,
+        parents,
+        everything,
+    })
+}
+
+/// Whether wildcards occur only escaped.
+fn is_plain(path: &[u8]) -> bool {
+    let mut escaped = false;
+    for byte in path {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'*' | b'?' | b'[' => return false,
+            _ => {}
+        }
+    }
+    !path.is_empty()
+}
+
+fn unescape(path: &[u8]) -> BString {
+    let mut out = BString::default();
+    let mut escaped = false;
+    for byte in path {
+        if *byte == b'\\' && !escaped {
+            escaped = true;
+        } else {
+            out.push(*byte);
+            escaped = false;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cone_holds_whole_directories_and_files_above_them() {
+        let text = b"/*\n!/*/\n/a/\n!/a/*/\n/a/b/\n/c/\n";
+        let (sparse, warning) = Sparse::parse(text, true, false);
+        assert_eq!(warning, None);
+        for path in ["f", "a/f", "a/b/f", "a/b/c/d/f", "c/f", "c/d/f"] {
+            assert!(sparse.includes(path.into()), "{path}");
+        }
+        for path in ["a/c/f", "d/f", "ab/f", "d/a/b/f"] {
+            assert!(!sparse.includes(path.into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn patterns_decide_from_the_file_upwards() {
+        let text = b"*.c\n!/old/*.c\n/docs/\n!secret*\n";
+        let (sparse, _) = Sparse::parse(text, false, false);
+        for path in ["x.c", "a/x.c", "docs/x/y", "docs/x"] {
+            assert!(sparse.includes(path.into()), "{path}");
+        }
+        for path in ["old/x.c", "x.h", "docs/secret", "a/docs/x"] {
+            assert!(!sparse.includes(path.into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_are_no_cone_are_said_so() {
+        let (sparse, warning) = Sparse::parse(b"*.c\n", true, false);
+        assert!(
+            warning
+                .expect("it warns")
+                .contains("unrecognized pattern: '*.c'")
+        );
+        assert!(sparse.includes("x.c".into()));
+    }
+}

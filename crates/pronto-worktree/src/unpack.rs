@@ -1,0 +1,123 @@
+//! From trees and an index to a plan for the worktree and a new index, refusing to lose what is
+//! recorded nowhere, as Git refuses it.
+//!
+//! - [`all`]: everything in a tree, into a worktree where nothing is: clone.
+//! - [`one_way`]: the index becomes the tree, whatever is there: `checkout -f`, `reset --hard`.
+//! - [`two_way`]: from one tree to another, keeping local changes: switching branches.
+//!
+//! Costs follow what differs: subtrees that two trees share are not read.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{CachedTree, Entry, EntryRef, Flags, Index, Stat, mode};
+
+use crate::checkout::{Item, Outcome, Plan};
+
+mod fresh;
+mod trees;
+
+pub use fresh::all;
+pub use trees::{Change, Side, diff};
+
+/// What is to be done, and what the index becomes by it.
+#[derive(Debug, Default)]
+pub struct Unpacked {
+    /// For the worktree.
+    pub plan: Plan,
+    /// What happens to entries of the index, in its order; at most one change a path.
+    pub changes: Vec<IndexChange>,
+    /// The cached trees of the new index.
+    pub cached_tree: Option<CachedTree>,
+}
+
+/// A path whose entries change.
+#[derive(Debug)]
+pub struct IndexChange {
+    /// From the top of the worktree.
+    pub path: BString,
+    /// The new entry; `None` if there is none any more.
+    pub entry: Option<Entry>,
+    /// The item of the plan that gives the entry its facts.
+    pub item: Option<u32>,
+}
+
+impl Unpacked {
+    /// Puts the facts of the files that were written into the changes. A file that could not be
+    /// written has an entry whose facts match nothing.
+    pub fn record(&mut self, outcome: &Outcome) {
+        for change in &mut self.changes {
+            let (Some(entry), Some(item)) = (&mut change.entry, change.item) else {
+                continue;
+            };
+            if let Some(Some(stat)) = outcome.written.get(item as usize) {
+                entry.stat = *stat;
+                entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+            }
+        }
+    }
+
+    /// The entries of the new index: those of `index` with the changes.
+    pub fn entries<'a>(&'a self, index: &'a Index) -> Vec<EntryRef<'a>> {
+        let mut entries = Vec::with_capacity(index.len() + self.changes.len());
+        let mut changes = self.changes.iter().peekable();
+        for old in index.iter() {
+            while let Some(change) = changes.next_if(|change| change.path.as_bstr() < old.path) {
+                entries.extend(change.entry.as_ref().map(Entry::as_ref));
+            }
+            // The change replaces all stages, so it is passed when the path is.
+            if changes
+                .peek()
+                .is_none_or(|change| change.path.as_bstr() != old.path)
+            {
+                entries.push(old);
+            }
+        }
+        entries.extend(changes.filter_map(|change| change.entry.as_ref().map(Entry::as_ref)));
+        entries
+    }
+
+    /// A new entry that is to be written.
+    fn write(&mut self, path: &BStr, side: Side, replaces: bool) {
+        let item = self.plan.write.len() as u32;
+        self.plan.write.push(Item {
+            path: path.to_owned(),
+            id: side.id,
+            mode: side.mode,
+            replaces,
+        });
+        self.change(path, Some(new_entry(path, side)), Some(item));
+    }
+
+    fn change(&mut self, path: &BStr, entry: Option<Entry>, item: Option<u32>) {
+        let path = path.to_owned();
+        self.changes.push(IndexChange { path, entry, item });
+    }
+}
+
+fn new_entry(path: &BStr, side: Side) -> Entry {
+    Entry {
+        path: path.to_owned(),
+        id: side.id,
+        mode: side.mode,
+        flags: Flags::default(),
+        stat: Stat::default(),
+    }
+}
+
+/// The mode that the index records for the mode of a tree entry.
+fn index_mode(tree_mode: u16) -> u32 {
+    match u32::from(tree_mode) & mode::TYPE {
+        mode::SYMLINK => mode::SYMLINK,
+        mode::GITLINK => mode::GITLINK,
+        _ if tree_mode & 0o100 != 0 => mode::EXECUTABLE,
+        _ => mode::FILE,
+    }
+}
+
+/// Whether two sides are the same entry.
+fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
+    entry.id == &side.id as &pronto_hash::oid && entry.mode == side.mode
+}
+
+/// The id of a side, where it is a directory.
+type TreeId = Option<ObjectId>;

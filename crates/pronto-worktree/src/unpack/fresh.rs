@@ -1,0 +1,51 @@
+//! Everything in a tree, into a worktree and an index where nothing is.
+
+use bstr::ByteSlice;
+use pronto_hash::ObjectId;
+use pronto_index::{CachedTree, Flags};
+
+use super::trees::{Step, walk};
+use super::{Unpacked, new_entry};
+use crate::hostile::Protect;
+use crate::sparse::Sparse;
+use crate::{Error, Objects};
+
+/// A plan that writes everything in `tree`, but for what `sparse` leaves out: that has an entry
+/// in the index only.
+///
+/// # Errors
+/// When a tree is missing or corrupt, or has a name that must never be written.
+pub fn all(
+    tree: ObjectId,
+    objects: &dyn Objects,
+    protect: Protect,
+    sparse: Option<&Sparse>,
+) -> Result<Unpacked, Error> {
+    let _region = pronto_io::region!("unpack_trees", "unpack_trees");
+    let mut unpacked = Unpacked::default();
+    let mut cached = CachedTree::builder(tree);
+    walk(objects, Some(protect), (None, Some(tree)), &mut |step| {
+        match step {
+            Step::Enter(name, id) => cached.enter(name, id),
+            Step::Leave => cached.leave(),
+            Step::Change(change) => {
+                cached.add_entries(1);
+                let Some(side) = change.new else {
+                    return Ok(());
+                };
+                if sparse.is_none_or(|sparse| sparse.includes(change.path)) {
+                    unpacked.write(change.path, side, false);
+                } else {
+                    let mut entry = new_entry(change.path, side);
+                    entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+                    unpacked.change(change.path.as_bstr(), Some(entry), None);
+                }
+            }
+            // There is no old tree to share anything with.
+            Step::Same(..) | Step::Unchanged => {}
+        }
+        Ok(())
+    })?;
+    unpacked.cached_tree = Some(cached.finish());
+    Ok(unpacked)
+}

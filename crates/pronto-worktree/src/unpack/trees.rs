@@ -1,0 +1,235 @@
+//! Walks two trees side by side, over what differs.
+
+use std::cmp::Ordering;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::TreeRefIter;
+use gix_object::tree::{EntryRef, name_order};
+use pronto_hash::ObjectId;
+
+use super::{TreeId, index_mode};
+use crate::hostile::Protect;
+use crate::{Error, ErrorKind, Objects, objects};
+
+/// Deeper trees are refused (the limit is Git's default of `core.maxTreeDepth`).
+const DEEPEST: usize = 2048;
+
+/// A file, a link or a submodule in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The blob or commit.
+    pub id: ObjectId,
+    /// As the index records it.
+    pub mode: u32,
+}
+
+/// A path that two trees do not have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// From the top.
+    pub path: &'a BStr,
+    /// In the old tree.
+    pub old: Option<Side>,
+    /// In the new tree.
+    pub new: Option<Side>,
+}
+
+/// What happens on the walk.
+pub(super) enum Step<'a> {
+    /// A path differs.
+    Change(Change<'a>),
+    /// A directory of the new tree begins, whose name within its parent this is.
+    Enter(&'a BStr, ObjectId),
+    /// A directory of the new tree, at this path, is the same in the old one: it is passed over.
+    Same(&'a BStr, ObjectId),
+    /// A path is the same in both trees, in a directory that is not.
+    Unchanged,
+    /// A directory of the new tree ends.
+    Leave,
+}
+
+/// Tells `visit` the paths that differ between the trees `old` and `new`, in the order of the
+/// index. A tree that is not given is empty.
+///
+/// # Errors
+/// When a tree is missing or corrupt, or the new one has a name that must never be written; those
+/// of `visit`.
+pub fn diff(
+    objects: &dyn Objects,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    visit: &mut dyn FnMut(Change<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    walk(objects, None, (old, new), &mut |step| match step {
+        Step::Change(change) => visit(change),
+        _ => Ok(()),
+    })
+}
+
+/// Like [`diff`], with all that happens on the way. With `protect` the names of the new tree are
+/// checked.
+pub(super) fn walk(
+    objects: &dyn Objects,
+    protect: Option<Protect>,
+    (old, new): (TreeId, TreeId),
+    visit: &mut dyn FnMut(Step<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut walk = Walk {
+        objects,
+        protect,
+        visit,
+        path: BString::default(),
+        depth: 0,
+        spare: Vec::new(),
+    };
+    walk.directory(old, new)
+}
+
+struct Walk<'a> {
+    objects: &'a dyn Objects,
+    protect: Option<Protect>,
+    visit: &'a mut dyn FnMut(Step<'_>) -> Result<(), Error>,
+    path: BString,
+    depth: usize,
+    /// Buffers to read trees into.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Walk<'_> {
+    fn read(&mut self, id: TreeId) -> Result<Vec<u8>, Error> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        if let Some(id) = id {
+            objects::tree(self.objects, &id, &mut buffer)?;
+        }
+        Ok(buffer)
+    }
+
+    fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
+        if self.depth > DEEPEST {
+            let message = "exceeded maximum allowed tree depth";
+            return Err(
+                Error::new(ErrorKind::CorruptObject, message).at_path(self.path.to_string())
+            );
+        }
+        let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
+        let mut left = Entries::new(&old_bytes, old);
+        let mut right = Entries::new(&new_bytes, new);
+        loop {
+            let order = match (&left.next()?, &right.next()?) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(one), Some(two)) => name_order(
+                    one.filename,
+                    one.mode.is_tree(),
+                    two.filename,
+                    two.mode.is_tree(),
+                ),
+            };
+            let one = if order.is_le() { left.take() } else { None };
+            let two = if order.is_ge() { right.take() } else { None };
+            self.entry(one, two)?;
+        }
+        self.spare.push(old_bytes);
+        self.spare.push(new_bytes);
+        Ok(())
+    }
+
+    /// One name: both sides, where there are two, are trees or both are not.
+    fn entry(&mut self, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) -> Result<(), Error> {
+        let Some(any) = new.or(old) else {
+            return Ok(());
+        };
+        let before = self.path.len();
+        if before > 0 {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(any.filename);
+        if let (Some(new), Some(protect)) = (new, self.protect) {
+            let path = &self.path;
+            protect.check(new.filename, new.mode.is_link(), &|| path.to_string())?;
+        }
+        if any.mode.is_tree() {
+            self.subtree(any.filename, old.map(id), new.map(id))?;
+        } else {
+            let change = Change {
+                path: self.path.as_bstr(),
+                old: old.map(side),
+                new: new.map(side),
+            };
+            let same = change.old == change.new;
+            (self.visit)(if same {
+                Step::Unchanged
+            } else {
+                Step::Change(change)
+            })?;
+        }
+        self.path.truncate(before);
+        Ok(())
+    }
+
+    fn subtree(&mut self, name: &BStr, old: TreeId, new: TreeId) -> Result<(), Error> {
+        match new {
+            Some(new_id) if old == new => {
+                return (self.visit)(Step::Same(self.path.as_bstr(), new_id));
+            }
+            Some(id) => (self.visit)(Step::Enter(name, id))?,
+            None => {}
+        }
+        self.depth += 1;
+        self.directory(old, new)?;
+        self.depth -= 1;
+        match new {
+            Some(_) => (self.visit)(Step::Leave),
+            None => Ok(()),
+        }
+    }
+}
+
+fn id(entry: EntryRef<'_>) -> ObjectId {
+    entry.oid.to_owned()
+}
+
+fn side(entry: EntryRef<'_>) -> Side {
+    Side {
+        id: entry.oid.to_owned(),
+        mode: index_mode(entry.mode.value()),
+    }
+}
+
+/// The entries of one tree, with a look at the next.
+struct Entries<'a> {
+    iter: TreeRefIter<'a>,
+    tree: TreeId,
+    peeked: Option<EntryRef<'a>>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(bytes: &'a [u8], tree: TreeId) -> Self {
+        let kind = tree.map_or(pronto_hash::Kind::Sha1, |id| id.kind());
+        Entries {
+            iter: TreeRefIter::from_bytes(bytes, kind),
+            tree,
+            peeked: None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<EntryRef<'a>>, Error> {
+        if self.peeked.is_none() {
+            self.peeked = self.iter.next().transpose().map_err(|error| {
+                let broken = Error::new(ErrorKind::CorruptObject, "corrupt tree");
+                let broken = broken.because(error.to_string());
+                match self.tree {
+                    Some(id) => broken.on_object(id),
+                    None => broken,
+                }
+            })?;
+        }
+        Ok(self.peeked)
+    }
+
+    fn take(&mut self) -> Option<EntryRef<'a>> {
+        self.peeked.take()
+    }
+}

@@ -1,0 +1,4 @@
+//! Checkout against stock git.
+
+mod engine;
+mod support;
