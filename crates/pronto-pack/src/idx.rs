@@ -5,6 +5,7 @@
 //! when it is used.
 
 mod scan;
+pub mod write;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

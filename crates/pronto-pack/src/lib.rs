@@ -4,6 +4,8 @@
 //! - [`inflate`]: reusable inflation of the zlib streams that follow headers.
 //! - [`delta`]: the instructions that make one object out of another.
 //! - [`idx`]: pack indexes read in place.
+//! - [`rev`]: reverse indexes.
+//! - [`indexer`]: packs indexed as they arrive.
 //! - [`pack`]: packs read in place, and whole objects out of them.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
@@ -13,7 +15,9 @@ pub mod entry;
 pub mod error;
 pub mod fanout;
 pub mod idx;
+pub mod indexer;
 pub mod inflate;
 pub mod pack;
+pub mod rev;
 
 pub use error::{Error, ErrorKind};

@@ -1,0 +1,267 @@
+//! Indexing a pack as it arrives: one pass over the bytes, which are written, inflated, digested
+//! and resolved at the same time. See `docs/design/index-pack.md`.
+//!
+//! ```
+//! use pronto_pack::indexer::{Context, Options, index_stream};
+//! # let directory = std::env::temp_dir().join(format!("pronto-indexer-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&directory)?;
+//! // The pack that holds nothing.
+//! let mut pack = b"PACK\0\0\0\x02\0\0\0\0".to_vec();
+//! let mut digester = pronto_hash::TrailerDigester::new(pronto_hash::Kind::Sha1);
+//! digester.update(&pack);
+//! pack.extend_from_slice(digester.finish().as_slice());
+//!
+//! let options = Options::default();
+//! let outcome = index_stream(&mut &pack[..], &directory, &options, &Context::default())?;
+//! assert_eq!(outcome.objects, 0);
+//! assert!(outcome.index.exists());
+//! # std::fs::remove_dir_all(&directory)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arrive;
+mod batch;
+mod buffers;
+mod collide;
+mod digesting;
+mod forest;
+mod install;
+mod kept;
+mod pipeline;
+mod reader;
+mod receive;
+mod resolve;
+mod spool;
+mod tables;
+mod thin;
+mod window;
+
+use crate::error::{Error, ErrorKind};
+use crate::idx::Version;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, oid};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::{Meter, Progress};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How to index.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The hash of the repository.
+    pub kind: Kind,
+    /// How many threads may compute; zero for as many as there are cores.
+    pub threads: usize,
+    /// Refuses packs of more bytes than this.
+    pub max_input_size_bytes: Option<u64>,
+    /// Whole blobs larger than this are never held in memory (`core.bigFileThreshold`).
+    pub big_file_threshold_bytes: u64,
+    /// How much memory contents may take while they wait to be a base, in all threads together
+    /// (`core.deltaBaseCacheLimit`).
+    pub base_cache_bytes: usize,
+    /// How much memory inflated deltas may take while they wait for their base.
+    pub kept_deltas_bytes: usize,
+    /// The version of the index; 2 is written where 1 cannot do.
+    pub index_version: Version,
+    /// Offsets above this take 64 bits in the index.
+    pub index_offset_limit: u64,
+    /// Writes a reverse index too (`pack.writeReverseIndex`).
+    pub reverse_index: bool,
+    /// Adds the bases that a thin pack lacks, if [`Existing`] has them.
+    pub fix_thin: bool,
+    /// Refuses a pack that holds an object twice.
+    pub forbid_duplicates: bool,
+    /// Waits until the files are on the disk before they get their names.
+    pub sync: bool,
+    /// Writes a `.keep` file with this in it, first of all.
+    pub keep: Option<Vec<u8>>,
+    /// Writes a `.promisor` file with this in it, first of all.
+    pub promisor: Option<Vec<u8>>,
+    /// The title of the first phase.
+    pub title: &'static str,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            kind: Kind::Sha1,
+            threads: 0,
+            max_input_size_bytes: None,
+            big_file_threshold_bytes: 512 << 20,
+            base_cache_bytes: 96 << 20,
+            kept_deltas_bytes: 192 << 20,
+            index_version: Version::Two,
+            index_offset_limit: u64::MAX,
+            reverse_index: true,
+            fix_thin: false,
+            forbid_duplicates: false,
+            sync: true,
+            keep: None,
+            promisor: None,
+            title: RECEIVING,
+        }
+    }
+}
+
+/// The title of the first phase for a pack that comes from elsewhere.
+pub const RECEIVING: &str = "Receiving objects";
+/// The title of the first phase for a pack that is on the disk.
+pub const INDEXING: &str = "Indexing objects";
+
+/// What came of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The checksum of the pack, which names its files.
+    pub checksum: ObjectId,
+    /// How many objects the pack has, with those that were added.
+    pub objects: u32,
+    /// How many of them are deltas.
+    pub deltas: u64,
+    /// How many bases were added to a thin pack.
+    pub added: u32,
+    /// The pack.
+    pub pack: PathBuf,
+    /// Its index.
+    pub index: PathBuf,
+    /// The `.keep` file, if one was asked for.
+    pub keep: Option<PathBuf>,
+    /// What followed the pack in the input and had been read already.
+    pub leftover: Vec<u8>,
+}
+
+/// How the indexer asks for objects that are there already. Called from one thread at a time.
+pub trait Existing: Sync {
+    /// Appends the places of those of `ids` that exist to `found`. `ids` are in rising order; a
+    /// call comes for each few ten thousand, so an implementation can merge instead of search.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error>;
+
+    /// Reads an object into `out`, whose former content is lost. None if there is no such object.
+    ///
+    /// # Errors
+    /// Those of reading, and of objects that are damaged.
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
+}
+
+/// Someone who looks at every object of the pack: for fsck, or to see what it links to. Called
+/// from many threads, once for each entry, in no order; an error refuses the pack.
+pub trait Inspect: Sync {
+    /// An object of the pack.
+    ///
+    /// # Errors
+    /// If the object shall not be accepted.
+    fn object(&self, kind: ObjectKind, id: &ObjectId, content: &[u8]) -> Result<(), Error>;
+
+    /// A blob above [`Options::big_file_threshold_bytes`], of which no more is known.
+    ///
+    /// # Errors
+    /// If the object shall not be accepted.
+    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), Error>;
+}
+
+/// Who takes part in indexing besides the input.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// What the destination has: collisions are looked for, and bases of thin packs.
+    pub existing: Option<&'a dyn Existing>,
+    /// Who looks at every object.
+    pub inspect: Option<&'a dyn Inspect>,
+    /// Who watches.
+    pub progress: &'a dyn Progress,
+    /// Who may stop it; none if nobody.
+    pub interrupt: Option<&'a Interrupt>,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Context {
+            existing: None,
+            inspect: None,
+            progress: &(),
+            interrupt: None,
+        }
+    }
+}
+
+/// Reads a pack from `input` as it arrives and writes it with its indexes into `directory`, which
+/// must exist. No name appears before all is checked, the index last of all; on an error nothing
+/// stays. What follows the pack is not read beyond what came along with its last bytes.
+///
+/// Reads and writes in pieces of a MiB; memory is bounded by the options, 60 bytes for each
+/// object, and a few objects for each thread.
+///
+/// # Errors
+/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset, for a pack that is not
+/// sound; `Missing` for bases that are nowhere; `Collision`, `Limit`, `Rejected`, `Interrupted`,
+/// and `Io`.
+pub fn index_stream(
+    input: &mut dyn Read,
+    directory: &Path,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Outcome, Error> {
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    pipeline::Run {
+        directory,
+        options,
+        context,
+        threads,
+    }
+    .index(input)
+}
+
+/// What every part needs of the call.
+pub(in crate::indexer) struct Surroundings<'a> {
+    kind: Kind,
+    inspect: Option<&'a dyn Inspect>,
+    progress: &'a dyn Progress,
+    interrupt: Option<&'a Interrupt>,
+    /// Counts deltas that are resolved.
+    resolving: Meter,
+}
+
+impl Surroundings<'_> {
+    /// Returns an error when it is time to stop.
+    fn check(&self) -> Result<(), Error> {
+        match self.interrupt {
+            Some(interrupt) if interrupt.is_triggered() => {
+                Err(Error::new(ErrorKind::Interrupted, "interrupted"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Another thread failed and will say why; this one just ends.
+fn stopped() -> Error {
+    Error::new(ErrorKind::Interrupted, STOPPED)
+}
+
+const STOPPED: &str = "another thread failed";
+
+/// The results, or of the errors one that is a reason rather than a consequence.
+fn first_real_error<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let mut values = Vec::with_capacity(results.len());
+    let mut failure: Option<Error> = None;
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(error) => {
+                if failure
+                    .as_ref()
+                    .is_none_or(|first| first.message() == STOPPED)
+                {
+                    failure = Some(error);
+                }
+            }
+        }
+    }
+    failure.map_or(Ok(values), Err)
+}

@@ -1,0 +1,259 @@
+//! What a worker does while the pack arrives: digests whole objects, resolves deltas whose base is
+//! still at hand, and keeps the other deltas for later. Every entry goes to the worker that has
+//! its base, so workers share nothing.
+
+use super::Surroundings;
+use super::batch::{Batch, Item};
+use super::buffers::{Content, Pool};
+use super::digesting::{Digests, Ids, Object};
+use super::kept::{Arena, Budget, Kept};
+use super::tables::Base;
+use crate::delta;
+use crate::error::Error;
+use gix_object::Kind as ObjectKind;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// A delta that waits for its base.
+#[derive(Clone, Copy)]
+pub(super) struct Pending {
+    pub(super) index: u32,
+    pub(super) kept: Kept,
+}
+
+/// One worker while the pack arrives.
+pub(super) struct Arrivals<'a> {
+    surroundings: &'a Surroundings<'a>,
+    budget: &'a Budget,
+    pool: Pool,
+    cache: Cache,
+    digests: Digests,
+    arena: Arena,
+    pending: Vec<Pending>,
+}
+
+/// What a worker leaves behind when the pack has arrived.
+pub(super) struct Arrived {
+    pub(super) ids: Ids,
+    pub(super) arena: Arena,
+    pub(super) pending: Vec<Pending>,
+}
+
+/// An object of the batch in hand that is to be digested.
+struct Fresh {
+    index: u32,
+    kind: ObjectKind,
+    content: Where,
+}
+
+enum Where {
+    /// The number of the item.
+    Batch(usize),
+    Made(Arc<Content>),
+}
+
+impl<'a> Arrivals<'a> {
+    /// A worker whose cache holds `cache_bytes` of contents.
+    pub(super) fn new(
+        surroundings: &'a Surroundings<'a>,
+        budget: &'a Budget,
+        number: u16,
+        cache_bytes: usize,
+    ) -> Self {
+        Arrivals {
+            surroundings,
+            budget,
+            pool: Pool::default(),
+            cache: Cache::new(cache_bytes),
+            digests: Digests::new(surroundings.kind),
+            arena: Arena::new(number),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Deals with the entries of one batch.
+    pub(super) fn process(&mut self, batch: &Batch) -> Result<(), Error> {
+        self.surroundings.check()?;
+        let mut fresh = Vec::with_capacity(batch.items.len());
+        let mut resolved = 0;
+        for (number, item) in batch.items.iter().enumerate() {
+            if item.base == Base::NONE {
+                fresh.push(self.whole(batch, number, item));
+            } else if let Some(made) = self.resolve(batch, item)? {
+                resolved += 1;
+                fresh.push(made);
+            } else {
+                let kept = self.arena.keep(batch.bytes(item), self.budget);
+                let index = item.index;
+                self.pending.push(Pending { index, kept });
+            }
+        }
+        self.surroundings.resolving.add(resolved);
+        self.digest(batch, fresh)
+    }
+
+    /// Ends the arrival; caches and spare buffers go.
+    pub(super) fn finish(self) -> Arrived {
+        Arrived {
+            ids: self.digests.ids,
+            arena: self.arena,
+            pending: self.pending,
+        }
+    }
+
+    /// Takes a whole object, which may become a base if it is of a kind that often does.
+    fn whole(&mut self, batch: &Batch, number: usize, item: &Item) -> Fresh {
+        let kind = item.kind.unwrap_or(ObjectKind::Blob);
+        if matches!(kind, ObjectKind::Tree | ObjectKind::Blob) {
+            let bytes = batch.bytes(item);
+            if self.cache.admits(bytes.len()) {
+                let mut content = self.pool.take(bytes.len(), kind);
+                content.as_mut_slice().copy_from_slice(bytes);
+                self.cache
+                    .insert(item.index, Arc::new(content), &mut self.pool);
+            }
+        }
+        Fresh {
+            index: item.index,
+            kind,
+            content: Where::Batch(number),
+        }
+    }
+
+    /// Makes the object of a delta, if its base is at hand.
+    fn resolve(&mut self, batch: &Batch, item: &Item) -> Result<Option<Fresh>, Error> {
+        let base = item.base.index().and_then(|base| self.cache.get(base));
+        let Some(base) = base else {
+            return Ok(None);
+        };
+        let base = Arc::clone(base);
+        let content = Arc::new(make(&base, batch.bytes(item), &mut self.pool)?);
+        self.pool.release(base);
+        if self.cache.admits(content.as_slice().len()) {
+            self.cache
+                .insert(item.index, Arc::clone(&content), &mut self.pool);
+        }
+        Ok(Some(Fresh {
+            index: item.index,
+            kind: content.kind,
+            content: Where::Made(content),
+        }))
+    }
+
+    fn digest(&mut self, batch: &Batch, fresh: Vec<Fresh>) -> Result<(), Error> {
+        let objects: Vec<Object<'_>> = fresh
+            .iter()
+            .map(|fresh| Object {
+                index: fresh.index,
+                kind: fresh.kind,
+                content: match &fresh.content {
+                    Where::Batch(number) => batch.bytes(&batch.items[*number]),
+                    Where::Made(content) => content.as_slice(),
+                },
+            })
+            .collect();
+        self.digests.digest(self.surroundings, &objects)?;
+        drop(objects);
+        for fresh in fresh {
+            if let Where::Made(content) = fresh.content {
+                self.pool.release(content);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes what `instructions` describe out of `base`.
+pub(super) fn make(base: &Content, instructions: &[u8], pool: &mut Pool) -> Result<Content, Error> {
+    let sizes = delta::sizes(instructions)?;
+    let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;
+    let mut content = pool.take(len, base.kind);
+    delta::apply_into(
+        base.as_slice(),
+        instructions,
+        &sizes,
+        content.as_mut_slice(),
+    )?;
+    Ok(content)
+}
+
+/// Recent contents by the number of their entry. The oldest goes first, unless it was of use since
+/// it was last looked at.
+struct Cache {
+    limit: usize,
+    used: usize,
+    contents: HashMap<u32, Cached, BuildHasherDefault<NumberHasher>>,
+    order: VecDeque<u32>,
+}
+
+struct Cached {
+    content: Arc<Content>,
+    used: bool,
+}
+
+impl Cache {
+    fn new(limit: usize) -> Self {
+        Cache {
+            limit,
+            used: 0,
+            contents: HashMap::default(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// One object may not fill the cache.
+    fn admits(&self, len: usize) -> bool {
+        len <= self.limit / 4
+    }
+
+    fn get(&mut self, index: u32) -> Option<&Arc<Content>> {
+        let cached = self.contents.get_mut(&index)?;
+        cached.used = true;
+        Some(&cached.content)
+    }
+
+    fn insert(&mut self, index: u32, content: Arc<Content>, pool: &mut Pool) {
+        self.used += content.footprint();
+        let used = false;
+        self.contents.insert(index, Cached { content, used });
+        self.order.push_back(index);
+        while self.used > self.limit {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            match self.contents.get_mut(&oldest) {
+                Some(cached) if cached.used => {
+                    cached.used = false;
+                    self.order.push_back(oldest);
+                }
+                _ => {
+                    if let Some(cached) = self.contents.remove(&oldest) {
+                        self.used -= cached.content.footprint();
+                        pool.release(cached.content);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Spreads numbers of entries, which are small and dense, over all bits.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

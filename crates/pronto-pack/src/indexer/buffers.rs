@@ -1,0 +1,119 @@
+//! Memory for the contents of objects, used over and over: buffers come in a few sizes per power
+//! of two, are zeroed once when they are made, and go back to the pool of the thread that lets go
+//! of them last.
+
+use gix_object::Kind as ObjectKind;
+use std::sync::Arc;
+
+/// Smaller contents live in buffers of this size.
+const SMALLEST_BYTES: usize = 256;
+/// What a pool keeps at most of buffers that nobody uses.
+const SPARE_LIMIT_BYTES: usize = 16 << 20;
+
+/// The content of one object.
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    len: usize,
+    pub(super) kind: ObjectKind,
+}
+
+impl Content {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+
+    /// The memory it takes, which is a little more than its length.
+    pub(super) fn footprint(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Spare buffers of one thread, by size.
+#[derive(Default)]
+pub(super) struct Pool {
+    classes: Vec<Vec<Vec<u8>>>,
+    spare_bytes: usize,
+}
+
+impl Pool {
+    /// A content of `len` bytes, whatever they are.
+    pub(super) fn take(&mut self, len: usize, kind: ObjectKind) -> Content {
+        let (class, size) = class_of(len);
+        let spare = self.classes.get_mut(class).and_then(Vec::pop);
+        let bytes = match spare {
+            Some(bytes) => {
+                self.spare_bytes -= bytes.len();
+                bytes
+            }
+            None => vec![0; size],
+        };
+        Content { bytes, len, kind }
+    }
+
+    /// Gives up a share in `content`; the last one to do so gets the buffer.
+    pub(super) fn release(&mut self, content: Arc<Content>) {
+        if let Some(content) = Arc::into_inner(content) {
+            self.put(content);
+        }
+    }
+
+    /// Takes the buffer of `content` back.
+    pub(super) fn put(&mut self, content: Content) {
+        let bytes = content.bytes;
+        if self.spare_bytes + bytes.len() > SPARE_LIMIT_BYTES {
+            return;
+        }
+        let (class, size) = class_of(bytes.len());
+        debug_assert_eq!(size, bytes.len(), "buffers have the size of their class");
+        if self.classes.len() <= class {
+            self.classes.resize_with(class + 1, Vec::new);
+        }
+        self.spare_bytes += bytes.len();
+        self.classes[class].push(bytes);
+    }
+}
+
+/// The class of buffers that hold `len` bytes and their size: four classes to a power of two.
+fn class_of(len: usize) -> (usize, usize) {
+    let last = len.max(SMALLEST_BYTES) - 1;
+    let top = last.ilog2();
+    let quarters = last >> (top - 2);
+    let class = (top as usize - 7) * 4 + (quarters & 3);
+    (class, (quarters + 1) << (top - 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_they_are_asked_for() {
+        let mut last = (0, 0);
+        for len in 0..70_000 {
+            let (class, size) = class_of(len);
+            assert!(size >= len && (size <= len + len / 4 + 1 || size == SMALLEST_BYTES));
+            assert_eq!(class_of(size), (class, size));
+            assert!(class >= last.0 && size >= last.1);
+            last = (class, size);
+        }
+    }
+
+    #[test]
+    fn a_buffer_comes_back_when_nobody_holds_it() {
+        let mut pool = Pool::default();
+        let content = Arc::new(pool.take(1000, ObjectKind::Blob));
+        let other = Arc::clone(&content);
+        pool.release(content);
+        assert_eq!(pool.spare_bytes, 0);
+        pool.release(other);
+        assert_eq!(pool.spare_bytes, 1024);
+        assert_eq!(pool.take(900, ObjectKind::Tree).as_slice().len(), 900);
+        assert_eq!(pool.spare_bytes, 1024);
+        pool.take(1020, ObjectKind::Tree);
+        assert_eq!(pool.spare_bytes, 0);
+    }
+}

@@ -1,0 +1,72 @@
+//! Objects of the pack that the destination has already must be the same to the byte.
+
+use super::Existing;
+use super::buffers::Pool;
+use super::pipeline::{Indexed, open};
+use super::reader::Reader;
+use crate::error::{Error, ErrorKind};
+use pronto_hash::{Kind, ObjectId};
+
+/// How many ids are asked about at once.
+const ASKED_AT_ONCE: usize = 1 << 16;
+
+/// Compares what exists with what came. Objects that do not exist cost a place in a sorted list
+/// of ids, and nothing else.
+pub(super) fn check(
+    kind: Kind,
+    existing: &dyn Existing,
+    indexed: &Indexed,
+    order: &[u32],
+) -> Result<(), Error> {
+    let id_len = kind.len_in_bytes();
+    let mut found = Vec::new();
+    let mut suspects: Vec<(u32, ObjectId)> = Vec::new();
+    let mut ids = Vec::with_capacity(order.len().min(ASKED_AT_ONCE));
+    for places in order.chunks(ASKED_AT_ONCE) {
+        ids.clear();
+        ids.extend(places.iter().map(|place| {
+            ObjectId::from_bytes_or_panic(&indexed.ids[*place as usize * id_len..][..id_len])
+        }));
+        found.clear();
+        existing.contains_batch(&ids, &mut found)?;
+        suspects.extend(
+            found
+                .iter()
+                .filter_map(|at| Some((*places.get(*at)?, *ids.get(*at)?))),
+        );
+    }
+    // Added bases came from there: they need not be asked about again.
+    let added_from = indexed.tables.len() - indexed.added as usize;
+    suspects.retain(|(place, _)| (*place as usize) < added_from);
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    suspects.sort_unstable_by_key(|(place, _)| *place);
+    compare(kind, existing, indexed, &suspects)
+}
+
+fn compare(
+    kind: Kind,
+    existing: &dyn Existing,
+    indexed: &Indexed,
+    suspects: &[(u32, ObjectId)],
+) -> Result<(), Error> {
+    let view = open(&indexed.temporary.path)?;
+    let mut reader = Reader::new(kind, &view, &indexed.tables);
+    let mut pool = Pool::default();
+    let mut old = Vec::new();
+    for (place, id) in suspects {
+        let Some(old_kind) = existing.find(id, &mut old)? else {
+            continue;
+        };
+        let new = reader.content(*place, &mut pool)?;
+        if new.kind != old_kind || new.as_slice() != old {
+            return Err(Error::new(
+                ErrorKind::Collision,
+                format!("SHA1 COLLISION FOUND WITH {id} !"),
+            ));
+        }
+        pool.put(new);
+    }
+    Ok(())
+}

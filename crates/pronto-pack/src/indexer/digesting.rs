@@ -1,0 +1,167 @@
+//! Ids for contents, many at a time, and what goes with each: the inspection and the record.
+
+use super::{Inspect, Surroundings};
+use crate::error::{Error, ErrorKind};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Collision, Kind, Message, ObjectId, digest_many};
+
+/// Long enough for `commit`, a blank, 20 digits and a NUL.
+const HEADER_BYTES: usize = 32;
+
+/// A content to be digested.
+#[derive(Clone, Copy)]
+pub(super) struct Object<'a> {
+    pub(super) index: u32,
+    pub(super) kind: ObjectKind,
+    pub(super) content: &'a [u8],
+}
+
+/// The ids found by one worker: a number and an id each, packed.
+pub(super) struct Ids {
+    id_len: usize,
+    bytes: Vec<u8>,
+}
+
+impl Ids {
+    pub(super) fn new(kind: Kind) -> Self {
+        Ids {
+            id_len: kind.len_in_bytes(),
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, index: u32, id: &ObjectId) {
+        self.bytes.extend_from_slice(&index.to_le_bytes());
+        self.bytes.extend_from_slice(id.as_slice());
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() / (4 + self.id_len)
+    }
+
+    /// The numbers of entries with their ids as bytes, in the order they were found.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.bytes.chunks_exact(4 + self.id_len).map(|record| {
+            let (index, id) = record.split_at(4);
+            let index = index.try_into().expect("four bytes were split off");
+            (u32::from_le_bytes(index), id)
+        })
+    }
+}
+
+/// Digests for one worker.
+pub(super) struct Digests {
+    headers: Vec<([u8; HEADER_BYTES], usize)>,
+    results: Vec<Result<ObjectId, Collision>>,
+    pub(super) ids: Ids,
+}
+
+impl Digests {
+    pub(super) fn new(kind: Kind) -> Self {
+        Digests {
+            headers: Vec::new(),
+            results: Vec::new(),
+            ids: Ids::new(kind),
+        }
+    }
+
+    /// Finds the ids of `objects`, records them, and shows them to whoever inspects.
+    pub(super) fn digest(
+        &mut self,
+        surroundings: &Surroundings<'_>,
+        objects: &[Object<'_>],
+    ) -> Result<(), Error> {
+        self.headers.clear();
+        self.headers.extend(
+            objects
+                .iter()
+                .map(|object| header(object.kind, object.content.len() as u64)),
+        );
+        let messages: Vec<Message<'_>> = objects
+            .iter()
+            .zip(&self.headers)
+            .map(|(object, (header, len))| Message {
+                header: &header[..*len],
+                body: object.content,
+            })
+            .collect();
+        self.results.clear();
+        digest_many(surroundings.kind, &messages, &mut self.results);
+        for (object, result) in objects.iter().zip(&self.results) {
+            let id = result.as_ref().map_err(|collision| attack(*collision))?;
+            if let Some(inspect) = surroundings.inspect {
+                inspect.object(object.kind, id, object.content)?;
+            }
+            self.ids.push(object.index, id);
+        }
+        Ok(())
+    }
+
+    /// The ids of the objects digested last, in their order.
+    pub(super) fn last(&self) -> impl Iterator<Item = &ObjectId> {
+        self.results.iter().flatten()
+    }
+}
+
+/// The header that is digested before the content of a loose object as well.
+pub(super) fn header(kind: ObjectKind, len: u64) -> ([u8; HEADER_BYTES], usize) {
+    let mut header = [0; HEADER_BYTES];
+    let name = kind.as_bytes();
+    header[..name.len()].copy_from_slice(name);
+    header[name.len()] = b' ';
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = len;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let start = name.len() + 1;
+    let end = start + digits.len() - at;
+    header[start..end].copy_from_slice(&digits[at..]);
+    (header, end + 1)
+}
+
+/// The error for content that was made to collide.
+pub(super) fn attack(collision: Collision) -> Error {
+    Error::new(
+        ErrorKind::Collision,
+        "SHA-1 appears to be part of a collision attack",
+    )
+    .on_object(collision.id())
+}
+
+/// Gives a large blob that is never held whole to whoever inspects.
+pub(super) fn inspect_large(
+    inspect: Option<&dyn Inspect>,
+    id: &ObjectId,
+    size_bytes: u64,
+) -> Result<(), Error> {
+    inspect.map_or(Ok(()), |inspect| inspect.large_blob(id, size_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_those_of_loose_objects() {
+        for (kind, len, expected) in [
+            (ObjectKind::Blob, 0, "blob 0\0"),
+            (ObjectKind::Tree, 10, "tree 10\0"),
+            (
+                ObjectKind::Commit,
+                u64::MAX,
+                "commit 18446744073709551615\0",
+            ),
+        ] {
+            let (header, header_len) = header(kind, len);
+            assert_eq!(&header[..header_len], expected.as_bytes());
+        }
+    }
+}

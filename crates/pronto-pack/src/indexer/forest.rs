@@ -1,0 +1,278 @@
+//! The deltas that wait when the pack has arrived, as trees: what can be made out of what. Plain
+//! arrays indexed by the numbers of entries; nothing is allocated for each delta.
+
+use super::arrive::Pending;
+use super::digesting::Ids;
+use super::kept::Kept;
+use super::receive::ByBaseId;
+use super::tables::{Base, Tables};
+use pronto_hash::ObjectId;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const UNCLAIMED: u32 = u32::MAX;
+
+/// A delta in the forest.
+#[derive(Clone, Copy)]
+pub(super) struct Node {
+    pub(super) index: u32,
+    pub(super) kept: Kept,
+    /// Its object has an id already; it is made again only because others are based on it.
+    pub(super) known: bool,
+}
+
+/// The deltas that name one object as their base by its id.
+pub(super) struct Group {
+    pub(super) id: ObjectId,
+    pub(super) nodes: Range<u32>,
+    base: AtomicU32,
+}
+
+impl Group {
+    /// Makes `index` the base of the group. False if it has one.
+    pub(super) fn claim(&self, index: u32) -> bool {
+        self.base
+            .compare_exchange(UNCLAIMED, index, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// The number of the entry that turned out to be the base.
+    pub(super) fn base(&self) -> Option<u32> {
+        let base = self.base.load(Ordering::Relaxed);
+        (base != UNCLAIMED).then_some(base)
+    }
+}
+
+/// All trees. Children of one base are together, the one with most descendants last, so that a
+/// walk needs its parent no longer when it goes there.
+pub(super) struct Forest {
+    pub(super) nodes: Vec<Node>,
+    /// Where the children of each entry begin; those of the next begin where they end.
+    first: Vec<u32>,
+    /// Whole objects with children; large trees first.
+    pub(super) roots: Vec<u32>,
+    /// In the order of their first deltas.
+    pub(super) groups: Vec<Group>,
+    group_of: HashMap<ObjectId, u32>,
+    /// How many deltas have no id yet.
+    pub(super) waiting: usize,
+}
+
+/// From here on a tree is large: its walk begins before those of the others.
+const LARGE_TREE: u32 = 256;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Apart,
+    Waits,
+    Known,
+}
+
+impl Forest {
+    /// Plants `pending`. Deltas that name their base by an id among `ids` are given its number in
+    /// `tables`.
+    pub(super) fn plant(
+        tables: &mut Tables,
+        mut pending: Vec<Pending>,
+        by_id: Vec<ByBaseId>,
+        ids: &[&Ids],
+    ) -> Forest {
+        pending.sort_unstable_by_key(|pending| pending.index);
+        let waiting = pending.len();
+        let unknown = attach(tables, by_id, ids);
+        let (states, members) = members(tables, &pending);
+        let weights = weights(tables, &states);
+        let mut first = starts(tables, &states);
+        let mut nodes = vec![
+            Node {
+                index: 0,
+                kept: Kept::NOT,
+                known: true,
+            };
+            first.last().map_or(0, |end| *end as usize)
+        ];
+        for node in members {
+            if let Some(base) = tables.bases[node.index as usize].index() {
+                let slot = &mut first[base as usize];
+                nodes[*slot as usize] = node;
+                *slot += 1;
+            }
+        }
+        // Filling moved each start to its end: move them back.
+        first.rotate_right(1);
+        if let Some(start) = first.first_mut() {
+            *start = 0;
+        }
+        let mut forest = Forest {
+            nodes,
+            first,
+            roots: Vec::new(),
+            groups: Vec::new(),
+            group_of: HashMap::new(),
+            waiting,
+        };
+        forest.heaviest_last(&weights);
+        forest.find_roots(tables, &weights);
+        forest.add_groups(unknown, &pending);
+        forest
+    }
+
+    /// The children of an entry, as a range of [`nodes`](Self::nodes).
+    pub(super) fn children(&self, index: u32) -> Range<u32> {
+        let index = index as usize;
+        match (self.first.get(index), self.first.get(index + 1)) {
+            (Some(start), Some(end)) => *start..*end,
+            _ => 0..0,
+        }
+    }
+
+    /// The group of deltas based on the object with this id.
+    pub(super) fn group(&self, id: &ObjectId) -> Option<&Group> {
+        if self.groups.is_empty() {
+            return None;
+        }
+        let number = self.group_of.get(id)?;
+        Some(&self.groups[*number as usize])
+    }
+
+    fn heaviest_last(&mut self, weights: &[u32]) {
+        for index in 0..self.first.len().saturating_sub(1) {
+            let children = self.first[index] as usize..self.first[index + 1] as usize;
+            if children.len() > 1 {
+                let children = &mut self.nodes[children];
+                let heaviest = (0..children.len())
+                    .max_by_key(|child| weights[children[*child].index as usize])
+                    .unwrap_or(0);
+                children.swap(heaviest, children.len() - 1);
+            }
+        }
+    }
+
+    fn find_roots(&mut self, tables: &Tables, weights: &[u32]) {
+        let count = tables.len() as u32;
+        self.roots = (0..count)
+            .filter(|index| {
+                tables.bases[*index as usize] == Base::NONE && !self.children(*index).is_empty()
+            })
+            .collect();
+        self.roots.sort_by_key(|index| {
+            let weight = weights[*index as usize];
+            let weight = if weight >= LARGE_TREE { weight } else { 0 };
+            std::cmp::Reverse(weight)
+        });
+    }
+
+    fn add_groups(&mut self, mut by_id: Vec<ByBaseId>, pending: &[Pending]) {
+        by_id.sort_by(|a, b| (&a.base, a.index).cmp(&(&b.base, b.index)));
+        for members in by_id.chunk_by(|a, b| a.base == b.base) {
+            let start = self.nodes.len() as u32;
+            self.nodes.extend(members.iter().map(|member| {
+                let kept = pending
+                    .binary_search_by_key(&member.index, |pending| pending.index)
+                    .map_or(Kept::NOT, |at| pending[at].kept);
+                Node {
+                    index: member.index,
+                    kept,
+                    known: false,
+                }
+            }));
+            self.groups.push(Group {
+                id: members[0].base,
+                nodes: start..self.nodes.len() as u32,
+                base: AtomicU32::new(UNCLAIMED),
+            });
+        }
+        let nodes = &self.nodes;
+        self.groups
+            .sort_by_key(|group| nodes[group.nodes.start as usize].index);
+        let numbered = self.groups.iter().zip(0..);
+        self.group_of = numbered.map(|(group, number)| (group.id, number)).collect();
+    }
+}
+
+/// Gives deltas whose base is among the objects with `ids` its number; returns the others.
+fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBaseId> {
+    if by_id.is_empty() {
+        return by_id;
+    }
+    let mut wanted: HashMap<ObjectId, Option<u32>> =
+        by_id.iter().map(|delta| (delta.base, None)).collect();
+    for (index, id) in ids.iter().flat_map(|ids| ids.iter()) {
+        if let Some(found) = wanted.get_mut(pronto_hash::oid::from_bytes_unchecked(id)) {
+            // Of several copies the first serves.
+            *found = Some(found.map_or(index, |found| found.min(index)));
+        }
+    }
+    let (known, unknown) = by_id
+        .into_iter()
+        .partition::<Vec<_>, _>(|delta| wanted.get(&delta.base).is_some_and(Option::is_some));
+    for delta in known {
+        if let Some(Some(base)) = wanted.get(&delta.base) {
+            tables.bases[delta.index as usize] = Base::entry(*base);
+        }
+    }
+    unknown
+}
+
+/// What is in the forest: the deltas that wait, and those with ids on the way to them.
+fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
+    let mut states = vec![State::Apart; tables.len()];
+    for pending in pending {
+        states[pending.index as usize] = State::Waits;
+    }
+    let mut nodes: Vec<Node> = pending
+        .iter()
+        .map(|pending| Node {
+            index: pending.index,
+            kept: pending.kept,
+            known: false,
+        })
+        .collect();
+    for pending in pending {
+        let mut base = tables.bases[pending.index as usize].index();
+        while let Some(index) = base {
+            let next = tables.bases[index as usize];
+            if next == Base::NONE || states[index as usize] != State::Apart {
+                break;
+            }
+            states[index as usize] = State::Known;
+            nodes.push(Node {
+                index,
+                kept: Kept::NOT,
+                known: true,
+            });
+            base = next.index();
+        }
+    }
+    (states, nodes)
+}
+
+/// How many deltas are made from each entry, itself included; exact where bases come first.
+fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
+    let mut weights = vec![0u32; states.len()];
+    for index in (0..states.len()).rev() {
+        if states[index] != State::Apart {
+            weights[index] += 1;
+            if let Some(base) = tables.bases[index].index() {
+                weights[base as usize] = weights[base as usize].saturating_add(weights[index]);
+            }
+        }
+    }
+    weights
+}
+
+/// Where the children of each entry begin, if they are laid out by base; and where all end.
+fn starts(tables: &Tables, states: &[State]) -> Vec<u32> {
+    let mut first = vec![0u32; states.len() + 1];
+    for (base, state) in tables.bases.iter().zip(states) {
+        if let (Some(base), true) = (base.index(), *state != State::Apart) {
+            first[base as usize] += 1;
+        }
+    }
+    let mut sum = 0;
+    for slot in &mut first {
+        (*slot, sum) = (sum, sum + *slot);
+    }
+    first
+}

@@ -1,0 +1,91 @@
+//! Inflated deltas that wait for their base, in large chunks: as many as the budget allows. Those
+//! that do not fit are inflated once more when their time comes.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const CHUNK_BYTES: usize = 1 << 20;
+/// Larger ones are cheap to inflate again for their size, so small ones get the memory.
+const LARGEST_BYTES: usize = 64 << 10;
+
+/// Where a delta is kept, if it is.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
+    arena: u16,
+    chunk: u16,
+    start: u32,
+    len: u32,
+}
+
+impl Kept {
+    /// It is not.
+    pub(super) const NOT: Kept = Kept {
+        arena: u16::MAX,
+        chunk: 0,
+        start: 0,
+        len: 0,
+    };
+}
+
+/// How much memory all arenas together may take.
+pub(super) struct Budget(AtomicUsize);
+
+impl Budget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Budget(AtomicUsize::new(bytes))
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        self.0
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes))
+            .is_ok()
+    }
+}
+
+/// The kept deltas of one worker.
+pub(super) struct Arena {
+    number: u16,
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Arena {
+    pub(super) fn new(number: u16) -> Self {
+        Arena {
+            number,
+            chunks: Vec::new(),
+        }
+    }
+
+    /// Copies `delta` into the arena if there is room.
+    pub(super) fn keep(&mut self, delta: &[u8], budget: &Budget) -> Kept {
+        if delta.len() > LARGEST_BYTES {
+            return Kept::NOT;
+        }
+        let fits = self
+            .chunks
+            .last()
+            .is_some_and(|chunk| chunk.len() + delta.len() <= CHUNK_BYTES);
+        if !fits {
+            if self.chunks.len() == usize::from(u16::MAX) || !budget.take(CHUNK_BYTES) {
+                return Kept::NOT;
+            }
+            self.chunks.push(Vec::with_capacity(CHUNK_BYTES));
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let start = chunk.len();
+        chunk.extend_from_slice(delta);
+        Kept {
+            arena: self.number,
+            chunk: number as u16,
+            start: start as u32,
+            len: delta.len() as u32,
+        }
+    }
+}
+
+/// The kept delta, if it is one; `arenas` are in the order of their numbers.
+pub(super) fn get(arenas: &[Arena], kept: Kept) -> Option<&[u8]> {
+    let arena = arenas.get(usize::from(kept.arena))?;
+    let chunk = arena.chunks.get(usize::from(kept.chunk))?;
+    chunk.get(kept.start as usize..)?.get(..kept.len as usize)
+}

@@ -1,0 +1,394 @@
+//! The phases of one call, and the threads of the first of them.
+
+use super::arrive::{Arrivals, Arrived};
+use super::batch::Batch;
+use super::digesting::Ids;
+use super::forest::Forest;
+use super::kept::{Arena, Budget};
+use super::receive::{Deliver, Received, Receiver};
+use super::resolve::Work;
+use super::spool::{QUEUE_LEN, Remote, Sink, Spool, Temporary};
+use super::tables::{Base, Tables};
+use super::window::Window;
+use super::{Context, Options, Outcome, Surroundings, collide, install, thin};
+use crate::error::{Error, ErrorKind};
+use crate::idx::write::Rows;
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext as _;
+use pronto_io::progress::Meter;
+use pronto_io::view::{Access, View};
+use pronto_io::{data, region};
+use std::io::Read;
+use std::path::Path;
+use std::sync::mpsc::{self, SyncSender};
+
+/// More workers than this find nothing to do while the pack arrives.
+const MOST_ARRIVAL_WORKERS: usize = 16;
+/// How many batches may wait for each worker.
+const BATCHES_WAITING: usize = 4;
+
+/// One call.
+pub(super) struct Run<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) options: &'a Options,
+    pub(super) context: &'a Context<'a>,
+    pub(super) threads: usize,
+}
+
+/// All that came in.
+struct Arrival {
+    received: Received,
+    workers: Vec<Arrived>,
+    spool: Spool,
+}
+
+/// The pack with an id for every entry.
+pub(super) struct Indexed {
+    pub(super) temporary: Temporary,
+    pub(super) checksum: ObjectId,
+    pub(super) tables: Tables,
+    /// By number of the entry, one behind the other.
+    pub(super) ids: Vec<u8>,
+    pub(super) added: u32,
+}
+
+impl Run<'_> {
+    pub(super) fn index(&self, input: &mut dyn Read) -> Result<Outcome, Error> {
+        let before = self.surroundings(Meter::new("", None));
+        let arrival = {
+            let _region = region!("index-pack", "receive");
+            self.receive(input, &before)?
+        };
+        let Arrival {
+            mut received,
+            workers,
+            spool,
+        } = arrival;
+        let leftover = std::mem::take(&mut received.leftover);
+        let deltas = received.deltas;
+        data!("index-pack", "objects", received.tables.len());
+        data!("index-pack", "deltas", deltas);
+        let (temporary, checksum) = spool.finish(&received.trailer)?;
+        let meter = self.begin_resolving(deltas, before.resolving.done());
+        let after = self.surroundings(meter);
+        let indexed = {
+            let _region = region!("index-pack", "resolve");
+            self.resolve(&after, received, workers, (temporary, checksum))?
+        };
+        after.resolving.finish();
+        let _region = region!("index-pack", "install");
+        let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
+        self.look_for_trouble(&indexed, &order)?;
+        let rows = Rows {
+            kind: self.options.kind,
+            ids: &indexed.ids,
+            offsets: &indexed.tables.offsets,
+            crcs: &indexed.tables.crcs,
+            order: &order,
+        };
+        let files = install::install(self, &rows, indexed.temporary, &indexed.checksum)?;
+        Ok(Outcome {
+            checksum: indexed.checksum,
+            objects: indexed.tables.len() as u32,
+            deltas,
+            added: indexed.added,
+            pack: files.pack,
+            index: files.index,
+            keep: files.keep,
+            leftover,
+        })
+    }
+
+    fn surroundings(&self, resolving: Meter) -> Surroundings<'_> {
+        Surroundings {
+            kind: self.options.kind,
+            inspect: self.context.inspect,
+            progress: self.context.progress,
+            interrupt: self.context.interrupt,
+            resolving,
+        }
+    }
+
+    fn begin_resolving(&self, deltas: u64, done: u64) -> Meter {
+        if deltas == 0 {
+            return Meter::new("", None);
+        }
+        let meter = self
+            .context
+            .progress
+            .begin("Resolving deltas", Some(deltas));
+        meter.add(done);
+        meter
+    }
+
+    /// The first phase: until the last byte has come.
+    fn receive(
+        &self,
+        input: &mut dyn Read,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Arrival, Error> {
+        let spool = Spool::create(self.directory, self.options.kind)?;
+        let budget = Budget::new(self.options.kept_deltas_bytes);
+        let workers = (self.threads - 1).clamp(1, MOST_ARRIVAL_WORKERS);
+        let cache_bytes = self.options.base_cache_bytes / workers;
+        let worker = |number| Arrivals::new(surroundings, &budget, number, cache_bytes);
+        if self.threads == 1 {
+            let mut spool = spool;
+            let mut inline = Inline(worker(0));
+            let received = self.take_in(input, surroundings, &mut spool, &mut inline)?;
+            let workers = vec![inline.0.finish()];
+            return Ok(Arrival {
+                received,
+                workers,
+                spool,
+            });
+        }
+        std::thread::scope(|scope| {
+            let (full, buffers) = mpsc::sync_channel(QUEUE_LEN);
+            let (empty_sender, empty) = mpsc::channel();
+            let writer = scope.spawn(move || spool.run(&buffers, &empty_sender));
+            let (spare_sender, spare) = mpsc::channel();
+            let mut senders = Vec::new();
+            let mut handles = Vec::new();
+            for number in 0..workers {
+                let (sender, batches) = mpsc::sync_channel::<Batch>(BATCHES_WAITING);
+                let spare = spare_sender.clone();
+                let mut worker = worker(number as u16);
+                senders.push(sender);
+                handles.push(scope.spawn(move || {
+                    for mut batch in batches {
+                        worker.process(&batch)?;
+                        batch.clear();
+                        // The receiver may be gone: then nobody needs the batch.
+                        let _ = spare.send(batch);
+                    }
+                    Ok(worker.finish())
+                }));
+            }
+            drop(spare_sender);
+            let mut remote = Remote { full, empty };
+            let mut deliver = Workers { senders, spare };
+            let received = self.take_in(input, surroundings, &mut remote, &mut deliver);
+            drop((remote, deliver));
+            let workers = handles.into_iter().map(join).collect();
+            let spool = join(writer);
+            finish_arrival(received, workers, spool)
+        })
+    }
+
+    fn take_in(
+        &self,
+        input: &mut dyn Read,
+        surroundings: &Surroundings<'_>,
+        sink: &mut dyn Sink,
+        deliver: &mut dyn Deliver,
+    ) -> Result<Received, Error> {
+        let window = Window::new(input, sink, self.options.max_input_size_bytes);
+        Receiver::new(surroundings, self.options, window, deliver).run()
+    }
+
+    /// The second phase: until every entry has an id. The pack goes to the disk meanwhile.
+    fn resolve(
+        &self,
+        surroundings: &Surroundings<'_>,
+        received: Received,
+        workers: Vec<Arrived>,
+        (temporary, checksum): (Temporary, ObjectId),
+    ) -> Result<Indexed, Error> {
+        let mut tables = received.tables;
+        let mut arenas: Vec<Arena> = Vec::new();
+        let mut pending = Vec::new();
+        let mut found: Vec<Ids> = vec![received.ids];
+        for worker in workers {
+            arenas.push(worker.arena);
+            found.push(worker.ids);
+            pending.extend(worker.pending);
+        }
+        let known: Vec<&Ids> = found.iter().collect();
+        let forest = Forest::plant(&mut tables, pending, received.by_id, &known);
+        let mut indexed = Indexed {
+            temporary,
+            checksum,
+            tables,
+            ids: Vec::new(),
+            added: 0,
+        };
+        if forest.waiting > 0 {
+            let view = open(&indexed.temporary.path)?;
+            let tables = &indexed.tables;
+            let mut work = Work::new(surroundings, tables, &forest, &arenas, &view);
+            found.extend(self.with_sync(&indexed.temporary, || work.run(self.threads))?);
+            drop(work);
+            let mut left = forest.waiting
+                - found
+                    .iter()
+                    .skip(known_len(&arenas))
+                    .map(Ids::len)
+                    .sum::<usize>();
+            if left > 0 && self.options.fix_thin {
+                let fix = thin::Fix {
+                    surroundings,
+                    existing: self.context.existing,
+                    forest: &forest,
+                    arenas: &arenas,
+                    view: &view,
+                };
+                let fixed = fix.run(&mut indexed)?;
+                left -= fixed.len() - indexed.added as usize;
+                if self.options.sync {
+                    indexed.temporary.sync()?;
+                }
+                found.push(fixed);
+            }
+            if left > 0 {
+                return Err(unresolved(left));
+            }
+            adopt(&mut indexed.tables, &forest);
+        } else if self.options.sync {
+            indexed.temporary.sync()?;
+        }
+        drop(arenas);
+        indexed.ids = flatten(
+            &found,
+            indexed.tables.len(),
+            self.options.kind.len_in_bytes(),
+        );
+        Ok(indexed)
+    }
+
+    /// Runs `work` while the pack goes to the disk.
+    fn with_sync<T>(
+        &self,
+        temporary: &Temporary,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if !self.options.sync {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            let sync = scope.spawn(|| temporary.sync());
+            let result = work()?;
+            join(sync)?;
+            Ok(result)
+        })
+    }
+
+    fn look_for_trouble(&self, indexed: &Indexed, order: &[u32]) -> Result<(), Error> {
+        let id_len = self.options.kind.len_in_bytes();
+        let id = |place: u32| &indexed.ids[place as usize * id_len..][..id_len];
+        if self.options.forbid_duplicates
+            && let Some(pair) = order.windows(2).find(|pair| id(pair[0]) == id(pair[1]))
+        {
+            let offset = indexed.tables.offsets[pair[1] as usize];
+            return Err(
+                Error::new(ErrorKind::Rejected, "pack has duplicate objects")
+                    .on_object(ObjectId::from_bytes_or_panic(id(pair[0])))
+                    .at_offset(offset),
+            );
+        }
+        match self.context.existing {
+            Some(existing) => collide::check(self.options.kind, existing, indexed, order),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many of the lists of ids were there before the second phase.
+fn known_len(arenas: &[Arena]) -> usize {
+    1 + arenas.len()
+}
+
+/// Notes in `tables` what the bases named by id turned out to be.
+fn adopt(tables: &mut Tables, forest: &Forest) {
+    for group in &forest.groups {
+        if let Some(base) = group.base() {
+            for node in group.nodes.clone() {
+                let index = forest.nodes[node as usize].index;
+                tables.bases[index as usize] = Base::entry(base);
+            }
+        }
+    }
+}
+
+/// The ids by number of the entry, one behind the other.
+fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
+    let mut flat = vec![0; count * id_len];
+    for (index, id) in found.iter().flat_map(Ids::iter) {
+        flat[index as usize * id_len..][..id_len].copy_from_slice(id);
+    }
+    flat
+}
+
+pub(super) fn open(path: &Path) -> Result<View, Error> {
+    View::open(path, Access::Auto).context(ErrorKind::Io, "cannot open", path)
+}
+
+#[cold]
+fn unresolved(count: usize) -> Error {
+    let plural = if count == 1 { "" } else { "s" };
+    Error::new(
+        ErrorKind::Missing,
+        format!("pack has {count} unresolved delta{plural}"),
+    )
+}
+
+fn finish_arrival(
+    received: Result<Received, Error>,
+    workers: Vec<Result<Arrived, Error>>,
+    spool: Result<Spool, Error>,
+) -> Result<Arrival, Error> {
+    match (received, super::first_real_error(workers), spool) {
+        (Ok(received), Ok(workers), Ok(spool)) => Ok(Arrival {
+            received,
+            workers,
+            spool,
+        }),
+        (received, workers, spool) => {
+            let errors = [received.err(), workers.err(), spool.err()];
+            let errors = errors.into_iter().flatten().map(Err).collect();
+            super::first_real_error::<Arrival>(errors)
+                .and_then(|mut none| none.pop().ok_or_else(super::stopped))
+        }
+    }
+}
+
+fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    match handle.join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// One worker on the receiver's own thread.
+struct Inline<'a>(Arrivals<'a>);
+
+impl Deliver for Inline<'_> {
+    fn workers(&self) -> usize {
+        1
+    }
+
+    fn deliver(&mut self, _worker: usize, mut batch: Batch) -> Result<Batch, Error> {
+        self.0.process(&batch)?;
+        batch.clear();
+        Ok(batch)
+    }
+}
+
+/// Workers on threads of their own.
+struct Workers {
+    senders: Vec<SyncSender<Batch>>,
+    spare: mpsc::Receiver<Batch>,
+}
+
+impl Deliver for Workers {
+    fn workers(&self) -> usize {
+        self.senders.len()
+    }
+
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error> {
+        if self.senders[worker].send(batch).is_err() {
+            return Err(super::stopped());
+        }
+        Ok(self.spare.try_recv().unwrap_or_default())
+    }
+}

@@ -1,0 +1,99 @@
+//! Entries of the pack that has just been written, read back.
+
+use super::arrive::make;
+use super::buffers::{Content, Pool};
+use super::tables::Tables;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorKind};
+use crate::inflate::Inflater;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::Kind;
+use pronto_io::view::View;
+
+/// Reads entries for one thread.
+pub(super) struct Reader<'a> {
+    kind: Kind,
+    view: &'a View,
+    tables: &'a Tables,
+    inflater: Inflater,
+    raw: Vec<u8>,
+    delta: Vec<u8>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(kind: Kind, view: &'a View, tables: &'a Tables) -> Self {
+        Reader {
+            kind,
+            view,
+            tables,
+            inflater: Inflater::new(),
+            raw: Vec::new(),
+            delta: Vec::new(),
+        }
+    }
+
+    /// The content of an entry that is a whole object.
+    pub(super) fn whole(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
+        let (offset, len) = self.tables.extent(index);
+        let bytes = read(self.view, offset, len, &mut self.raw)?;
+        let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
+        let stream = &bytes[entry.header_len..];
+        crate::inflate::check_claim(stream.len(), entry.size_bytes)?;
+        let size = usize::try_from(entry.size_bytes).map_err(|_| changed())?;
+        let kind = self.tables.kind(index).unwrap_or(ObjectKind::Blob);
+        let mut content = pool.take(size, kind);
+        self.inflater
+            .inflate_into(stream, content.as_mut_slice())
+            .map_err(|error| error.at_offset(offset))?;
+        Ok(content)
+    }
+
+    /// The instructions of an entry that is a delta.
+    pub(super) fn delta(&mut self, index: u32) -> Result<&[u8], Error> {
+        let (offset, len) = self.tables.extent(index);
+        let bytes = read(self.view, offset, len, &mut self.raw)?;
+        let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
+        self.inflater
+            .inflate(
+                &bytes[entry.header_len..],
+                entry.size_bytes,
+                &mut self.delta,
+            )
+            .map_err(|error| error.at_offset(offset))?;
+        Ok(&self.delta)
+    }
+
+    /// The content of any entry whose bases are known, through all of them.
+    pub(super) fn content(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
+        let mut chain = Vec::new();
+        let mut root = index;
+        while let Some(base) = self.tables.bases[root as usize].index() {
+            chain.push(root);
+            root = base;
+        }
+        let mut content = self.whole(root, pool)?;
+        for index in chain.into_iter().rev() {
+            let made = make(&content, self.delta(index)?, pool)?;
+            pool.put(std::mem::replace(&mut content, made));
+        }
+        Ok(content)
+    }
+}
+
+fn read<'a>(
+    view: &'a View,
+    offset: u64,
+    len: usize,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
+    view.read(offset, len, buffer).map_err(|error| {
+        Error::new(ErrorKind::Io, "cannot read back the pack")
+            .because(error)
+            .at_offset(offset)
+    })
+}
+
+#[cold]
+fn changed() -> Error {
+    Error::new(ErrorKind::Corrupt, "pack changed while it was indexed")
+}

@@ -1,0 +1,252 @@
+//! The thread that takes the pack in: finds where entries begin and end, which takes inflating
+//! them, and deals them out to the workers.
+
+use super::batch::{BATCH_BYTES, Batch, Item};
+use super::digesting::{self, Ids};
+use super::tables::{Base, Tables};
+use super::window::Window;
+use super::{Options, Surroundings};
+use crate::entry::{Entry, Header};
+use crate::error::{Error, ErrorKind};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Digester, ObjectId};
+use pronto_io::progress::Meter;
+
+/// Where inflated entries go.
+pub(super) trait Deliver {
+    /// How many workers there are; at least one, at most 256.
+    fn workers(&self) -> usize;
+
+    /// Gives `batch` to a worker; an empty one comes back.
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error>;
+}
+
+/// What is known when the last byte has arrived.
+pub(super) struct Received {
+    pub(super) tables: Tables,
+    /// The deltas whose base is named by id.
+    pub(super) by_id: Vec<ByBaseId>,
+    /// Ids of the large blobs that were digested as they came.
+    pub(super) ids: Ids,
+    pub(super) trailer: Vec<u8>,
+    /// What followed the pack and had been read already.
+    pub(super) leftover: Vec<u8>,
+    pub(super) deltas: u64,
+}
+
+/// A delta and the id of its base.
+pub(super) struct ByBaseId {
+    pub(super) index: u32,
+    pub(super) base: ObjectId,
+}
+
+/// Takes a pack in.
+pub(super) struct Receiver<'a, 'w> {
+    surroundings: &'a Surroundings<'a>,
+    options: &'a Options,
+    window: Window<'w>,
+    deliver: &'a mut dyn Deliver,
+    /// One for each worker, being filled.
+    batches: Vec<Batch>,
+    /// The worker that whole objects go to, for now.
+    turn: u8,
+    tables: Tables,
+    by_id: Vec<ByBaseId>,
+    ids: Ids,
+    deltas: u64,
+    meter: Option<Meter>,
+}
+
+impl<'a, 'w> Receiver<'a, 'w> {
+    pub(super) fn new(
+        surroundings: &'a Surroundings<'a>,
+        options: &'a Options,
+        window: Window<'w>,
+        deliver: &'a mut dyn Deliver,
+    ) -> Self {
+        let batches = (0..deliver.workers()).map(|_| Batch::default()).collect();
+        Receiver {
+            surroundings,
+            options,
+            window,
+            deliver,
+            batches,
+            turn: 0,
+            tables: Tables::default(),
+            by_id: Vec::new(),
+            ids: Ids::new(surroundings.kind),
+            deltas: 0,
+            meter: None,
+        }
+    }
+
+    /// Takes in everything up to the trailer.
+    pub(super) fn run(mut self) -> Result<Received, Error> {
+        let count = self.header()?;
+        let meter = self
+            .surroundings
+            .progress
+            .begin(self.options.title, Some(u64::from(count)));
+        self.meter = Some(meter);
+        for index in 0..count {
+            let offset = self.window.offset();
+            self.entry(index, offset)
+                .map_err(|error| error.at_offset(offset))?;
+        }
+        for worker in 0..self.batches.len() {
+            self.flush(worker)?;
+        }
+        self.tables.end = self.window.offset();
+        let trailer_len = self.surroundings.kind.len_in_bytes();
+        let trailer = self.window.take_trailer(trailer_len)?;
+        let leftover = self.window.finish(trailer_len)?;
+        if let Some(meter) = &self.meter {
+            meter.finish();
+        }
+        Ok(Received {
+            tables: self.tables,
+            by_id: self.by_id,
+            ids: self.ids,
+            trailer,
+            leftover,
+            deltas: self.deltas,
+        })
+    }
+
+    /// The number of entries that the pack claims to hold.
+    fn header(&mut self) -> Result<u32, Error> {
+        let header: [u8; 12] = self.window.take()?;
+        let (signature, rest) = header.split_at(4);
+        if signature != b"PACK" {
+            return Err(Error::new(ErrorKind::Corrupt, "pack signature mismatch").at_offset(0));
+        }
+        let (version, count) = rest.split_at(4);
+        let version = u32::from_be_bytes(version.try_into().expect("four bytes were split off"));
+        if version != 2 && version != 3 {
+            let message = format!("pack version {version} unsupported");
+            return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+        }
+        let count = u32::from_be_bytes(count.try_into().expect("four bytes are left"));
+        if count > Base::MOST_ENTRIES {
+            return Err(Error::new(ErrorKind::Limit, "pack has too many objects").at_offset(8));
+        }
+        Ok(count)
+    }
+
+    fn entry(&mut self, index: u32, offset: u64) -> Result<(), Error> {
+        let entry = self.window.begin_entry(self.surroundings.kind)?;
+        let (base, kind, worker) = self.place(&entry, index, offset)?;
+        self.tables.push(offset, base, kind, worker);
+        let large_blob = kind == Some(ObjectKind::Blob)
+            && base == Base::NONE
+            && entry.size_bytes > self.options.big_file_threshold_bytes;
+        if large_blob {
+            self.large_blob(index, entry.size_bytes)?;
+        } else {
+            let size = usize::try_from(entry.size_bytes)
+                .ok()
+                .filter(|size| *size <= isize::MAX as usize)
+                .ok_or_else(too_large)?;
+            let worker = usize::from(worker);
+            let item = |range| Item {
+                index,
+                base,
+                kind,
+                range,
+            };
+            if size > BATCH_BYTES {
+                self.flush(worker)?;
+                let data = self.window.inflate_large(size)?;
+                let batch = Batch::of(data, item(0..size));
+                self.deliver(worker, batch)?;
+            } else {
+                if !self.batches[worker].has_room(size) {
+                    self.flush(worker)?;
+                }
+                let batch = &mut self.batches[worker];
+                self.window.inflate(batch.room(size))?;
+                batch.push(size, item);
+            }
+        }
+        self.tables.crcs.push(self.window.end_entry());
+        Ok(())
+    }
+
+    /// What the entry is based on, what it is if that can be known, and who shall have it.
+    fn place(
+        &mut self,
+        entry: &Entry,
+        index: u32,
+        offset: u64,
+    ) -> Result<(Base, Option<ObjectKind>, u8), Error> {
+        match entry.header {
+            Header::Object(kind) => Ok((Base::NONE, Some(kind), self.turn)),
+            Header::OffsetDelta { distance } => {
+                self.deltas += 1;
+                let base = offset
+                    .checked_sub(distance)
+                    .and_then(|offset| self.tables.find(offset))
+                    .ok_or_else(base_out_of_bounds)?;
+                let worker = self.tables.workers[base as usize];
+                Ok((Base::entry(base), self.tables.kind(base), worker))
+            }
+            Header::RefDelta { base } => {
+                self.deltas += 1;
+                self.by_id.push(ByBaseId { index, base });
+                Ok((Base::BY_ID, None, self.turn))
+            }
+        }
+    }
+
+    /// Digests a blob without ever holding it whole.
+    fn large_blob(&mut self, index: u32, size: u64) -> Result<(), Error> {
+        let mut digester = Digester::new(self.surroundings.kind);
+        let (header, header_len) = digesting::header(ObjectKind::Blob, size);
+        digester.update(&header[..header_len]);
+        let surroundings = self.surroundings;
+        self.window.inflate_in_pieces(size, |piece| {
+            surroundings.check()?;
+            digester.update(piece);
+            Ok(())
+        })?;
+        let id = digester.finish().map_err(digesting::attack)?;
+        digesting::inspect_large(surroundings.inspect, &id, size)?;
+        self.ids.push(index, &id);
+        Ok(())
+    }
+
+    /// Sends the batch that is being filled for `worker`.
+    fn flush(&mut self, worker: usize) -> Result<(), Error> {
+        if self.batches[worker].is_empty() {
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.batches[worker]);
+        self.batches[worker] = self.deliver(worker, batch)?;
+        Ok(())
+    }
+
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error> {
+        self.surroundings.check()?;
+        if let Some(meter) = &self.meter {
+            meter.add(batch.items.len() as u64);
+            meter.add_bytes(self.window.offset().saturating_sub(meter.bytes()));
+        }
+        if worker == usize::from(self.turn) {
+            self.turn = ((worker + 1) % self.batches.len()) as u8;
+        }
+        self.deliver.deliver(worker, batch)
+    }
+}
+
+#[cold]
+fn base_out_of_bounds() -> Error {
+    Error::new(ErrorKind::Corrupt, "delta base offset is out of bound")
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        "object is too large for this machine's memory",
+    )
+}

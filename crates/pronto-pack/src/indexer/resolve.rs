@@ -1,0 +1,334 @@
+//! Makes the objects of the deltas that wait, tree by tree, on all threads. A walk holds the
+//! contents on the way to where it is, and of these only the ones with children still to come:
+//! at most one for each halving of the tree.
+
+use super::Surroundings;
+use super::arrive::make;
+use super::buffers::{Content, Pool};
+use super::digesting::{Digests, Ids, Object};
+use super::forest::{Forest, Node};
+use super::kept::{self, Arena};
+use super::reader::Reader;
+use super::tables::Tables;
+use crate::error::Error;
+use pronto_io::view::View;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Contents are digested together once there are enough for every lane to have several, …
+const QUEUE_ITEMS: usize = 64;
+/// … and this much of them, …
+const QUEUE_BYTES: usize = 1 << 20;
+/// … or this much, however few.
+const QUEUE_LIMIT_BYTES: usize = 8 << 20;
+/// No more than this wait, however small.
+const QUEUE_LIMIT_ITEMS: usize = 1024;
+
+/// Part of a tree: a content and those of its children that are to be made.
+pub(super) struct Frame {
+    pub(super) content: Arc<Content>,
+    pub(super) children: Range<u32>,
+}
+
+/// What the threads share.
+pub(super) struct Work<'a> {
+    pub(super) surroundings: &'a Surroundings<'a>,
+    pub(super) tables: &'a Tables,
+    pub(super) forest: &'a Forest,
+    pub(super) arenas: &'a [Arena],
+    pub(super) view: &'a View,
+    next_root: AtomicUsize,
+    /// How many threads have nothing to do: asked between any two deltas, without a lock.
+    hungry: AtomicUsize,
+    failed: AtomicBool,
+    threads: usize,
+    given: Mutex<Given>,
+    wake: Condvar,
+}
+
+/// Work that threads gave away to hungry ones.
+#[derive(Default)]
+struct Given {
+    frames: Vec<Frame>,
+    waiting: usize,
+    over: bool,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        surroundings: &'a Surroundings<'a>,
+        tables: &'a Tables,
+        forest: &'a Forest,
+        arenas: &'a [Arena],
+        view: &'a View,
+    ) -> Self {
+        Work {
+            surroundings,
+            tables,
+            forest,
+            arenas,
+            view,
+            next_root: AtomicUsize::new(0),
+            hungry: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            threads: 1,
+            given: Mutex::default(),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// Walks all trees of the forest with `threads` threads; the ids that each found.
+    pub(super) fn run(&mut self, threads: usize) -> Result<Vec<Ids>, Error> {
+        self.threads = threads.max(1);
+        let work = &*self;
+        if work.threads == 1 {
+            return Ok(vec![Walker::new(work).run()?]);
+        }
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..work.threads)
+                .map(|_| scope.spawn(|| Walker::new(work).run()))
+                .collect();
+            let mut results = vec![Walker::new(work).run()];
+            for other in others {
+                results.push(match other.join() {
+                    Ok(result) => result,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+            }
+            super::first_real_error(results)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for work that somebody gives away; none once nobody has any.
+    fn wait(&self) -> Option<Frame> {
+        let mut given = self.lock();
+        given.waiting += 1;
+        loop {
+            if given.over {
+                return None;
+            }
+            if let Some(frame) = given.frames.pop() {
+                given.waiting -= 1;
+                self.count_hungry(&given);
+                return Some(frame);
+            }
+            if given.waiting == self.threads {
+                given.over = true;
+                self.wake.notify_all();
+                return None;
+            }
+            self.count_hungry(&given);
+            given = self
+                .wake
+                .wait(given)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn give(&self, frame: Frame) {
+        let mut given = self.lock();
+        given.frames.push(frame);
+        self.count_hungry(&given);
+        self.wake.notify_one();
+    }
+
+    fn count_hungry(&self, given: &Given) {
+        let hungry = given.waiting.saturating_sub(given.frames.len());
+        self.hungry.store(hungry, Relaxed);
+    }
+
+    fn fail(&self) {
+        self.failed.store(true, Relaxed);
+        self.lock().over = true;
+        self.wake.notify_all();
+    }
+}
+
+/// One thread of the work.
+pub(super) struct Walker<'a> {
+    work: &'a Work<'a>,
+    pool: Pool,
+    reader: Reader<'a>,
+    digests: Digests,
+    stack: Vec<Frame>,
+    queue: Vec<(u32, Arc<Content>)>,
+    queue_bytes: usize,
+}
+
+impl<'a> Walker<'a> {
+    pub(super) fn new(work: &'a Work<'a>) -> Self {
+        let kind = work.surroundings.kind;
+        Walker {
+            work,
+            pool: Pool::default(),
+            reader: Reader::new(kind, work.view, work.tables),
+            digests: Digests::new(kind),
+            stack: Vec::new(),
+            queue: Vec::new(),
+            queue_bytes: 0,
+        }
+    }
+
+    /// Walks trees until there are none.
+    fn run(mut self) -> Result<Ids, Error> {
+        let result = self.walk_all();
+        if result.is_err() {
+            self.work.fail();
+        }
+        result.map(|()| self.digests.ids)
+    }
+
+    fn walk_all(&mut self) -> Result<(), Error> {
+        loop {
+            self.walk_stack()?;
+            let number = self.work.next_root.fetch_add(1, Relaxed);
+            if let Some(root) = self.work.forest.roots.get(number) {
+                let content = self.reader.whole(*root, &mut self.pool)?;
+                self.stack.push(Frame {
+                    content: Arc::new(content),
+                    children: self.work.forest.children(*root),
+                });
+                continue;
+            }
+            self.flush()?;
+            if self.stack.is_empty() {
+                match self.work.wait() {
+                    Some(frame) => self.stack.push(frame),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Makes everything that is made out of `frame`, for who drives a walker by himself.
+    pub(super) fn walk(&mut self, frame: Frame) -> Result<(), Error> {
+        self.stack.push(frame);
+        while !self.stack.is_empty() {
+            self.walk_stack()?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The ids found so far.
+    pub(super) fn into_ids(self) -> Ids {
+        self.digests.ids
+    }
+
+    fn walk_stack(&mut self) -> Result<(), Error> {
+        while let Some(frame) = self.stack.last_mut() {
+            let Some(child) = frame.children.next() else {
+                self.pop();
+                continue;
+            };
+            let base = if frame.children.is_empty() {
+                match self.stack.pop() {
+                    Some(frame) => frame.content,
+                    None => return Ok(()),
+                }
+            } else {
+                Arc::clone(&frame.content)
+            };
+            let node = self.work.forest.nodes[child as usize];
+            self.child(&base, node)?;
+            self.pool.release(base);
+            if self.work.hungry.load(Relaxed) > 0 {
+                self.share();
+            }
+        }
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        if let Some(frame) = self.stack.pop() {
+            self.pool.release(frame.content);
+        }
+    }
+
+    /// Makes the object of `node`.
+    fn child(&mut self, base: &Content, node: Node) -> Result<(), Error> {
+        let offset = self.work.tables.offsets[node.index as usize];
+        let delta = match kept::get(self.work.arenas, node.kept) {
+            Some(delta) => delta,
+            None => self.reader.delta(node.index)?,
+        };
+        let content = make(base, delta, &mut self.pool).map_err(|error| error.at_offset(offset))?;
+        let content = Arc::new(content);
+        let children = self.work.forest.children(node.index);
+        if !children.is_empty() {
+            self.stack.push(Frame {
+                content: Arc::clone(&content),
+                children,
+            });
+        }
+        if node.known {
+            self.pool.release(content);
+            return Ok(());
+        }
+        self.queue_bytes += content.as_slice().len();
+        self.queue.push((node.index, content));
+        let enough = self.queue.len() >= QUEUE_ITEMS && self.queue_bytes >= QUEUE_BYTES;
+        if enough || self.queue_bytes >= QUEUE_LIMIT_BYTES || self.queue.len() >= QUEUE_LIMIT_ITEMS
+        {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Finds the ids of what was made, and what is based on them by id.
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.work.failed.load(Relaxed) {
+            return Err(super::stopped());
+        }
+        self.work.surroundings.check()?;
+        let objects: Vec<Object<'_>> = self
+            .queue
+            .iter()
+            .map(|(index, content)| Object {
+                index: *index,
+                kind: content.kind,
+                content: content.as_slice(),
+            })
+            .collect();
+        self.digests.digest(self.work.surroundings, &objects)?;
+        for ((index, content), id) in self.queue.iter().zip(self.digests.last()) {
+            if let Some(group) = self.work.forest.group(id)
+                && group.claim(*index)
+            {
+                self.stack.push(Frame {
+                    content: Arc::clone(content),
+                    children: group.nodes.clone(),
+                });
+            }
+        }
+        self.work.surroundings.resolving.add(objects.len() as u64);
+        drop(objects);
+        self.queue_bytes = 0;
+        for (_, content) in self.queue.drain(..) {
+            self.pool.release(content);
+        }
+        Ok(())
+    }
+
+    /// Gives work to a hungry thread: what is lowest on the stack, or half of the only frame.
+    #[cold]
+    fn share(&mut self) {
+        if self.stack.len() > 1 {
+            let frame = self.stack.remove(0);
+            self.work.give(frame);
+        } else if let Some(frame) = self.stack.first_mut()
+            && frame.children.len() > 1
+        {
+            let middle = frame.children.start + frame.children.len() as u32 / 2;
+            let children = frame.children.start..middle;
+            frame.children.start = middle;
+            let content = Arc::clone(&frame.content);
+            self.work.give(Frame { content, children });
+        }
+    }
+}

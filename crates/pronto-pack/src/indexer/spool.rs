@@ -1,0 +1,170 @@
+//! The pack on its way to disk: written under a temporary name and digested, on a thread of its
+//! own if there is one to spare.
+
+use super::window::WINDOW_BYTES;
+use crate::error::{Error, ErrorKind};
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+
+/// How many buffers may wait to be written.
+pub(super) const QUEUE_LEN: usize = 4;
+
+/// Takes buffers of which a part is to be written, and gives others of
+/// [`WINDOW_BYTES`](super::window::WINDOW_BYTES) back.
+pub(super) trait Sink {
+    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error>;
+}
+
+/// A file under a temporary name, which goes when this is dropped.
+pub(super) struct Temporary {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    guard: Guard,
+}
+
+impl Temporary {
+    /// Makes `directory/tmp_{what}_XXXXXX`, read-only for everyone but this handle.
+    pub(super) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
+        const ATTEMPTS: usize = 100;
+        for _ in 0..ATTEMPTS {
+            let path = directory.join(format!("tmp_{what}_{}", random_letters()));
+            let mut open = std::fs::OpenOptions::new();
+            open.read(true).write(true).create_new(true).mode(0o444);
+            match open.open(&path) {
+                Ok(file) => {
+                    let guard = Guard::new(&path);
+                    return Ok(Temporary { path, file, guard });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).context(ErrorKind::Io, "unable to create", &path);
+                }
+            }
+        }
+        Err(
+            Error::new(ErrorKind::Io, "unable to find a name for a temporary file")
+                .at_path(directory),
+        )
+    }
+
+    /// Gives the file its final name.
+    pub(super) fn rename(self, to: &Path) -> Result<(), Error> {
+        std::fs::rename(&self.path, to).context(ErrorKind::Io, "unable to rename to", to)?;
+        self.guard.keep();
+        Ok(())
+    }
+
+    /// Waits until the content is on the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        self.file
+            .sync_all()
+            .context(ErrorKind::Io, "unable to fsync", &self.path)
+    }
+}
+
+/// Six letters that are unlikely to have been used.
+fn random_letters() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u64(COUNT.fetch_add(1, Relaxed));
+    let mut bits = hasher.finish();
+    let letters = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    (0..6)
+        .map(|_| {
+            let letter = letters[(bits % 62) as usize];
+            bits /= 62;
+            char::from(letter)
+        })
+        .collect()
+}
+
+/// The pack as far as it is written.
+pub(super) struct Spool {
+    pub(super) temporary: Temporary,
+    digester: TrailerDigester,
+    len: u64,
+}
+
+impl Spool {
+    pub(super) fn create(directory: &Path, kind: Kind) -> Result<Spool, Error> {
+        Ok(Spool {
+            temporary: Temporary::create(directory, "pack")?,
+            digester: TrailerDigester::new(kind),
+            len: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.digester.update(bytes);
+        self.put(bytes)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.len += bytes.len() as u64;
+        let path = &self.temporary.path;
+        (&self.temporary.file)
+            .write_all(bytes)
+            .context(ErrorKind::Io, "unable to write", path)
+    }
+
+    /// Writes the trailer, which must be the checksum of all before it.
+    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(Temporary, ObjectId), Error> {
+        let checksum = self.digester.clone().finish();
+        if checksum.as_slice() != trailer {
+            return Err(
+                Error::new(ErrorKind::Checksum, "pack is corrupted (SHA1 mismatch)")
+                    .at_offset(self.len),
+            );
+        }
+        self.put(trailer)?;
+        Ok((self.temporary, checksum))
+    }
+
+    /// Writes what comes through `buffers` and sends the empty ones back.
+    pub(super) fn run(
+        mut self,
+        buffers: &Receiver<(Vec<u8>, Range<usize>)>,
+        empty: &Sender<Vec<u8>>,
+    ) -> Result<Spool, Error> {
+        while let Ok((buffer, range)) = buffers.recv() {
+            self.write(&buffer[range])?;
+            // The receiver may be gone: then nobody needs the buffer.
+            let _ = empty.send(buffer);
+        }
+        Ok(self)
+    }
+}
+
+impl Sink for Spool {
+    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error> {
+        self.write(&buffer[range])?;
+        Ok(buffer)
+    }
+}
+
+/// Hands buffers to a [`Spool`] that runs on another thread.
+pub(super) struct Remote {
+    pub(super) full: SyncSender<(Vec<u8>, Range<usize>)>,
+    pub(super) empty: Receiver<Vec<u8>>,
+}
+
+impl Sink for Remote {
+    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error> {
+        if self.full.send((buffer, range)).is_err() {
+            return Err(super::stopped());
+        }
+        Ok(self
+            .empty
+            .try_recv()
+            .unwrap_or_else(|_| vec![0; WINDOW_BYTES]))
+    }
+}

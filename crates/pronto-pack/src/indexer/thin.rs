@@ -1,0 +1,188 @@
+//! A thin pack lacks the bases of some deltas: they are taken from what the destination has and
+//! put at the end of the pack, which then stands alone.
+
+use super::buffers::Pool;
+use super::digesting::Ids;
+use super::forest::{Forest, Group};
+use super::kept::Arena;
+use super::pipeline::Indexed;
+use super::resolve::{Frame, Walker, Work};
+use super::tables::Base;
+use super::{Existing, Surroundings};
+use crate::entry::{Entry, Header};
+use crate::error::{Error, ErrorKind};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_io::error::IoContext as _;
+use pronto_io::view::View;
+use sirocco::Format;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::sync::Arc;
+
+/// What it takes to complete a thin pack.
+pub(super) struct Fix<'a> {
+    pub(super) surroundings: &'a Surroundings<'a>,
+    pub(super) existing: Option<&'a dyn Existing>,
+    pub(super) forest: &'a Forest,
+    pub(super) arenas: &'a [Arena],
+    pub(super) view: &'a View,
+}
+
+/// A base that was added to the pack.
+struct Added {
+    offset: u64,
+    crc: u32,
+    kind: ObjectKind,
+}
+
+impl Fix<'_> {
+    /// Adds the bases that are missing, makes what is based on them, and mends the pack's header
+    /// and trailer. Returns the ids of the added and of the made. Bases that do not exist are
+    /// left out.
+    pub(super) fn run(&self, indexed: &mut Indexed) -> Result<Ids, Error> {
+        let mut ids = Vec::new();
+        let mut added = Vec::new();
+        let mut bytes = Vec::new();
+        if let Some(existing) = self.existing {
+            let tables = &indexed.tables;
+            let work = Work::new(
+                self.surroundings,
+                tables,
+                self.forest,
+                self.arenas,
+                self.view,
+            );
+            let mut walker = Walker::new(&work);
+            let mut pool = Pool::default();
+            let mut base = Vec::new();
+            for group in self.wanted(existing)? {
+                let index = (tables.len() + added.len()) as u32;
+                if index >= Base::MOST_ENTRIES || group.base().is_some() {
+                    continue;
+                }
+                let Some(kind) = existing.find(&group.id, &mut base)? else {
+                    continue;
+                };
+                check_id(self.surroundings.kind, kind, &base, &group.id)?;
+                let start = bytes.len();
+                append(kind, &base, &mut bytes);
+                added.push(Added {
+                    offset: tables.end + start as u64,
+                    crc: crc32fast::hash(&bytes[start..]),
+                    kind,
+                });
+                ids.push((index, group.id));
+                group.claim(index);
+                let mut content = pool.take(base.len(), kind);
+                content.as_mut_slice().copy_from_slice(&base);
+                walker.walk(Frame {
+                    content: Arc::new(content),
+                    children: group.nodes.clone(),
+                })?;
+            }
+            let mut found = walker.into_ids();
+            for (index, id) in &ids {
+                found.push(*index, id);
+            }
+            self.mend(indexed, &added, &bytes)?;
+            return Ok(found);
+        }
+        Ok(Ids::new(self.surroundings.kind))
+    }
+
+    /// The groups without a base that the destination has a base for, in pack order.
+    fn wanted(&self, existing: &dyn Existing) -> Result<Vec<&Group>, Error> {
+        let mut groups: Vec<&Group> = self
+            .forest
+            .groups
+            .iter()
+            .filter(|group| group.base().is_none())
+            .collect();
+        groups.sort_by_key(|group| group.id);
+        let ids: Vec<ObjectId> = groups.iter().map(|group| group.id).collect();
+        let mut found = Vec::new();
+        existing.contains_batch(&ids, &mut found)?;
+        let mut wanted: Vec<&Group> = found
+            .iter()
+            .filter_map(|at| groups.get(*at).copied())
+            .collect();
+        wanted.sort_by_key(|group| self.forest.nodes[group.nodes.start as usize].index);
+        wanted.dedup_by_key(|group| group.id);
+        Ok(wanted)
+    }
+
+    /// Writes the added entries over the old trailer, then a header and a trailer that are right.
+    fn mend(&self, indexed: &mut Indexed, added: &[Added], bytes: &[u8]) -> Result<(), Error> {
+        if added.is_empty() {
+            return Ok(());
+        }
+        let tables = &mut indexed.tables;
+        let end = tables.end;
+        for added in added {
+            tables.push(added.offset, Base::NONE, Some(added.kind), 0);
+            tables.crcs.push(added.crc);
+        }
+        tables.end += bytes.len() as u64;
+        indexed.added = added.len() as u32;
+        let count = tables.len() as u32;
+        let path = &indexed.temporary.path;
+        indexed.checksum = rewrite(&indexed.temporary.file, self.surroundings.kind, |file| {
+            file.seek(SeekFrom::Start(end))?;
+            file.write_all(bytes)?;
+            file.seek(SeekFrom::Start(8))?;
+            file.write_all(&count.to_be_bytes())?;
+            file.set_len(end + bytes.len() as u64)
+        })
+        .context(ErrorKind::Io, "unable to complete thin pack", path)?;
+        Ok(())
+    }
+}
+
+/// Changes the file, digests all of it, and writes the checksum at the end.
+fn rewrite(
+    mut file: &std::fs::File,
+    kind: Kind,
+    change: impl FnOnce(&mut &std::fs::File) -> std::io::Result<()>,
+) -> std::io::Result<ObjectId> {
+    change(&mut file)?;
+    let mut digester = TrailerDigester::new(kind);
+    let mut buffer = vec![0; 1 << 20];
+    file.seek(SeekFrom::Start(0))?;
+    loop {
+        let len = file.read(&mut buffer)?;
+        if len == 0 {
+            break;
+        }
+        digester.update(&buffer[..len]);
+    }
+    let checksum = digester.finish();
+    file.write_all(checksum.as_slice())?;
+    Ok(checksum)
+}
+
+/// Appends an entry that holds the whole object.
+fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
+    let entry = Entry {
+        header: Header::Object(kind),
+        size_bytes: content.len() as u64,
+        header_len: 0,
+    };
+    entry.encode(bytes);
+    bytes.extend(sirocco::compress(
+        Format::Zlib,
+        sirocco::deflate::Level::DEFAULT,
+        content,
+    ));
+}
+
+/// What the destination has must be what it says it is.
+fn check_id(hash: Kind, kind: ObjectKind, content: &[u8], id: &ObjectId) -> Result<(), Error> {
+    let (header, header_len) = super::digesting::header(kind, content.len() as u64);
+    match pronto_hash::digest(hash, &[&header[..header_len], content]) {
+        Ok(found) if found == *id => Ok(()),
+        _ => Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("local object {id} is corrupt"),
+        )),
+    }
+}
