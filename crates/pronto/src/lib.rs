@@ -3,8 +3,11 @@
 pub mod config;
 pub mod environment;
 mod error;
+pub mod hooks;
 pub mod identity;
 mod layout;
+pub mod lock;
+mod objects;
 pub mod path;
 pub mod quote;
 pub mod refs;

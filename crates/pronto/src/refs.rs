@@ -1,11 +1,13 @@
 //! References: names for objects, in files of their own and packed into one, and their logs.
 
 mod iterate;
+mod log;
 mod loose;
 pub mod name;
 mod packed;
+mod transaction;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -17,6 +19,8 @@ use crate::repository::discover::Layout;
 use crate::{Error, ErrorKind, Result, path};
 
 pub use iterate::{Broken, Found, ReferenceRef};
+pub use log::{Log, LogLine};
+pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
 
 /// How many symbolic references may lead to one another.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
@@ -165,14 +169,6 @@ impl References {
     /// When changes are logged.
     pub fn log_policy(&self) -> LogPolicy {
         self.log_policy
-    }
-
-    pub(crate) fn object_hash(&self) -> Kind {
-        self.object_hash
-    }
-
-    pub(crate) fn common_dir(&self) -> &Path {
-        &self.common_dir
     }
 
     /// The directory and the name below it of the file for reference `name`.

@@ -27,6 +27,7 @@ pub struct Repository {
     config: Config,
     refs: References,
     warnings: Mutex<Vec<String>>,
+    advice: Mutex<Vec<String>>,
 }
 
 impl Repository {
@@ -69,6 +70,7 @@ impl Repository {
             config,
             refs,
             warnings: Mutex::default(),
+            advice: Mutex::default(),
         })
     }
 
@@ -246,5 +248,35 @@ impl Repository {
     /// [`prefix`](Self::prefix) as owned bytes, empty at the top.
     pub fn prefix_or_empty(&self) -> BString {
         self.layout.prefix.clone().unwrap_or_default()
+    }
+}
+
+/// How things are said.
+impl Repository {
+    /// `path` as Git would spell it after it went to the top of the work tree: relative to there
+    /// when it is below the repository and that is spelt so.
+    pub fn spoken(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.layout.git_dir) {
+            Ok(rest) if self.layout.spoken_git_dir == Path::new(".") => rest.to_owned(),
+            Ok(rest) => self.layout.spoken_git_dir.join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// Whether it is `.git` at the top of its work tree, so that a process started there finds it
+    /// without being told.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
+    }
+
+    /// Keeps a piece of advice for the caller to show as `hint: …`.
+    pub fn advise(&self, text: impl Into<String>) {
+        let mut advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner);
+        advice.push(text.into());
+    }
+
+    /// Takes the advice collected so far.
+    pub fn take_advice(&self) -> Vec<String> {
+        std::mem::take(&mut *self.advice.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

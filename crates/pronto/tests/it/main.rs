@@ -3,3 +3,4 @@
 mod discovery;
 mod references;
 mod support;
+mod transactions;

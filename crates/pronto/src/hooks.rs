@@ -1,0 +1,107 @@
+//! Programs that the repository runs at certain moments.
+
+use std::ffi::OsStr;
+use std::io::{ErrorKind as Io, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// How a hook is called.
+#[derive(Clone, Debug, Default)]
+pub struct Call<'a> {
+    /// What follows its name.
+    pub arguments: Vec<&'a OsStr>,
+    /// What it reads; nothing if empty.
+    pub input: Vec<u8>,
+    /// Variables beyond those that tie it to the repository.
+    pub variables: Vec<(&'a str, &'a OsStr)>,
+}
+
+/// The program for hook `name`, if there is one that can be run. One that is there but may not be
+/// executed leaves a remark with the repository.
+pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
+    let path = repository.git_path(&format!("hooks/{name}"));
+    match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
+        Ok(()) => Some(path),
+        Err(rustix::io::Errno::ACCESS) => {
+            let wanted = repository.config().bool("advice.ignoredhook");
+            if wanted.is_ok_and(|wanted| wanted.unwrap_or(true)) {
+                let said = repository.spoken(&path);
+                repository.advise(format!(
+                    "The '{}' hook was ignored because it's not set as executable.\n\
+                     You can disable this warning with `git config advice.ignoredHook false`.",
+                    said.display()
+                ));
+            }
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Runs hook `name` if there is one and waits for it. Its output goes to the standard error of
+/// this process.
+///
+/// Returns the exit code, or `None` when there is no such hook. A hook ended by a signal counts as
+/// 128 and the number of the signal.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Option<i32>> {
+    let Some(path) = find(repository, name) else {
+        return Ok(None);
+    };
+    let directory = repository.work_tree().unwrap_or(repository.git_dir());
+    let stderr = std::io::stderr();
+    let mut command = Command::new(&path);
+    command
+        .args(&call.arguments)
+        .current_dir(directory)
+        .stdin(if call.input.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        })
+        .stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
+    tie_to(repository, &mut command);
+    command.envs(call.variables.iter().copied());
+    let cannot_run = |error: std::io::Error| {
+        let message = format!("cannot run {}", repository.spoken(&path).display());
+        Error::new(ErrorKind::Hook, message).because(error)
+    };
+    let mut child = command.spawn().map_err(cannot_run)?;
+    if let Some(mut input) = child.stdin.take()
+        && let Err(error) = input.write_all(&call.input)
+        && error.kind() != Io::BrokenPipe
+    {
+        return Err(cannot_run(error));
+    }
+    let status = child.wait().map_err(cannot_run)?;
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    Ok(Some(code.unwrap_or(1)))
+}
+
+/// Gives a child process the environment that Git gives those that work on `repository`.
+pub fn tie_to(repository: &Repository, command: &mut Command) {
+    for (name, value) in repository.environment().changes() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if !repository.is_plain() {
+        command.env("GIT_DIR", repository.git_dir());
+        if let (Some(top), Some(_)) = (
+            repository.work_tree(),
+            repository.environment().get("GIT_WORK_TREE"),
+        ) {
+            command.env("GIT_WORK_TREE", top);
+        }
+    }
+    command.env(
+        "GIT_PREFIX",
+        crate::path::from_bytes(&repository.prefix_or_empty()),
+    );
+}

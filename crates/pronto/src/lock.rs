@@ -1,0 +1,152 @@
+//! Files that are replaced as a whole: written beside under a name that shuts others out, then
+//! moved into place.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext;
+
+use crate::{Error, ErrorKind, Result};
+
+/// How long to wait before looking again whether a lock is free.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The exclusive right to replace one file. Dropping it gives the right back and leaves the file
+/// as it was; so does the end of the process on a signal.
+#[derive(Debug)]
+pub struct Lock {
+    target: PathBuf,
+    path: PathBuf,
+    file: Option<File>,
+    guard: Guard,
+}
+
+impl Lock {
+    /// Takes the lock on `target`: creates `target.lock`. Waits up to `patience` for whoever holds
+    /// it. Directories on the way are made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] when it is held for longer, with the way out in the message; or the
+    /// file cannot be created.
+    pub fn acquire(target: impl Into<PathBuf>, patience: Duration) -> Result<Self> {
+        let target = target.into();
+        let mut path = target.clone().into_os_string();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        let deadline = Instant::now() + patience;
+        let mut has_made_parents = false;
+        let file = loop {
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => break file,
+                Err(error) if error.kind() == Io::AlreadyExists => {
+                    if Instant::now() >= deadline {
+                        return Err(held(&path));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) if error.kind() == Io::NotFound && !has_made_parents => {
+                    has_made_parents = true;
+                    let parent = path.parent().unwrap_or(Path::new("/"));
+                    if std::fs::create_dir_all(parent).is_err() {
+                        return Err(error).context(ErrorKind::Io, "Unable to create", &path);
+                    }
+                }
+                Err(error) => return Err(error).context(ErrorKind::Io, "Unable to create", &path),
+            }
+        };
+        let guard = Guard::new(&path);
+        Ok(Lock {
+            target,
+            path,
+            file: Some(file),
+            guard,
+        })
+    }
+
+    /// The file that is locked.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The file that is written.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `bytes` and closes the file. The lock stays.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_and_close(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(mut file) = self.file.take() {
+            file.write_all(bytes)
+                .context(ErrorKind::Io, "unable to write", &self.path)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the file, for those who hold many locks.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// The open file, for those who write bit by bit; `None` once closed.
+    pub fn file(&mut self) -> Option<&mut File> {
+        self.file.as_mut()
+    }
+
+    /// Moves what was written into place.
+    ///
+    /// # Errors
+    /// It cannot be moved; the lock is given back.
+    pub fn commit(mut self) -> Result<()> {
+        self.file = None;
+        std::fs::rename(&self.path, &self.target).map_err(|error| {
+            let reason = error.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            let target = self.target.display();
+            Error::new(
+                ErrorKind::Io,
+                format!("could not write '{target}': {reason}"),
+            )
+        })?;
+        self.guard.keep();
+        Ok(())
+    }
+}
+
+fn held(path: &Path) -> Error {
+    let message = format!(
+        "Unable to create '{}': File exists.\n\n\
+         Another git process seems to be running in this repository, e.g.\n\
+         an editor opened by 'git commit'. Please make sure all processes\n\
+         are terminated then try again. If it still fails, a git process\n\
+         may have crashed in this repository earlier:\n\
+         remove the file manually to continue.",
+        path.display()
+    );
+    Error::new(ErrorKind::Locked, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_at_a_time_and_nothing_left_behind() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = directory.path().join("a/file");
+        let mut lock = Lock::acquire(&target, Duration::ZERO).expect("it is free");
+        let error = Lock::acquire(&target, PAUSE).expect_err("it is held");
+        assert_eq!(*error.kind(), ErrorKind::Locked);
+        lock.write_and_close(b"new").expect("it can be written");
+        lock.commit().expect("it can be moved");
+        assert_eq!(std::fs::read(&target).expect("it is there"), b"new");
+        drop(Lock::acquire(&target, Duration::ZERO).expect("it is free again"));
+        let left = std::fs::read_dir(directory.path().join("a")).expect("a directory");
+        assert_eq!(left.count(), 1);
+    }
+}

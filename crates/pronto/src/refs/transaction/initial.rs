@@ -1,0 +1,58 @@
+//! The first references of a new repository, all at once.
+
+use std::collections::BTreeMap;
+
+use bstr::{BStr, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::super::{Target, name};
+use super::{Change, Edit, packed, prepare};
+use crate::{Error, ErrorKind, Repository, Result};
+
+pub(super) fn commit(repository: &Repository, edits: Vec<Edit>) -> Result<()> {
+    let names = prepare::check_names(&edits)?;
+    let mut last: Option<&BStr> = None;
+    for name in &names {
+        if let Some(directory) = last
+            && name
+                .strip_prefix(directory.as_bytes())
+                .is_some_and(|rest| rest.starts_with(b"/"))
+        {
+            let message = format!("cannot process '{name}' and '{directory}' at the same time");
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+        last = Some(name.as_bstr());
+    }
+    let mut records: BTreeMap<&BStr, (ObjectId, Option<ObjectId>)> = BTreeMap::new();
+    let mut others = repository.transaction();
+    for edit in &edits {
+        match &edit.change {
+            Change::Set(Target::Object(id)) if !name::is_pseudo_syntax(edit.name.as_bstr()) => {
+                let peeled = match edit.peeled {
+                    Some(peeled) => Some(peeled),
+                    None => repository.peel_tag(*id)?,
+                };
+                records.insert(edit.name.as_bstr(), (*id, peeled));
+            }
+            _ => {
+                others.push(edit.clone());
+            }
+        }
+    }
+    let mut lock = packed::lock(repository)?;
+    let existing = repository.refs().packed()?;
+    for found in existing
+        .iter()
+        .flat_map(|packed| packed.iter_from("".into()))
+    {
+        records
+            .entry(found.name)
+            .or_insert((found.id, found.peeled));
+    }
+    let records = records
+        .iter()
+        .map(|(name, (id, peeled))| (*name, *id, *peeled));
+    lock.write_and_close(&packed::whole(records))?;
+    lock.commit()?;
+    others.commit()
+}

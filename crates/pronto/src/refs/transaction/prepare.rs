@@ -1,0 +1,302 @@
+//! The first half of a transaction: locks, comparisons, new values.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::super::{Target, loose, name};
+use super::{Change, Edit, Expected, Prepared, Step, packed};
+use crate::lock::Lock;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// How many symbolic references one edit may be led through.
+const MAX_SYMBOLIC_DEPTH: usize = 5;
+
+pub(super) fn prepare(repository: &Repository, edits: Vec<Edit>) -> Result<Prepared<'_>> {
+    let names = check_names(&edits)?;
+    let head = match repository.refs().find("HEAD") {
+        Ok(Some(found)) => match found.target {
+            Target::Symbolic(target) => Some(target),
+            Target::Object(_) => None,
+        },
+        _ => None,
+    };
+    let mut preparation = Preparation {
+        repository,
+        patience: super::patience(repository.config()),
+        head,
+        names,
+        free_directories: HashSet::new(),
+        steps: Vec::with_capacity(edits.len()),
+    };
+    for edit in &edits {
+        preparation.add(edit)?;
+    }
+    let steps = preparation.steps;
+    let gone: BTreeSet<&BStr> = steps
+        .iter()
+        .filter(|step| step.change == Change::Delete && !step.only_log)
+        .map(|step| step.name.as_bstr())
+        .collect();
+    let packed = packed::prepare(repository, &gone)?;
+    Ok(Prepared {
+        repository,
+        edits,
+        steps,
+        packed,
+        aborts: false,
+    })
+}
+
+/// All names, checked: each may be changed once.
+pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
+    let mut names = BTreeSet::new();
+    for edit in edits {
+        let name = edit.name.as_bstr();
+        let is_good = match edit.change {
+            Change::Set(_) => name::is_valid(name, name::Form::OneLevel) && name::is_safe(name),
+            Change::Delete | Change::Verify => name::is_safe(name),
+        };
+        let fail = |message| Err(Error::new(ErrorKind::Reference, message));
+        if !is_good {
+            return fail(format!("refusing to update ref with bad name '{name}'"));
+        }
+        if !names.insert(edit.name.clone()) {
+            return fail(format!("multiple updates for ref '{name}' not allowed"));
+        }
+    }
+    Ok(names)
+}
+
+struct Preparation<'r> {
+    repository: &'r Repository,
+    patience: Duration,
+    /// The reference that `HEAD` leads to.
+    head: Option<BString>,
+    names: BTreeSet<BString>,
+    /// Directories of which it is known that no reference has their name.
+    free_directories: HashSet<BString>,
+    steps: Vec<Step>,
+}
+
+/// What a reference holds, read under its lock.
+struct Current {
+    target: Option<Target>,
+    is_loose: bool,
+}
+
+impl Preparation<'_> {
+    fn add(&mut self, edit: &Edit) -> Result<()> {
+        let mut name = edit.name.clone();
+        let mut through_head = edit.name == "HEAD";
+        let mut passed: Vec<usize> = Vec::new();
+        for _ in 0..=MAX_SYMBOLIC_DEPTH {
+            let (mut lock, current) = self.lock(edit, name.as_bstr())?;
+            if let (true, Some(Target::Symbolic(next))) = (edit.follow, &current.target) {
+                lock.close();
+                passed.push(self.steps.len());
+                let next = next.clone();
+                self.steps.push(step(edit, name, lock, true));
+                through_head |= next == "HEAD";
+                name = next;
+                continue;
+            }
+            let old = self.old_value(edit, &current)?;
+            check_expected(edit, &current, old)?;
+            for &at in &passed {
+                self.steps[at].old = old;
+            }
+            if current.target.is_none() && matches!(edit.change, Change::Set(_)) {
+                self.check_available(name.as_bstr())
+                    .map_err(|error| cannot_lock(edit, error.message()))?;
+            }
+            let mut done = step(edit, name.clone(), lock, false);
+            done.old = old;
+            done.is_loose = current.is_loose;
+            self.write(&mut done, &current)?;
+            let changes = done.must_move || edit.change == Change::Delete;
+            self.steps.push(done);
+            if changes && !through_head && self.head.as_ref() == Some(&name) {
+                self.add_head(edit, old)?;
+            }
+            return Ok(());
+        }
+        Err(cannot_lock(edit, "too many levels of symbolic references"))
+    }
+
+    /// The branch that `HEAD` is on changes: so does the log of `HEAD`.
+    fn add_head(&mut self, edit: &Edit, old: Option<ObjectId>) -> Result<()> {
+        if self.names.contains(b"HEAD".as_bstr()) {
+            let message = format!(
+                "multiple updates for 'HEAD' (including one via its referent '{}') are not allowed",
+                edit.name
+            );
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+        let (mut lock, _) = self.lock(edit, "HEAD".into())?;
+        lock.close();
+        let mut head = step(edit, "HEAD".into(), lock, true);
+        head.old = old;
+        self.steps.push(head);
+        Ok(())
+    }
+
+    fn lock(&mut self, edit: &Edit, name: &BStr) -> Result<(Lock, Current)> {
+        let refs = self.repository.refs();
+        let file = refs.file_of(name);
+        let lock = Lock::acquire(&file, self.patience).map_err(|error| {
+            if *error.kind() == ErrorKind::Locked {
+                return cannot_lock(edit, error.message()).map_kind(|_| ErrorKind::Locked);
+            }
+            match self.check_available(name) {
+                Err(conflict) if must_exist(edit) => {
+                    let _ = conflict;
+                    cannot_lock(edit, &format!("unable to resolve reference '{name}'"))
+                }
+                Err(conflict) => cannot_lock(edit, conflict.message()),
+                Ok(()) => cannot_lock(edit, &error.to_string()),
+            }
+        })?;
+        let hash = self.repository.object_hash();
+        let found =
+            loose::read(&file, name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
+        let is_loose = found.is_some();
+        let target = match found {
+            Some(target) => Some(target),
+            None => {
+                let packed = refs.packed()?;
+                let found = packed.as_ref().and_then(|packed| packed.find(name));
+                found.map(|found| Target::Object(found.id))
+            }
+        };
+        Ok((lock, Current { target, is_loose }))
+    }
+
+    /// The object that the reference leads to before the change.
+    fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
+        match &current.target {
+            None => Ok(None),
+            Some(Target::Object(id)) => Ok(Some(*id)),
+            Some(Target::Symbolic(target)) => match self.repository.refs().id_of(target) {
+                Ok(id) => Ok(id),
+                Err(_) if edit.expected == Expected::Anything => Ok(None),
+                Err(_) => Err(cannot_lock(edit, "error reading reference")),
+            },
+        }
+    }
+
+    fn write(&self, step: &mut Step, current: &Current) -> Result<()> {
+        let Some(lock) = step.lock.as_mut() else {
+            return Ok(());
+        };
+        match &step.change {
+            Change::Set(target)
+                if current.target.as_ref() == Some(target) && target.object().is_some() => {}
+            Change::Set(Target::Object(id)) => {
+                self.repository.check_storable(step.name.as_bstr(), id)?;
+                lock.write_and_close(format!("{id}\n").as_bytes())?;
+                step.must_move = true;
+            }
+            Change::Set(Target::Symbolic(target)) => {
+                lock.write_and_close(format!("ref: {target}\n").as_bytes())?;
+                step.must_move = true;
+            }
+            Change::Delete | Change::Verify => {}
+        }
+        lock.close();
+        Ok(())
+    }
+
+    /// No reference may have the name of a directory on the way to `name`, or a name below it.
+    fn check_available(&mut self, name: &BStr) -> Result<()> {
+        let refs = self.repository.refs();
+        let fail = |message| Err(Error::new(ErrorKind::Reference, message));
+        for end in name.find_iter(b"/") {
+            let directory = name[..end].as_bstr();
+            if self.names.contains(directory) {
+                return fail(format!(
+                    "cannot process '{name}' and '{directory}' at the same time"
+                ));
+            }
+            if self.free_directories.contains(directory) {
+                continue;
+            }
+            if directory != "refs" && refs.find(directory)?.is_some() {
+                return fail(format!("'{directory}' exists; cannot create '{name}'"));
+            }
+            self.free_directories.insert(directory.to_owned());
+        }
+        if let Some(below) = refs.first_below(name, |_| true)? {
+            return fail(format!("'{below}' exists; cannot create '{name}'"));
+        }
+        let prefix = BString::from([name.as_bytes(), b"/"].concat());
+        match self.names.range(prefix.clone()..).next() {
+            Some(below) if below.starts_with(&prefix) => fail(format!(
+                "cannot process '{name}' and '{below}' at the same time"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn step(edit: &Edit, name: BString, lock: Lock, only_log: bool) -> Step {
+    Step {
+        name,
+        change: edit.change.clone(),
+        message: edit.message.clone(),
+        create_log: edit.create_log && !only_log,
+        only_log,
+        old: None,
+        lock: Some(lock),
+        must_move: false,
+        is_loose: false,
+    }
+}
+
+fn must_exist(edit: &Edit) -> bool {
+    matches!(
+        edit.expected,
+        Expected::Existing | Expected::Object(_) | Expected::Symbolic(_)
+    ) && !matches!(&edit.expected, Expected::Object(id) if id.is_null())
+}
+
+fn cannot_lock(edit: &Edit, reason: &str) -> Error {
+    let message = format!("cannot lock ref '{}': {reason}", edit.name);
+    Error::new(ErrorKind::Reference, message)
+}
+
+fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
+    let name = &edit.name;
+    let fail = |reason: String| Err(cannot_lock(edit, &reason));
+    match (&edit.expected, old) {
+        (Expected::Anything, _) => Ok(()),
+        (Expected::Missing, _) if current.target.is_none() => Ok(()),
+        (Expected::Missing, None) => fail("dangling symref already exists".into()),
+        (Expected::Missing, Some(_)) => fail("reference already exists".into()),
+        (Expected::Object(id), _) if id.is_null() => {
+            let edit = Edit {
+                expected: Expected::Missing,
+                ..edit.clone()
+            };
+            check_expected(&edit, current, old)
+        }
+        (Expected::Existing, _) if current.target.is_some() => Ok(()),
+        (Expected::Existing, _) => fail(format!("unable to resolve reference '{name}'")),
+        (Expected::Object(id), Some(found)) if *id == found => Ok(()),
+        (Expected::Object(id), Some(found)) => fail(format!("is at {found} but expected {id}")),
+        (Expected::Object(_), None) if current.target.is_none() => {
+            fail(format!("unable to resolve reference '{name}'"))
+        }
+        (Expected::Object(id), None) => fail(format!("reference is missing but expected {id}")),
+        (Expected::Symbolic(wanted), _) => match &current.target {
+            Some(Target::Symbolic(target)) if target == wanted => Ok(()),
+            Some(Target::Symbolic(target)) => fail(format!("is at {target} but expected {wanted}")),
+            Some(Target::Object(_)) => fail(format!(
+                "expected symref with target '{wanted}': but is a regular ref"
+            )),
+            None => fail(format!("unable to resolve reference '{name}'")),
+        },
+    }
+}
