@@ -25,11 +25,15 @@
 
 mod collision;
 mod digester;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod many;
+#[cfg(target_arch = "x86_64")]
+mod plan;
 mod trailer;
 
 pub use collision::Collision;
 pub use digester::{Digester, digest};
 pub use gix_hash::{Kind, ObjectId, Prefix, oid};
-pub use many::{Message, digest_many};
+pub use many::{Backend, ManyDigester, Message, digest_many};
 pub use trailer::TrailerDigester;

@@ -1,1 +1,28 @@
-//! Objects by id, over loose files, packs and alternates.
+//! Objects by id, over loose files, packs, multi-pack-indexes and alternates.
+//!
+//! [`Store`] reads and writes; [`Quarantine`] receives what must not be seen before it is checked.
+//!
+//! ```no_run
+//! use pronto_odb::{Options, Store};
+//! let store = Store::open(".git/objects", Options::default())?;
+//! let id = gix_object::Kind::Blob;
+//! let id = store.write(id, b"hello")?;
+//! let mut content = Vec::new();
+//! assert_eq!(store.find(&id, &mut content)?, Some(gix_object::Kind::Blob));
+//! # Ok::<(), pronto_odb::Error>(())
+//! ```
+
+mod alternates;
+mod error;
+mod loose;
+mod options;
+mod packs;
+mod quarantine;
+mod snapshot;
+mod store;
+mod traits;
+
+pub use error::{Error, ErrorKind};
+pub use options::{Options, Sharing};
+pub use quarantine::Quarantine;
+pub use store::{Ids, Location, Matches, ObjectReader, Packed, Store};

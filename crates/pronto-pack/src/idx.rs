@@ -74,9 +74,9 @@ impl Index {
         let hash_len = kind.len_in_bytes() as u64;
         let mut buffer = Vec::new();
         let header_len = FANOUT_LEN + HEADER_LEN as usize;
-        let header = view
-            .read(0, header_len, &mut buffer)
-            .map_err(|_| Error::new(ErrorKind::Truncated, "index file is too small"))?;
+        let header = view.read(0, header_len, &mut buffer).map_err(|_| {
+            Error::new(ErrorKind::Truncated, "index file is too small").at_offset(view.len())
+        })?;
         let version = if header[..4] == SIGNATURE {
             match be_u32(&header[4..]) {
                 2 => Version::Two,
@@ -206,6 +206,11 @@ impl Index {
             }
         }
         Ok(())
+    }
+
+    /// The positions of all ids that start with `first_byte`.
+    pub fn bucket(&self, first_byte: u8) -> Range<u32> {
+        self.fanout.bucket(first_byte)
     }
 
     /// The positions of all ids that start with `prefix`.

@@ -4,8 +4,9 @@
 //! - [`inflate`]: reusable inflation of the zlib streams that follow headers.
 //! - [`delta`]: the instructions that make one object out of another.
 //! - [`idx`]: pack indexes read in place.
-//! - [`rev`]: reverse indexes.
 //! - [`indexer`]: packs indexed as they arrive.
+//! - [`midx`]: multi-pack-indexes read in place.
+//! - [`rev`]: reverse indexes.
 //! - [`pack`]: packs read in place, and whole objects out of them.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
@@ -17,6 +18,7 @@ pub mod fanout;
 pub mod idx;
 pub mod indexer;
 pub mod inflate;
+pub mod midx;
 pub mod pack;
 pub mod rev;
 

@@ -1,3 +1,5 @@
 //! Tests of the public API.
 
 mod api;
+mod collisions;
+mod many;

@@ -36,7 +36,7 @@ impl Index {
     ) -> Result<(), Error> {
         let end = rows.end.min(self.len());
         let chunk = match self.view.bytes() {
-            Some(_) => self.len(),
+            Some(_) => u32::MAX,
             None => CHUNK_ROWS,
         };
         let mut start = rows.start;
@@ -81,6 +81,36 @@ impl Index {
         for ((row, id), small) in rows.zip(ids).zip(offsets.chunks_exact(4)) {
             let offset = self.resolve_offset(be_u32(small))?;
             visit(IndexPosition(row), oid::from_bytes_unchecked(id), offset);
+        }
+        Ok(())
+    }
+
+    /// As [`scan`](Self::scan), of the ids alone.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read.
+    pub fn scan_ids(&self, rows: Range<u32>, mut visit: impl FnMut(&oid)) -> Result<(), Error> {
+        let end = rows.end.min(self.len());
+        let row_len = self.ids.row_len as usize;
+        let mut buffer = Vec::new();
+        let mut start = rows.start;
+        while start < end {
+            let stop = match self.view.bytes() {
+                Some(_) => end,
+                None => start.saturating_add(CHUNK_ROWS).min(end),
+            };
+            let at = self.ids.start + u64::from(start) * row_len as u64;
+            let len = (stop - start) as usize * row_len;
+            let bytes = match self.view.read(at, len, &mut buffer) {
+                Ok(bytes) => bytes,
+                Err(error) => return Err(self.unreadable(error, at)),
+            };
+            for row in bytes.chunks_exact(row_len) {
+                visit(oid::from_bytes_unchecked(
+                    &row[self.ids.id_offset as usize..],
+                ));
+            }
+            start = stop;
         }
         Ok(())
     }

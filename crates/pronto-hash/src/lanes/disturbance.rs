@@ -1,0 +1,390 @@
+//! Which blocks could be half of a collision attack.
+//!
+//! Every practical attack on SHA-1 known follows one of 32 disturbance vectors: families I and II,
+//! each with a step `k` and a bit (0 or 2). A pair of messages that follows one of them must
+//! satisfy linear conditions on single bits of the expanded message, the unavoidable bit
+//! conditions of Stevens and Shumow, "Speeding up detection of SHA-1 collision attacks using
+//! unavoidable attack conditions" (USENIX Security 2017), tables 4 and 5. A block that violates a
+//! condition of each vector is harmless.
+//!
+//! The conditions of one family for different `k` are the same but for a shift in time. So they
+//! are tested for all `k` and all lanes at once: of each bit position that occurs in a condition
+//! we keep a [`Planes`] row, with a 16-bit word per step that holds that bit of all lanes. One
+//! condition is then the exclusive or of two 256-bit pieces of such rows.
+//!
+//! Conditions that hardly reject anything the others leave are not in the table: leaving one out
+//! costs a rare needless recheck and never misses an attack.
+
+use std::arch::x86_64::*;
+
+use super::vector::Vector;
+
+/// The least `k` of any disturbance vector; the first word of a family belongs to it.
+pub(super) const FIRST_K: usize = 43;
+
+/// How many values of `k` the arrays of a family have room for.
+pub(super) const FAMILY: usize = 16;
+
+/// How many disturbance vectors the arrays have room for; 32 of them exist.
+pub(super) const VECTORS: usize = 4 * FAMILY;
+
+/// The step of the first word of a row. The conditions reach from step 25 (of vectors that do not
+/// exist, but share a load with ones that do) to step 77; rows hold zeros where nothing is needed.
+const FIRST_STEP: usize = 24;
+
+/// The words in a row.
+const ROW: usize = 64;
+
+/// Bit positions of message words that occur in conditions.
+const POSITIONS: [i32; 9] = [0, 1, 2, 4, 5, 6, 7, 29, 30];
+
+/// Single bits of the expanded message words of all lanes.
+#[repr(align(64))]
+pub(super) struct Planes([[u16; ROW]; POSITIONS.len()]);
+
+/// The lanes, as bits, for which a vector remains possible; by family, then `k`.
+pub(super) type Survivors = [[u16; FAMILY]; 4];
+
+/// Between which bits there is a condition: for `k` in `first_k..=last_k`, a bit of the word
+/// `from.0` steps after `k`, bit `from.1`, and one given by `to` in the same way.
+struct Condition {
+    from: (i32, i32),
+    to: (i32, i32),
+    first_k: usize,
+    last_k: usize,
+}
+
+/// The rows' index of a bit position.
+const fn plane(position: i32) -> usize {
+    let mut index = 0;
+    while POSITIONS[index] != position {
+        index += 1;
+    }
+    index
+}
+
+/// Where in a row the words for `k = FIRST_K` and following begin, `distance` steps on.
+const fn column(distance: i32) -> usize {
+    let column = (FIRST_K as i32 + distance - FIRST_STEP as i32) as usize;
+    assert!(
+        column + FAMILY <= ROW,
+        "a row is too short for its conditions"
+    );
+    column
+}
+
+/// All ones for the given values of `k`.
+const fn span(first_k: usize, last_k: usize) -> [u16; FAMILY] {
+    let mut words = [0; FAMILY];
+    let mut k = first_k;
+    while k <= last_k {
+        words[k - FIRST_K] = !0;
+        k += 1;
+    }
+    words
+}
+
+/// The vectors that exist, by family: I with bit 0, I with bit 2, II with bit 0, II with bit 2.
+const EXISTING: Survivors = {
+    let mut all = [span(43, 52), span(46, 51), span(45, 56), span(46, 51)];
+    all[3][47 - FIRST_K] = 0;
+    all[3][48 - FIRST_K] = 0;
+    all
+};
+
+/// Whether all vectors of a family that exist are in the span.
+const fn covers(family: &[u16; FAMILY], first_k: usize, last_k: usize) -> bool {
+    let span = span(first_k, last_k);
+    let mut index = 0;
+    while index < FAMILY {
+        if family[index] & !span[index] != 0 {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+/// The conditions as a table, and the code that tests them.
+macro_rules! conditions {
+    ($($family:literal: ($from:literal, $from_bit:literal) ($to:literal, $to_bit:literal)
+        $relation:ident, $first_k:literal to $last_k:literal;)*) => {
+        const CONDITIONS: &[Condition] = &[$(Condition {
+            from: ($from, $from_bit),
+            to: ($to, $to_bit),
+            first_k: $first_k,
+            last_k: $last_k,
+        }),*];
+
+        impl Planes {
+            /// The lanes that violate a condition, for each vector.
+            ///
+            /// # Safety
+            ///
+            /// Needs `avx2`.
+            #[inline(always)]
+            unsafe fn violations(&self) -> [__m256i; 4] {
+                // SAFETY: the caller vouches for the instructions.
+                unsafe {
+                    let mut violations = [_mm256_setzero_si256(); 4];
+                    $({
+                        let from = self.piece::<{ plane($from_bit) }, { column($from) }>();
+                        let to = self.piece::<{ plane($to_bit) }, { column($to) }>();
+                        let violated = conditions!(@ $relation from to);
+                        let violated = if const { covers(&EXISTING[$family], $first_k, $last_k) } {
+                            violated
+                        } else {
+                            _mm256_and_si256(violated, words(const { &span($first_k, $last_k) }))
+                        };
+                        violations[$family] = _mm256_or_si256(violations[$family], violated);
+                    })*
+                    violations
+                }
+            }
+        }
+    };
+    (@ same $from:ident $to:ident) => { _mm256_xor_si256($from, $to) };
+    (@ differ $from:ident $to:ident) => {
+        _mm256_xor_si256(_mm256_xor_si256($from, $to), _mm256_set1_epi32(-1))
+    };
+}
+
+conditions! {
+    0: (-10, 4) (-8, 29) same, 48 to 52;
+    0: (-10, 4) (-7, 29) same, 47 to 52;
+    0: (-10, 4) (-6, 29) same, 45 to 52;
+    0: (-6, 4) (-4, 4) differ, 43 to 52;
+    0: (-6, 4) (-4, 29) same, 44 to 52;
+    0: (-6, 4) (-3, 29) same, 43 to 52;
+    0: (-6, 4) (-2, 4) same, 43 to 52;
+    0: (-6, 4) (-1, 29) differ, 43 to 52;
+    0: (-6, 4) (0, 4) differ, 43 to 52;
+    0: (-6, 4) (1, 29) same, 43 to 52;
+    0: (-6, 4) (3, 29) differ, 43 to 52;
+    0: (-6, 4) (4, 29) differ, 43 to 52;
+    0: (18, 1) (19, 6) differ, 43 to 45;
+    1: (-14, 1) (-14, 6) same, 51 to 51;
+    1: (-14, 1) (-13, 6) differ, 49 to 51;
+    1: (-11, 1) (-10, 6) differ, 46 to 51;
+    1: (-11, 1) (-9, 1) differ, 49 to 51;
+    1: (-7, 1) (-6, 6) differ, 46 to 51;
+    1: (-7, 1) (-4, 6) differ, 46 to 51;
+    1: (-7, 1) (-2, 6) differ, 46 to 51;
+    1: (-7, 1) (0, 6) differ, 46 to 51;
+    1: (-7, 1) (1, 1) differ, 46 to 51;
+    1: (15, 2) (16, 7) differ, 46 to 48;
+    2: (-18, 4) (-16, 4) differ, 54 to 56;
+    2: (-18, 4) (-15, 29) same, 55 to 56;
+    2: (-18, 4) (-14, 4) same, 54 to 56;
+    2: (-18, 4) (-13, 29) differ, 54 to 56;
+    2: (-12, 4) (-8, 29) same, 47 to 56;
+    2: (-9, 4) (-7, 29) same, 47 to 56;
+    2: (-9, 4) (-6, 29) same, 46 to 56;
+    2: (-9, 4) (-5, 29) same, 45 to 56;
+    2: (-4, 4) (-2, 29) same, 45 to 56;
+    2: (-4, 4) (-1, 29) same, 45 to 56;
+    2: (-4, 4) (0, 29) same, 45 to 56;
+    2: (2, 4) (4, 4) differ, 45 to 53;
+    2: (2, 4) (4, 29) same, 45 to 55;
+    2: (2, 4) (5, 29) same, 45 to 54;
+    2: (2, 4) (7, 29) differ, 45 to 52;
+    2: (2, 4) (8, 29) differ, 45 to 53;
+    2: (18, 1) (19, 6) differ, 45 to 45;
+    3: (-13, 0) (-12, 5) differ, 49 to 51;
+    3: (-13, 0) (-8, 30) differ, 49 to 51;
+    3: (-10, 1) (-9, 6) differ, 46 to 51;
+    3: (-10, 1) (-8, 1) differ, 49 to 51;
+    3: (-5, 1) (-4, 6) differ, 46 to 51;
+    3: (-5, 1) (-3, 1) differ, 46 to 51;
+    3: (1, 1) (2, 6) differ, 46 to 51;
+    3: (1, 1) (4, 6) differ, 46 to 51;
+    3: (1, 1) (5, 1) differ, 46 to 51;
+    3: (15, 2) (16, 7) differ, 46 to 46;
+}
+
+/// For each bit position, the steps whose words occur in a condition.
+const NEEDED: [u128; POSITIONS.len()] = {
+    let mut needed = [0; POSITIONS.len()];
+    let mut index = 0;
+    while index < CONDITIONS.len() {
+        let condition = &CONDITIONS[index];
+        let mut k = condition.first_k;
+        while k <= condition.last_k {
+            needed[plane(condition.from.1)] |= 1 << (k as i32 + condition.from.0);
+            needed[plane(condition.to.1)] |= 1 << (k as i32 + condition.to.0);
+            k += 1;
+        }
+        index += 1;
+    }
+    needed
+};
+
+/// Sixteen words as a vector.
+///
+/// # Safety
+///
+/// Needs `avx2`.
+#[inline(always)]
+unsafe fn words(words: &[u16; FAMILY]) -> __m256i {
+    // SAFETY: the caller vouches for the instructions, and the array is as long as the vector.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+}
+
+impl Planes {
+    /// Empty rows.
+    pub(super) fn new() -> Self {
+        Planes([[0; ROW]; POSITIONS.len()])
+    }
+
+    /// Keeps the bits of the expanded message word of `STEP` that conditions ask for.
+    ///
+    /// # Safety
+    ///
+    /// Needs what the vector needs.
+    #[inline(always)]
+    pub(super) unsafe fn record<V: Vector<N>, const N: usize, const STEP: usize>(
+        &mut self,
+        word: V,
+    ) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            self.record_position::<V, N, STEP, 0>(word);
+            self.record_position::<V, N, STEP, 1>(word);
+            self.record_position::<V, N, STEP, 2>(word);
+            self.record_position::<V, N, STEP, 4>(word);
+            self.record_position::<V, N, STEP, 5>(word);
+            self.record_position::<V, N, STEP, 6>(word);
+            self.record_position::<V, N, STEP, 7>(word);
+            self.record_position::<V, N, STEP, 29>(word);
+            self.record_position::<V, N, STEP, 30>(word);
+        }
+    }
+
+    /// The lanes of `active` that satisfy all conditions of a vector, if any.
+    ///
+    /// # Safety
+    ///
+    /// Needs `avx2`.
+    #[inline(always)]
+    pub(super) unsafe fn survivors(&self, active: u16) -> Option<Survivors> {
+        // SAFETY: the caller vouches for the instructions; the arrays are as long as the vectors.
+        unsafe {
+            let violations = self.violations();
+            let active = _mm256_set1_epi16(active.cast_signed());
+            let mut vectors = [active; 4];
+            for family in 0..4 {
+                let existing = _mm256_and_si256(active, words(&EXISTING[family]));
+                vectors[family] = _mm256_andnot_si256(violations[family], existing);
+            }
+            let any = _mm256_or_si256(
+                _mm256_or_si256(vectors[0], vectors[1]),
+                _mm256_or_si256(vectors[2], vectors[3]),
+            );
+            if _mm256_testz_si256(any, any) == 1 {
+                return None;
+            }
+            let mut survivors = [[0; FAMILY]; 4];
+            for family in 0..4 {
+                _mm256_storeu_si256(survivors[family].as_mut_ptr().cast(), vectors[family]);
+            }
+            Some(survivors)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Needs what the vector needs.
+    #[inline(always)]
+    unsafe fn record_position<
+        V: Vector<N>,
+        const N: usize,
+        const STEP: usize,
+        const POSITION: i32,
+    >(
+        &mut self,
+        word: V,
+    ) {
+        if const { NEEDED[plane(POSITION)] >> STEP & 1 == 1 } {
+            // SAFETY: the caller vouches for the instructions.
+            let bits = unsafe { word.bits::<POSITION>() };
+            self.0[plane(POSITION)][STEP - FIRST_STEP] = bits;
+        }
+    }
+
+    /// The words of one row for all `k`.
+    ///
+    /// # Safety
+    ///
+    /// Needs `avx2`.
+    #[inline(always)]
+    unsafe fn piece<const PLANE: usize, const COLUMN: usize>(&self) -> __m256i {
+        // SAFETY: the caller vouches for the instructions, `column` for the length.
+        unsafe { _mm256_loadu_si256(self.0[PLANE].as_ptr().add(COLUMN).cast()) }
+    }
+}
+
+/// Whether a vector, by its place in [`Survivors`], has no differences in the state before step
+/// 65; the others have none before step 58. From there a pair of messages can be followed both
+/// ways.
+pub(super) const fn is_late(vector: usize) -> bool {
+    FIRST_K + vector % FAMILY >= 50
+}
+
+/// The differences between the two messages of an attack along each vector, as a block of 64
+/// bytes; by place in [`Survivors`]. Zeros for vectors that do not exist.
+pub(super) static DIFFERENCES: [[u8; 64]; VECTORS] = {
+    let mut differences = [[0; 64]; VECTORS];
+    let mut vector = 0;
+    while vector < VECTORS {
+        if EXISTING[vector / FAMILY][vector % FAMILY] != 0 {
+            let family_ii = vector / FAMILY >= 2;
+            let bit = if (vector / FAMILY).is_multiple_of(2) {
+                0
+            } else {
+                2
+            };
+            differences[vector] = difference(family_ii, FIRST_K + vector % FAMILY, bit);
+        }
+        vector += 1;
+    }
+    differences
+};
+
+/// The message difference for one vector: the disturbances are run backwards from the sixteen
+/// steps that define them, and each brings its local collision into the five steps after it
+/// (sections 4.3 and 4.4 of the paper).
+const fn difference(family_ii: bool, k: usize, bit: u32) -> [u8; 64] {
+    // The disturbance of step `t` is at `t + 5`, as those of the five steps before 0 matter too.
+    let mut disturbance = [0_u32; 96];
+    if family_ii {
+        disturbance[5 + k + 1] = (1_u32 << 31).rotate_left(bit);
+        disturbance[5 + k + 3] = (1_u32 << 31).rotate_left(bit);
+    }
+    disturbance[5 + k + 15] = 1 << bit;
+    let mut at = 5 + k;
+    while at > 0 {
+        at -= 1;
+        disturbance[at] = disturbance[at + 16].rotate_right(1)
+            ^ disturbance[at + 13]
+            ^ disturbance[at + 8]
+            ^ disturbance[at + 2];
+    }
+    let mut block = [0; 64];
+    let mut step = 0;
+    while step < 16 {
+        let at = step + 5;
+        let carried = disturbance[at - 3] ^ disturbance[at - 4] ^ disturbance[at - 5];
+        let word = disturbance[at]
+            ^ disturbance[at - 1].rotate_left(5)
+            ^ disturbance[at - 2]
+            ^ carried.rotate_left(30);
+        let bytes = word.to_be_bytes();
+        let mut byte = 0;
+        while byte < 4 {
+            block[4 * step + byte] = bytes[byte];
+            byte += 1;
+        }
+        step += 1;
+    }
+    block
+}

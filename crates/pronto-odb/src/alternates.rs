@@ -1,0 +1,148 @@
+//! Which object directories a store looks in: its own and those it borrows from, and theirs.
+//! Format: `gitrepository-layout(5)`, `objects/info/alternates`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use pronto_io::error::IoContext as _;
+
+use crate::error::{Error, ErrorKind};
+
+/// How many times an alternate may have alternates.
+const MAX_DEPTH: usize = 5;
+
+/// The directories to look in, the store's own first, and what was wrong with others.
+#[derive(Debug)]
+pub(crate) struct Directories {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) warnings: Vec<Error>,
+}
+
+/// Follows the alternates of `objects`, then those in `extra`. Each directory counts once, however
+/// often it is named, so that circles end.
+///
+/// # Errors
+/// `Io` when a list of alternates exists and cannot be read.
+pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<Directories, Error> {
+    let mut found = Directories {
+        paths: vec![objects.to_owned()],
+        warnings: Vec::new(),
+    };
+    let mut known = vec![real(objects)];
+    // What is still to be looked at, in the reverse order of looking.
+    let mut waiting: Vec<(PathBuf, usize)> = Vec::new();
+    push_list(objects, 0, &mut waiting, &mut found.warnings)?;
+    waiting.extend(extra.iter().rev().map(|path| (path.clone(), 0)));
+    while let Some((path, depth)) = waiting.pop() {
+        let real = real(&path);
+        if known.contains(&real) {
+            continue;
+        }
+        if !path.is_dir() {
+            let message = "object directory does not exist; check info/alternates";
+            let warning = Error::new(ErrorKind::Missing, message).at_path(&path);
+            found.warnings.push(warning);
+            continue;
+        }
+        push_list(&path, depth + 1, &mut waiting, &mut found.warnings)?;
+        known.push(real);
+        found.paths.push(path);
+    }
+    Ok(found)
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn push_list(
+    objects: &Path,
+    depth: usize,
+    waiting: &mut Vec<(PathBuf, usize)>,
+    warnings: &mut Vec<Error>,
+) -> Result<(), Error> {
+    let list = objects.join("info/alternates");
+    let bytes = match std::fs::read(&list) {
+        Ok(bytes) => bytes,
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(());
+        }
+        Err(error) => return Err(error).context(ErrorKind::Io, "cannot read", &list),
+    };
+    if depth > MAX_DEPTH {
+        let message = "ignoring alternate object stores, nesting too deep";
+        warnings.push(Error::new(ErrorKind::Limit, message).at_path(&list));
+        return Ok(());
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').rev();
+    for line in lines.filter(|line| !line.is_empty() && line[0] != b'#') {
+        let path = PathBuf::from(OsString::from_vec(unquote(line)));
+        // An absolute path replaces what it is joined to.
+        waiting.push((objects.join(path), depth));
+    }
+    Ok(())
+}
+
+/// A line that begins with a double quote is quoted as in C; one that is not ended, or ends too
+/// early, is taken as it stands.
+fn unquote(line: &[u8]) -> Vec<u8> {
+    unquote_c(line).unwrap_or_else(|| line.to_owned())
+}
+
+fn unquote_c(line: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
+    let mut out = Vec::with_capacity(line.len());
+    while let Some(&byte) = rest.next() {
+        if byte == b'"' {
+            return None;
+        }
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match *rest.next()? {
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            byte @ (b'"' | b'\\') => byte,
+            first @ b'0'..=b'3' => {
+                let mut value = first - b'0';
+                for _ in 0..2 {
+                    let digit = rest.next()?.checked_sub(b'0').filter(|digit| *digit < 8)?;
+                    value = value << 3 | digit;
+                }
+                value
+            }
+            _ => return None,
+        });
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unquote;
+
+    #[test]
+    fn quotes_are_those_of_c() {
+        for (line, expected) in [
+            (&b"plain/path"[..], &b"plain/path"[..]),
+            (b"\"a\\tb\\\"c\\303\\251\"", b"a\tb\"c\xc3\xa9"),
+            (b"\"not ended", b"\"not ended"),
+            (b"\"bad \\q\"", b"\"bad \\q\""),
+            (b"\"", b"\""),
+        ] {
+            assert_eq!(unquote(line), expected);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be wrong with an object store.
+
+/// The error of this crate: a kind, the file, the offset in it and the object.
+pub type Error = pronto_io::error::Error<ErrorKind>;
+
+/// What sort of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused.
+    Io,
+    /// A file is not what its format says, or not what its name says.
+    Corrupt,
+    /// A version or feature of a format that is not known.
+    Unsupported,
+    /// An object or file is too large for a limit.
+    Limit,
+    /// Something that another object needs is not there.
+    Missing,
+    /// An object looks made to collide with another.
+    Collision,
+    /// The operation was asked to stop.
+    Interrupted,
+}
+
+impl From<pronto_pack::ErrorKind> for ErrorKind {
+    fn from(kind: pronto_pack::ErrorKind) -> Self {
+        use pronto_pack::ErrorKind as Pack;
+        match kind {
+            Pack::Io => ErrorKind::Io,
+            Pack::Interrupted => ErrorKind::Interrupted,
+            Pack::Unsupported => ErrorKind::Unsupported,
+            Pack::Limit => ErrorKind::Limit,
+            Pack::Missing => ErrorKind::Missing,
+            Pack::Collision => ErrorKind::Collision,
+            _ => ErrorKind::Corrupt,
+        }
+    }
+}
+
+/// Lifts an error of the floor below.
+#[cold]
+pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
+    error.map_kind(ErrorKind::from)
+}
+
+/// Whether the reason at the bottom is that a file is not there (any more).
+pub(crate) fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::StaleNetworkFileHandle
+            );
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,353 @@
+//! Loose objects: one deflated file each, `objects/ab/cdef…`. Format: `gitformat-loose(5)`.
+
+pub(crate) mod write;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, Prefix, oid};
+use pronto_io::error::IoContext as _;
+use sirocco::Format;
+use sirocco::inflate::{Decoder, Reader};
+
+use crate::error::{Error, ErrorKind};
+
+/// No header of a loose object is longer: a type, a blank, twenty digits, a NUL.
+const MAX_HEADER_LEN: usize = 32;
+
+/// DEFLATE cannot blow up a byte of input into more than this many bytes of output.
+const MAX_RATIO: u64 = 1032;
+
+/// What the first bytes of a loose object say.
+struct Start {
+    kind: ObjectKind,
+    size_bytes: u64,
+    header_len: usize,
+}
+
+/// Where the loose object `id` is under `objects`.
+pub(crate) fn path(objects: &Path, id: &oid) -> PathBuf {
+    let mut buffer = Kind::hex_buf();
+    let hex = id.hex_to_buf(&mut buffer);
+    let (directory, file) = hex.split_at(2);
+    let mut path = PathBuf::with_capacity(objects.as_os_str().len() + hex.len() + 3);
+    path.push(objects);
+    path.push(directory);
+    path.push(file);
+    path
+}
+
+/// The content of the loose object `id` into `out`, if there is one.
+///
+/// # Errors
+/// `Corrupt` when the file is no loose object, `Io` when it cannot be read.
+pub(crate) fn read(
+    objects: &Path,
+    id: &oid,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<Option<ObjectKind>, Error> {
+    let path = path(objects, id);
+    let Some(file) = open(&path)? else {
+        return Ok(None);
+    };
+    read_file(file, &path, &mut scratch.deflated, u64::MAX)?;
+    let kind = inflate(&scratch.deflated, &mut scratch.decoder, out);
+    scratch.decoder.reset();
+    kind.map(Some)
+        .map_err(|error| error.at_path(&path).on_object(id))
+}
+
+/// Kind and size of the loose object `id`, if there is one. Reads a page of it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn header(
+    objects: &Path,
+    id: &oid,
+    scratch: &mut Scratch,
+) -> Result<Option<gix_object::Header>, Error> {
+    let path = path(objects, id);
+    let Some(file) = open(&path)? else {
+        return Ok(None);
+    };
+    read_file(file, &path, &mut scratch.deflated, 512)?;
+    let mut head = [0; MAX_HEADER_LEN];
+    let progress = scratch
+        .decoder
+        .decompress(&scratch.deflated, &mut head, false);
+    let len = progress.map(|progress| progress.output.len());
+    scratch.decoder.reset();
+    let start = match len {
+        Ok(len) => parse_start(&head[..len]),
+        Err(error) => Err(unable_to_unpack(0).because(error)),
+    };
+    let start = start.map_err(|error| error.at_path(&path).on_object(id))?;
+    Ok(Some(gix_object::Header {
+        kind: start.kind,
+        size: start.size_bytes,
+    }))
+}
+
+/// Whether there is a loose object `id`. One system call.
+pub(crate) fn exists(objects: &Path, id: &oid) -> bool {
+    path(objects, id).is_file()
+}
+
+/// How many bytes the file of the loose object `id` has, if there is one.
+pub(crate) fn size_on_disk(objects: &Path, id: &oid) -> Option<u64> {
+    path(objects, id).metadata().ok().map(|found| found.size())
+}
+
+/// A reader of the loose object `id`, past its header, if there is one.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn reader(objects: &Path, id: &oid) -> Result<Option<LooseReader>, Error> {
+    let path = path(objects, id);
+    let Some(file) = open(&path)? else {
+        return Ok(None);
+    };
+    let damaged = |error: Error| error.at_path(&path).on_object(id);
+    let mut inner = Reader::new(Format::Zlib, BufReader::with_capacity(64 << 10, file));
+    let mut head = [0; MAX_HEADER_LEN];
+    let mut len = 0;
+    while len < head.len() && !head[..len].contains(&0) {
+        match inner.read(&mut head[len..=len]) {
+            Ok(0) => break,
+            Ok(_) => len += 1,
+            Err(error) => return Err(damaged(unable_to_unpack(0).because(error))),
+        }
+    }
+    let start = parse_start(&head[..len]).map_err(damaged)?;
+    Ok(Some(LooseReader {
+        kind: start.kind,
+        size_bytes: start.size_bytes,
+        rest: start.size_bytes,
+        inner,
+    }))
+}
+
+/// Reads a large loose object piece by piece.
+pub(crate) struct LooseReader {
+    pub(crate) kind: ObjectKind,
+    pub(crate) size_bytes: u64,
+    rest: u64,
+    inner: Reader<BufReader<File>>,
+}
+
+impl Read for LooseReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let len = self.inner.read(buffer)?;
+        match self.rest.checked_sub(len as u64) {
+            Some(rest) if len > 0 || rest == 0 => {
+                self.rest = rest;
+                Ok(len)
+            }
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "loose object is not of the size its header claims",
+            )),
+        }
+    }
+}
+
+/// Buffers and tables that reading loose objects needs; one for each thread.
+pub(crate) struct Scratch {
+    decoder: Box<Decoder>,
+    deflated: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            decoder: Box::new(Decoder::new(Format::Zlib)),
+            deflated: Vec::new(),
+        }
+    }
+}
+
+/// The ids of the loose objects under `objects` that start with `first_byte`, unsorted, appended.
+///
+/// # Errors
+/// `Io` when the directory exists and cannot be listed.
+pub(crate) fn list(
+    objects: &Path,
+    first_byte: u8,
+    kind: Kind,
+    out: &mut Vec<ObjectId>,
+) -> Result<(), Error> {
+    let name = format!("{first_byte:02x}");
+    let directory = objects.join(&name);
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(error).context(ErrorKind::Io, "cannot list", &directory),
+    };
+    let mut hex = Vec::with_capacity(kind.len_in_hex());
+    for entry in entries {
+        let entry = entry.context(ErrorKind::Io, "cannot list", &directory)?;
+        hex.clear();
+        hex.extend_from_slice(name.as_bytes());
+        hex.extend_from_slice(entry.file_name().as_encoded_bytes());
+        // Temporary files and whatever else is no id.
+        let is_id = hex.len() == kind.len_in_hex() && !hex.iter().any(u8::is_ascii_uppercase);
+        if let Some(id) = is_id.then(|| ObjectId::from_hex(&hex).ok()).flatten() {
+            out.push(id);
+        }
+    }
+    Ok(())
+}
+
+/// The ids of the loose objects under `objects` that start with `prefix`, unsorted, appended.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) fn prefix(
+    objects: &Path,
+    prefix: &Prefix,
+    out: &mut Vec<ObjectId>,
+) -> Result<(), Error> {
+    let kind = prefix.as_oid().kind();
+    let first = prefix.as_oid().first_byte();
+    let last = match prefix.hex_len() {
+        1 => first | 0x0f,
+        _ => first,
+    };
+    let start = out.len();
+    for byte in first..=last {
+        list(objects, byte, kind, out)?;
+    }
+    let mut at = start;
+    while at < out.len() {
+        if prefix.cmp_oid(&out[at]).is_eq() {
+            at += 1;
+        } else {
+            out.swap_remove(at);
+        }
+    }
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Option<File>, Error> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(error).context(ErrorKind::Io, "cannot open", path),
+    }
+}
+
+/// Whether `error` says that there is no such file, be it for want of a directory.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Reads at most `limit` bytes of `file`.
+fn read_file(file: File, path: &Path, out: &mut Vec<u8>, limit: u64) -> Result<(), Error> {
+    let metadata = file
+        .metadata()
+        .context(ErrorKind::Io, "cannot stat", path)?;
+    if !metadata.is_file() {
+        let message = "loose object is not a regular file";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
+    }
+    out.clear();
+    let len = metadata.len().min(limit);
+    out.reserve(len as usize);
+    file.take(len)
+        .read_to_end(out)
+        .context(ErrorKind::Io, "cannot read", path)?;
+    Ok(())
+}
+
+fn inflate(deflated: &[u8], decoder: &mut Decoder, out: &mut Vec<u8>) -> Result<ObjectKind, Error> {
+    out.clear();
+    out.resize(deflated.len().saturating_mul(4).clamp(256, 1 << 20), 0);
+    let first = decoder
+        .decompress(deflated, out, true)
+        .map(|progress| (progress.consumed, progress.output.len(), progress.done));
+    let (mut consumed, mut len, mut done) = match first {
+        Ok(first) => first,
+        Err(error) => return Err(unable_to_unpack(0).because(error)),
+    };
+    let start = parse_start(&out[..len])?;
+    if start.size_bytes / MAX_RATIO > deflated.len() as u64 {
+        return Err(Error::new(ErrorKind::Corrupt, "loose object is cut short"));
+    }
+    let whole = usize::try_from(start.size_bytes)
+        .ok()
+        .and_then(|size| size.checked_add(start.header_len))
+        .ok_or_else(|| Error::new(ErrorKind::Limit, "object is too large for memory"))?;
+    if !done && len <= whole {
+        // One more than is claimed: what does not fit is noticed.
+        out.resize(whole + 1, 0);
+        match decoder.decompress(&deflated[consumed..], out, true) {
+            Ok(rest) => {
+                len += rest.output.len();
+                consumed += rest.consumed;
+                done = rest.done;
+            }
+            Err(error) => return Err(unable_to_unpack(consumed).because(error)),
+        }
+    }
+    if !done || len != whole {
+        let message = "loose object is not of the size its header claims";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(consumed as u64));
+    }
+    if consumed != deflated.len() {
+        let message = "garbage at the end of loose object";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(consumed as u64));
+    }
+    out.truncate(whole);
+    out.drain(..start.header_len);
+    Ok(start.kind)
+}
+
+fn parse_start(bytes: &[u8]) -> Result<Start, Error> {
+    let unparsable = || {
+        let message = "unable to parse header of loose object";
+        Error::new(ErrorKind::Corrupt, message).at_offset(0)
+    };
+    let head = &bytes[..bytes.len().min(MAX_HEADER_LEN)];
+    let end = head
+        .iter()
+        .position(|byte| *byte == 0)
+        .ok_or_else(unparsable)?;
+    let blank = head[..end]
+        .iter()
+        .position(|byte| *byte == b' ')
+        .ok_or_else(unparsable)?;
+    let kind = ObjectKind::from_bytes(&head[..blank]).map_err(|_| unparsable())?;
+    let digits = &head[blank + 1..end];
+    if digits.is_empty() || (digits[0] == b'0' && digits.len() > 1) {
+        return Err(unparsable());
+    }
+    let mut size: u64 = 0;
+    for digit in digits {
+        let value = digit.checked_sub(b'0').filter(|value| *value <= 9);
+        let value = value.ok_or_else(unparsable)?;
+        size = size
+            .checked_mul(10)
+            .and_then(|size| size.checked_add(u64::from(value)))
+            .ok_or_else(unparsable)?;
+    }
+    Ok(Start {
+        kind,
+        size_bytes: size,
+        header_len: end + 1,
+    })
+}
+
+#[cold]
+fn unable_to_unpack(offset: usize) -> Error {
+    Error::new(ErrorKind::Corrupt, "unable to unpack loose object").at_offset(offset as u64)
+}

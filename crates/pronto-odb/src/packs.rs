@@ -1,0 +1,134 @@
+//! One pack of a store: its files are opened when they are first needed.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use pronto_hash::Kind;
+use pronto_io::view::Access;
+use pronto_pack::idx::Index;
+use pronto_pack::pack::{Pack, PackOrder};
+
+use crate::error::{Error, from_pack, is_gone};
+
+/// A pack that was seen in a listing. Opening is done by whichever thread comes first; reading
+/// takes no lock.
+#[derive(Debug)]
+pub(crate) struct PackFile {
+    /// Unique within the store, for as long as it lives.
+    pub(crate) number: u32,
+    pub(crate) listed: Listed,
+    kind: Kind,
+    access: Access,
+    index: OnceLock<Arc<Index>>,
+    pack: OnceLock<Arc<Pack>>,
+    order: OnceLock<PackOrder>,
+    vanished: AtomicBool,
+}
+
+/// What a listing of a directory says about a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// The path of the `.idx` file.
+    pub(crate) index_path: PathBuf,
+    /// The inode number of the `.idx` file: another one means that it was replaced.
+    pub(crate) inode: u64,
+    /// Whether there is a `.promisor` beside it.
+    pub(crate) promisor: bool,
+    /// Whether there is a `.keep` beside it.
+    pub(crate) kept: bool,
+    /// When the pack was last written, if there was reason to ask.
+    pub(crate) modified: Option<SystemTime>,
+}
+
+impl PackFile {
+    pub(crate) fn new(number: u32, listed: Listed, kind: Kind, access: Access) -> Self {
+        PackFile {
+            number,
+            listed,
+            kind,
+            access,
+            index: OnceLock::new(),
+            pack: OnceLock::new(),
+            order: OnceLock::new(),
+            vanished: AtomicBool::new(false),
+        }
+    }
+
+    /// The name of the `.idx` file.
+    pub(crate) fn index_name(&self) -> &OsStr {
+        self.listed.index_path.file_name().unwrap_or_default()
+    }
+
+    pub(crate) fn pack_path(&self) -> PathBuf {
+        self.listed.index_path.with_extension("pack")
+    }
+
+    /// Whether a file of it was found missing, so that a new listing is due.
+    pub(crate) fn has_vanished(&self) -> bool {
+        self.vanished.load(Relaxed)
+    }
+
+    /// # Errors
+    /// Those of opening. When the file is gone, the pack [has vanished](Self::has_vanished).
+    #[inline]
+    pub(crate) fn index(&self) -> Result<&Arc<Index>, Error> {
+        match self.index.get() {
+            Some(index) => Ok(index),
+            None => self.open_index(),
+        }
+    }
+
+    /// # Errors
+    /// As [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
+    #[inline]
+    pub(crate) fn pack(&self) -> Result<&Arc<Pack>, Error> {
+        match self.pack.get() {
+            Some(pack) => Ok(pack),
+            None => self.open_pack(),
+        }
+    }
+
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub(crate) fn order(&self) -> Result<&PackOrder, Error> {
+        if let Some(order) = self.order.get() {
+            return Ok(order);
+        }
+        let order = PackOrder::new(self.pack()?, self.index()?).map_err(from_pack)?;
+        Ok(self.order.get_or_init(|| order))
+    }
+
+    #[cold]
+    fn open_index(&self) -> Result<&Arc<Index>, Error> {
+        let opened = Index::open(&self.listed.index_path, self.kind, self.access);
+        let index = opened.map_err(|error| self.failed(error))?;
+        Ok(self.index.get_or_init(|| Arc::new(index)))
+    }
+
+    #[cold]
+    fn open_pack(&self) -> Result<&Arc<Pack>, Error> {
+        let opened = Pack::open(self.pack_path(), self.kind, self.access);
+        let pack = opened.map_err(|error| self.failed(error))?;
+        let index = self.index()?;
+        pack.check_index(index)
+            .map_err(|error| self.failed(error))?;
+        Ok(self.pack.get_or_init(|| Arc::new(pack)))
+    }
+
+    /// Notes whether `error` means that the pack is gone.
+    #[cold]
+    pub(crate) fn failed(&self, error: pronto_pack::Error) -> Error {
+        if is_gone(&error) {
+            self.vanished.store(true, Relaxed);
+        }
+        from_pack(error)
+    }
+}
+
+/// The name of a file beside the pack whose index is at `index_path`.
+pub(crate) fn beside(index_path: &Path, extension: &str) -> PathBuf {
+    index_path.with_extension(extension)
+}

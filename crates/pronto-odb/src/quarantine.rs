@@ -1,0 +1,147 @@
+//! Receiving objects that must not be seen before they are checked.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+
+use crate::error::{Error, ErrorKind};
+use crate::loose::write::{make_directory, random_name};
+use crate::store::Store;
+
+/// A temporary object directory inside of the real one. What is written to it is seen through
+/// [`store`](Self::store) alone until [`publish`](Self::publish) moves it in. Dropping it, or
+/// [`pronto_io::cleanup::remove_all`], removes it with all that is in it.
+#[derive(Debug)]
+pub struct Quarantine {
+    path: PathBuf,
+    real: Store,
+    inner: Store,
+    _guard: Guard,
+}
+
+impl Quarantine {
+    /// Makes the temporary directory, with room for packs in it.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be made.
+    pub fn begin(store: &Store) -> Result<Quarantine, Error> {
+        let mut attempts = 0;
+        let (path, guard) = loop {
+            let path = store
+                .path()
+                .join(format!("tmp_objdir-incoming-{}", random_name()));
+            match fs::create_dir(&path) {
+                Ok(()) => break (path.clone(), Guard::new(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => {
+                    attempts += 1;
+                }
+                Err(error) => {
+                    let message = "unable to create temporary object directory";
+                    return Err(error).context(ErrorKind::Io, message, &path);
+                }
+            }
+        };
+        make_directory(&path.join("pack"), store.options())?;
+        let mut options = store.options().clone();
+        options.alternates = std::iter::once(store.path().to_owned())
+            .chain(options.alternates)
+            .collect();
+        Ok(Quarantine {
+            inner: Store::open(&path, options)?,
+            path,
+            real: store.clone(),
+            _guard: guard,
+        })
+    }
+
+    /// The temporary object directory (`GIT_QUARANTINE_PATH`, `GIT_OBJECT_DIRECTORY`).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where packs and their indexes go.
+    pub fn pack_directory(&self) -> PathBuf {
+        self.path.join("pack")
+    }
+
+    /// A store that writes to the temporary directory and sees all objects of the real one too.
+    pub fn store(&self) -> &Store {
+        &self.inner
+    }
+
+    /// Moves all that was received into the real directory: loose objects and packs, a pack's
+    /// index last, so that no reader ever finds an index without its pack. What is there already
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// `Io` when something cannot be moved; what was moved before then stays.
+    pub fn publish(self) -> Result<(), Error> {
+        move_directory(&self.path, self.real.path(), &self.real)?;
+        self.real.refresh()?;
+        Ok(())
+    }
+}
+
+/// Moves the files of `from` to `to`, and those of the directories in it.
+fn move_directory(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(from).context(ErrorKind::Io, "cannot list", from)? {
+        let entry = entry.context(ErrorKind::Io, "cannot list", from)?;
+        let is_directory = entry
+            .file_type()
+            .context(ErrorKind::Io, "cannot stat", entry.path())?
+            .is_dir();
+        let name = entry.file_name();
+        if !name.as_bytes().starts_with(b".") && !name.as_bytes().starts_with(b"tmp_") {
+            names.push((rank(Path::new(&name)), name, is_directory));
+        }
+    }
+    names.sort();
+    for (_, name, is_directory) in names {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if is_directory {
+            make_directory(&to, store.options())?;
+            move_directory(&from, &to, store)?;
+        } else {
+            move_file(&from, &to, store)?;
+        }
+    }
+    Ok(())
+}
+
+/// The order in which the files of a pack may appear.
+fn rank(name: &Path) -> u8 {
+    match name.extension().and_then(|extension| extension.to_str()) {
+        Some("keep") => 0,
+        Some("promisor" | "mtimes") => 1,
+        Some("pack") => 2,
+        Some("rev") => 3,
+        Some("idx") => 5,
+        _ => 4,
+    }
+}
+
+/// Moves one file, unless there is one already: then it has the same name for the same content.
+fn move_file(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
+    match fs::hard_link(from, to) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        // Not every file system has links.
+        Err(_) => {
+            fs::rename(from, to).context(ErrorKind::Io, "unable to migrate objects to", to)?
+        }
+    }
+    if let Some(mode) = store.options().sharing.adjust(0o444, false) {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(to, permissions).context(
+            ErrorKind::Io,
+            "cannot set permissions of",
+            to,
+        )?;
+    }
+    Ok(())
+}

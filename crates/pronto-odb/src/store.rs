@@ -1,0 +1,351 @@
+//! The object store: one object at a time by id, from wherever it is.
+
+mod batch;
+mod details;
+mod enumerate;
+mod lookup;
+mod write;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, oid};
+use pronto_pack::pack::{BaseCache, Bases, Decoder, PackOffset};
+
+pub use details::{ObjectReader, Packed};
+pub use enumerate::{Ids, Matches};
+
+use crate::error::{Error, ErrorKind, from_pack};
+use crate::options::Options;
+use crate::packs::PackFile;
+use crate::snapshot::Snapshot;
+use crate::{alternates, loose};
+
+/// How many replacements of replacements are followed.
+const MAX_REPLACE_DEPTH: usize = 5;
+
+/// All objects of a repository.
+///
+/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and
+/// write at once. Reading packs takes no lock (delta bases apart, whose cache is locked in shards
+/// for moments); each thread keeps a decoder of its own.
+///
+/// Other processes may add, repack and prune meanwhile: when something is not found and the
+/// directories of packs have changed, they are listed anew and it is looked for again.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+    replacements: Option<Arc<HashMap<ObjectId, ObjectId>>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: Options,
+    /// The store's own directory first.
+    directories: Vec<PathBuf>,
+    warnings: Vec<Error>,
+    snapshot: ArcSwap<Snapshot>,
+    /// Held by the one who lists.
+    listing: Mutex<()>,
+    pack_numbers: AtomicU32,
+    bases: Arc<BaseCache>,
+}
+
+/// Where an object lies in a pack. Sorting by it gives the order in which reading is fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// The number of the pack: unique within the store as long as it lives.
+    pub pack: u32,
+    /// Where the entry starts in the pack.
+    pub offset: PackOffset,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// What a thread needs to read objects.
+#[derive(Default)]
+struct Scratch {
+    decoder: Decoder,
+    loose: loose::Scratch,
+}
+
+impl Store {
+    /// Opens the object directory at `objects` and reads its list of alternates. Packs are listed
+    /// when something is looked for.
+    ///
+    /// # Errors
+    /// `Io` when a list of alternates exists and cannot be read.
+    pub fn open(objects: impl AsRef<Path>, options: Options) -> Result<Store, Error> {
+        let found = alternates::resolve(objects.as_ref(), &options.alternates)?;
+        Ok(Store {
+            inner: Arc::new(Inner {
+                bases: Arc::new(BaseCache::new(options.delta_base_cache_bytes)),
+                options,
+                directories: found.paths,
+                warnings: found.warnings,
+                snapshot: ArcSwap::default(),
+                listing: Mutex::new(()),
+                pack_numbers: AtomicU32::new(0),
+            }),
+            replacements: None,
+        })
+    }
+
+    /// The same store, in which asking for a key of `replacements` gives its value instead
+    /// (`refs/replace/`).
+    #[must_use]
+    pub fn with_replacements(&self, replacements: HashMap<ObjectId, ObjectId>) -> Store {
+        Store {
+            inner: self.inner.clone(),
+            replacements: (!replacements.is_empty()).then(|| Arc::new(replacements)),
+        }
+    }
+
+    /// The same store, in which nothing is replaced.
+    #[must_use]
+    pub fn without_replacements(&self) -> Store {
+        Store {
+            inner: self.inner.clone(),
+            replacements: None,
+        }
+    }
+
+    /// The id that stands for `id` after replacements.
+    ///
+    /// # Errors
+    /// `Limit` when replacements are replaced too often.
+    pub fn replaced(&self, id: &oid) -> Result<ObjectId, Error> {
+        let mut id = id.to_owned();
+        let Some(replacements) = &self.replacements else {
+            return Ok(id);
+        };
+        for _ in 0..MAX_REPLACE_DEPTH {
+            match replacements.get(&id) {
+                Some(replacement) => id = *replacement,
+                None => return Ok(id),
+            }
+        }
+        Err(Error::new(ErrorKind::Limit, "replace depth too high").on_object(id))
+    }
+
+    /// The hash of its ids.
+    pub fn kind(&self) -> Kind {
+        self.inner.options.kind
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// The directory that objects are written to.
+    pub fn path(&self) -> &Path {
+        &self.inner.directories[0]
+    }
+
+    /// The directories that are only read.
+    pub fn alternates(&self) -> &[PathBuf] {
+        &self.inner.directories[1..]
+    }
+
+    /// What was wrong with alternates, none of which keeps objects from being read elsewhere.
+    pub fn warnings(&self) -> &[Error] {
+        &self.inner.warnings
+    }
+
+    /// The content of `id` into `out`, whose former content is lost; `None` if there is no such
+    /// object. A damaged copy is passed over if there is another one.
+    ///
+    /// # Errors
+    /// `Corrupt` and others when the object is there but cannot be read.
+    pub fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
+        match self.replacements {
+            None => self.find_exactly(id, out),
+            Some(_) => self.find_exactly(&self.replaced(id)?, out),
+        }
+    }
+
+    fn find_exactly(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
+        let out = RefCell::new(out);
+        self.lookup(
+            id,
+            |pack, offset| self.decode(pack, offset, &mut out.borrow_mut()),
+            |objects| {
+                with_scratch(|scratch| {
+                    loose::read(objects, id, &mut scratch.loose, &mut out.borrow_mut())
+                })
+            },
+        )
+    }
+
+    /// Kind and size of `id`; `None` if there is no such object. Nothing is inflated but a few
+    /// bytes.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn header(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
+        match self.replacements {
+            None => self.header_exactly(id),
+            Some(_) => self.header_exactly(&self.replaced(id)?),
+        }
+    }
+
+    fn header_exactly(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
+        self.lookup(
+            id,
+            |pack, offset| {
+                let opened = pack.pack()?;
+                with_bases(&self.inner.bases, pack, |bases| {
+                    with_scratch(|scratch| scratch.decoder.header(opened, offset, bases))
+                })
+                .map_err(|error| pack.failed(error))
+            },
+            |objects| with_scratch(|scratch| loose::header(objects, id, &mut scratch.loose)),
+        )
+    }
+
+    /// Whether `id` is there. Replacements do not count.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when it is not found, but where it might be could not be read.
+    pub fn contains(&self, id: &oid) -> Result<bool, Error> {
+        let found = self.lookup(
+            id,
+            |pack, _| pack.pack().map(|_| ()),
+            |objects| Ok(loose::exists(objects, id).then_some(())),
+        );
+        Ok(found?.is_some())
+    }
+
+    /// Where `id` lies in a pack; `None` if it is loose or not there. Packs are not listed anew
+    /// for it. Replacements do not count.
+    pub fn position(&self, id: &oid) -> Option<Location> {
+        let snapshot = self.snapshot().ok()?;
+        let mut failure = None;
+        lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, offset| {
+            Ok(Location {
+                pack: pack.number,
+                offset,
+            })
+        })
+    }
+
+    /// As [`find`](Self::find), of an object whose [`position`](Self::position) is known: saves
+    /// the search. Should its pack be gone, the object is looked for.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_at(
+        &self,
+        location: Location,
+        id: &oid,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, Error> {
+        if self.replacements.is_none() {
+            let snapshot = self.snapshot()?;
+            let pack = snapshot
+                .all_packs()
+                .find(|pack| pack.number == location.pack);
+            if let Some(pack) = pack
+                && let Ok(kind) = self.decode(pack, location.offset, out)
+            {
+                return Ok(Some(kind));
+            }
+        }
+        self.find(id, out)
+    }
+
+    /// Lists packs anew if a directory has changed since, and says whether others are there now.
+    ///
+    /// # Errors
+    /// `Io` when a directory exists and cannot be listed.
+    pub fn refresh(&self) -> Result<bool, Error> {
+        let before = self.inner.snapshot.load_full();
+        Ok(self.newer_than(&before)?.is_some())
+    }
+
+    fn decode(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+        out: &mut Vec<u8>,
+    ) -> Result<ObjectKind, Error> {
+        let opened = pack.pack()?;
+        with_bases(&self.inner.bases, pack, |bases| {
+            with_scratch(|scratch| scratch.decoder.decode(opened, offset, bases, out))
+        })
+        .map_err(|error| pack.failed(error))
+    }
+
+    /// What packs there are, listing them first if nobody has.
+    fn snapshot(&self) -> Result<arc_swap::Guard<Arc<Snapshot>>, Error> {
+        let snapshot = self.inner.snapshot.load();
+        if snapshot.generation > 0 {
+            return Ok(snapshot);
+        }
+        drop(snapshot);
+        self.newer_than(&Snapshot::default())?;
+        Ok(self.inner.snapshot.load())
+    }
+
+    /// A snapshot with other packs than `seen` has, or `None` when nothing has changed.
+    #[cold]
+    fn newer_than(&self, seen: &Snapshot) -> Result<Option<Arc<Snapshot>>, Error> {
+        let _listing = self
+            .inner
+            .listing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let current = self.inner.snapshot.load_full();
+        if current.generation > seen.generation && !current.equals(seen) {
+            // Someone else has listed meanwhile.
+            return Ok(Some(current));
+        }
+        if !current.may_be_outdated(&self.inner.directories) {
+            return Ok(None);
+        }
+        let new = Arc::new(Snapshot::list(
+            &current,
+            &self.inner.directories,
+            &self.inner.options,
+            &self.inner.pack_numbers,
+        )?);
+        self.inner.snapshot.store(new.clone());
+        Ok((!new.equals(seen)).then_some(new))
+    }
+
+    /// The number that the next pack to be seen will get: those seen now are below it.
+    #[doc(hidden)]
+    pub fn packs_seen(&self) -> u32 {
+        self.inner.pack_numbers.load(Relaxed)
+    }
+}
+
+fn with_scratch<T>(read: impl FnOnce(&mut Scratch) -> T) -> T {
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => read(&mut scratch),
+        // Only if reading leads to reading, which it does not.
+        Err(_) => read(&mut Scratch::default()),
+    })
+}
+
+fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(Bases<'_>) -> T) -> T {
+    let find = |id: &oid| match pack.index() {
+        Ok(index) => index.find_offset(id),
+        Err(error) => Err(error.map_kind(|_| pronto_pack::ErrorKind::Corrupt)),
+    };
+    read(Bases { cache, find: &find })
+}
+
+/// Lifts an error of a pack's index and says which object was looked for.
+#[cold]
+fn on_object(error: pronto_pack::Error, id: &oid) -> Error {
+    from_pack(error).on_object(id)
+}

@@ -1,0 +1,151 @@
+//! How an object is stored, and reading it piece by piece.
+
+use std::io::{self, Cursor, Read};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::entry::Header;
+use pronto_pack::pack::{EntryReader, PackOffset};
+
+use super::Store;
+use crate::error::{Error, ErrorKind, from_pack};
+use crate::loose::{self, LooseReader};
+use crate::packs::PackFile;
+
+/// How an object is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// How many bytes it takes on the disk.
+    pub size_on_disk: u64,
+    /// The object it is a delta of, if it is one.
+    pub delta_base: Option<ObjectId>,
+}
+
+/// Reads the content of an object piece by piece.
+pub struct ObjectReader(Source);
+
+enum Source {
+    Entry(EntryReader),
+    Loose(LooseReader),
+    Memory(ObjectKind, Cursor<Vec<u8>>),
+}
+
+impl Store {
+    /// How `id` is stored; `None` if there is no such object. The first time, the offsets of its
+    /// pack are sorted. Replacements count.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn details(&self, id: &oid) -> Result<Option<Packed>, Error> {
+        let id = self.replaced(id)?;
+        self.lookup(&id, packed_details, |objects| {
+            let size = loose::size_on_disk(objects, &id);
+            Ok(size.map(|size_on_disk| Packed {
+                size_on_disk,
+                delta_base: None,
+            }))
+        })
+    }
+
+    /// How many bytes `id` takes on the disk.
+    ///
+    /// # Errors
+    /// As [`details`](Self::details).
+    pub fn disk_size(&self, id: &oid) -> Result<Option<u64>, Error> {
+        let details = self.details(id)?;
+        Ok(details.map(|details| details.size_on_disk))
+    }
+
+    /// The object that `id` is stored as a delta of.
+    ///
+    /// # Errors
+    /// As [`details`](Self::details).
+    pub fn delta_base(&self, id: &oid) -> Result<Option<ObjectId>, Error> {
+        let details = self.details(id)?;
+        Ok(details.and_then(|details| details.delta_base))
+    }
+
+    /// A reader of `id`; `None` if there is no such object. An object that is stored whole is
+    /// never held in memory whole; one that is a delta is.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn reader(&self, id: &oid) -> Result<Option<ObjectReader>, Error> {
+        let id = self.replaced(id)?;
+        self.lookup(
+            &id,
+            |pack, offset| {
+                let opened = pack.pack()?;
+                if let Some(reader) = opened.reader(offset).map_err(from_pack)? {
+                    return Ok(ObjectReader(Source::Entry(reader)));
+                }
+                let mut content = Vec::new();
+                let kind = self.decode(pack, offset, &mut content)?;
+                Ok(ObjectReader(Source::Memory(kind, Cursor::new(content))))
+            },
+            |objects| {
+                let reader = loose::reader(objects, &id)?;
+                Ok(reader.map(|reader| ObjectReader(Source::Loose(reader))))
+            },
+        )
+    }
+}
+
+fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<Packed, Error> {
+    let (opened, order) = (pack.pack()?, pack.order()?);
+    let size_on_disk = order
+        .size_on_disk(offset)
+        .map_err(|error| from_pack(error).at_path(opened.path()))?;
+    let entry = opened.entry(offset).map_err(|error| pack.failed(error))?;
+    let delta_base = match &entry.header {
+        Header::Object(_) => None,
+        Header::RefDelta { base } => Some(*base),
+        Header::OffsetDelta { .. } => {
+            let base = opened
+                .base_offset(offset, &entry.header)
+                .map_err(from_pack)?;
+            let row = base.and_then(|base| order.row(base)).ok_or_else(|| {
+                let message = "no object of the index starts where the base of a delta should";
+                Error::new(ErrorKind::Corrupt, message)
+                    .at_path(opened.path())
+                    .at_offset(offset.0)
+            })?;
+            let base = pack.index()?.id_at(row);
+            Some(base.map_err(|error| pack.failed(error))?)
+        }
+    };
+    Ok(Packed {
+        size_on_disk,
+        delta_base,
+    })
+}
+
+impl ObjectReader {
+    /// What the object is.
+    pub fn kind(&self) -> ObjectKind {
+        match &self.0 {
+            Source::Entry(reader) => reader.kind(),
+            Source::Loose(reader) => reader.kind,
+            Source::Memory(kind, _) => *kind,
+        }
+    }
+
+    /// The size of its content.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.0 {
+            Source::Entry(reader) => reader.size_bytes(),
+            Source::Loose(reader) => reader.size_bytes,
+            Source::Memory(_, content) => content.get_ref().len() as u64,
+        }
+    }
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Source::Entry(reader) => reader.read(buffer),
+            Source::Loose(reader) => reader.read(buffer),
+            Source::Memory(_, content) => content.read(buffer),
+        }
+    }
+}

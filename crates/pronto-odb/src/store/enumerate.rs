@@ -1,0 +1,262 @@
+//! All ids, and those that start with a prefix.
+
+use std::sync::Arc;
+
+use pronto_hash::{ObjectId, Prefix, oid};
+
+use super::{Location, Store};
+use crate::error::{Error, from_pack};
+use crate::loose;
+use crate::packs::PackFile;
+use crate::snapshot::Snapshot;
+
+/// What a prefix stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matches {
+    /// No object.
+    None,
+    /// One object.
+    One(ObjectId),
+    /// Several objects, sorted.
+    Ambiguous(Vec<ObjectId>),
+}
+
+impl Store {
+    /// The objects whose ids start with `prefix`. Lists one directory of loose objects per
+    /// directory of the store; lists packs anew if nothing is found.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when an index or directory cannot be read.
+    pub fn prefix(&self, prefix: Prefix) -> Result<Matches, Error> {
+        let mut snapshot = Arc::clone(&*self.snapshot()?);
+        loop {
+            let mut ids = self.prefix_in(&snapshot, &prefix)?;
+            match ids.as_slice() {
+                [] => match self.newer_than(&snapshot)? {
+                    Some(newer) => snapshot = newer,
+                    None => return Ok(Matches::None),
+                },
+                [id] => return Ok(Matches::One(*id)),
+                _ => {
+                    ids.shrink_to_fit();
+                    return Ok(Matches::Ambiguous(ids));
+                }
+            }
+        }
+    }
+
+    fn prefix_in(&self, snapshot: &Snapshot, prefix: &Prefix) -> Result<Vec<ObjectId>, Error> {
+        let mut ids = Vec::new();
+        for multi in &snapshot.multi {
+            let rows = multi.index.prefix(prefix).map_err(from_pack)?;
+            for row in rows.start.0..rows.end.0 {
+                let id = multi.index.id_at(pronto_pack::idx::IndexPosition(row));
+                ids.push(id.map_err(from_pack)?);
+            }
+        }
+        for pack in &snapshot.single {
+            let index = match pack.index() {
+                Ok(index) => index,
+                Err(_) if pack.has_vanished() => continue,
+                Err(error) => return Err(error),
+            };
+            let rows = index.prefix(prefix).map_err(from_pack)?;
+            for row in rows.start.0..rows.end.0 {
+                let id = index.id_at(pronto_pack::idx::IndexPosition(row));
+                ids.push(id.map_err(from_pack)?);
+            }
+        }
+        for objects in &self.inner.directories {
+            loose::prefix(objects, prefix, &mut ids)?;
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// How many hex digits, at least `least`, are needed to tell `id` from all other objects.
+    /// `id` itself need not be there.
+    ///
+    /// # Errors
+    /// As [`prefix`](Self::prefix).
+    pub fn unique_prefix_len(&self, id: &oid, least: usize) -> Result<usize, Error> {
+        let whole = id.kind().len_in_hex();
+        let least = least.clamp(1, whole);
+        let Ok(prefix) = Prefix::from_hex_nonempty(&id.to_hex_with_len(least).to_string()) else {
+            return Ok(whole);
+        };
+        let snapshot = Arc::clone(&*self.snapshot()?);
+        let others = self.prefix_in(&snapshot, &prefix)?;
+        let shared = others
+            .iter()
+            .filter(|other| other.as_bytes() != id.as_bytes())
+            .map(|other| shared_digits(other, id))
+            .max();
+        Ok(shared.map_or(least, |shared| (shared + 1).clamp(least, whole)))
+    }
+
+    /// Roughly how many objects there are: those in packs, each copy counted; loose ones are not.
+    /// What Git takes the length of abbreviated ids from.
+    ///
+    /// # Errors
+    /// As [`prefix`](Self::prefix).
+    pub fn approximate_count(&self) -> Result<u64, Error> {
+        let snapshot = self.snapshot()?;
+        let mut count = 0;
+        for multi in &snapshot.multi {
+            count += u64::from(multi.index.len());
+        }
+        for pack in &snapshot.single {
+            match pack.index() {
+                Ok(index) => count += u64::from(index.len()),
+                Err(_) if pack.has_vanished() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+
+    /// All ids, sorted, each once. Packs are taken as they are at the start; memory is needed for
+    /// one 256th of the ids at a time.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn iter(&self) -> Result<Ids, Error> {
+        self.refresh()?;
+        let snapshot = Arc::clone(&*self.snapshot()?);
+        Ok(Ids {
+            store: self.clone(),
+            snapshot,
+            next_byte: 0,
+            bucket: Vec::new().into_iter(),
+        })
+    }
+
+    /// Calls `visit` with every id of every pack in the order in which they lie there, then with
+    /// every loose one. An object that is stored twice comes twice.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when an index or directory cannot be read, and those of `visit`.
+    pub fn for_each_stored<E: From<Error>>(
+        &self,
+        mut visit: impl FnMut(&oid, Option<Location>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.refresh()?;
+        let snapshot = Arc::clone(&*self.snapshot()?);
+        for pack in snapshot.all_packs() {
+            visit_pack(pack, &mut visit)?;
+        }
+        let mut ids = Vec::new();
+        for objects in &self.inner.directories {
+            for byte in 0..=u8::MAX {
+                ids.clear();
+                loose::list(objects, byte, self.kind(), &mut ids)?;
+                for id in &ids {
+                    visit(id, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths of the packs that were fetched from a promisor (`.promisor`): objects that those
+    /// in them refer to may be missing.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn promisor_packs(&self) -> Result<Vec<std::path::PathBuf>, Error> {
+        let snapshot = self.snapshot()?;
+        let promisors = snapshot.all_packs().filter(|pack| pack.listed.promisor);
+        Ok(promisors.map(|pack| pack.pack_path()).collect())
+    }
+}
+
+fn visit_pack<E: From<Error>>(
+    pack: &PackFile,
+    visit: &mut impl FnMut(&oid, Option<Location>) -> Result<(), E>,
+) -> Result<(), E> {
+    let order = match pack.order() {
+        Ok(order) => order,
+        Err(_) if pack.has_vanished() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let index = pack.index()?;
+    for position in 0..order.len() {
+        let Some((offset, row)) = order.get(pronto_pack::pack::PackPosition(position)) else {
+            break;
+        };
+        let id = index.id_at(row).map_err(from_pack)?;
+        let location = Location {
+            pack: pack.number,
+            offset,
+        };
+        visit(&id, Some(location))?;
+    }
+    Ok(())
+}
+
+/// How many hex digits two ids begin with in common.
+fn shared_digits(a: &oid, b: &oid) -> usize {
+    let pairs = a.as_bytes().iter().zip(b.as_bytes());
+    let mut digits = 0;
+    for (a, b) in pairs {
+        if a != b {
+            return digits + usize::from(a >> 4 == b >> 4);
+        }
+        digits += 2;
+    }
+    digits
+}
+
+/// All ids of a store, from [`Store::iter`]. Ends after the first error.
+pub struct Ids {
+    store: Store,
+    snapshot: Arc<Snapshot>,
+    next_byte: usize,
+    bucket: std::vec::IntoIter<ObjectId>,
+}
+
+impl Ids {
+    fn fill(&mut self, first_byte: u8) -> Result<Vec<ObjectId>, Error> {
+        let mut ids = Vec::new();
+        for pack in self.snapshot.all_packs() {
+            let index = match pack.index() {
+                Ok(index) => index,
+                Err(_) if pack.has_vanished() => continue,
+                Err(error) => return Err(error),
+            };
+            let rows = index.bucket(first_byte);
+            ids.reserve(rows.len());
+            index
+                .scan_ids(rows, |id| ids.push(id.to_owned()))
+                .map_err(from_pack)?;
+        }
+        for objects in &self.store.inner.directories {
+            loose::list(objects, first_byte, self.store.kind(), &mut ids)?;
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+}
+
+impl Iterator for Ids {
+    type Item = Result<ObjectId, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(id) = self.bucket.next() {
+                return Some(Ok(id));
+            }
+            let byte = u8::try_from(self.next_byte).ok()?;
+            self.next_byte += 1;
+            match self.fill(byte) {
+                Ok(ids) => self.bucket = ids.into_iter(),
+                Err(error) => {
+                    self.next_byte = 256;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Adding objects, one loose file each.
+
+use std::io::Read;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+
+use super::{Store, lookup};
+use crate::error::Error;
+use crate::loose;
+
+impl Store {
+    /// Adds an object and gives its id. One that is there already is marked as used and not
+    /// written again.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be written, `Collision` when its content is part of a known attack on
+    /// SHA-1.
+    pub fn write(&self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error> {
+        let id = loose::write::id_of(self.options(), kind, content)?;
+        self.write_known(&id, kind, content)?;
+        Ok(id)
+    }
+
+    /// Adds an object whose id is known to be `id`.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_known(&self, id: &oid, kind: ObjectKind, content: &[u8]) -> Result<(), Error> {
+        if self.freshen(id)? {
+            return Ok(());
+        }
+        loose::write::write(self.path(), self.options(), id, kind, content)
+    }
+
+    /// Adds an object of `size_bytes` from a stream, without ever holding it whole.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), and `Corrupt` when the stream is of another size.
+    pub fn write_stream(
+        &self,
+        kind: ObjectKind,
+        size_bytes: u64,
+        from: &mut dyn Read,
+    ) -> Result<ObjectId, Error> {
+        loose::write::write_stream(self.path(), self.options(), kind, size_bytes, from)
+    }
+
+    /// Marks `id` as used now, so that it is not pruned, and says whether it is there at all. The
+    /// packs are not listed anew.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn freshen(&self, id: &oid) -> Result<bool, Error> {
+        let snapshot = self.snapshot()?;
+        let mut failure = None;
+        let packed = lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, _| {
+            pack.pack().map(|_| pack.pack_path())
+        });
+        if packed.is_some_and(|path| loose::write::freshen(&path)) {
+            return Ok(true);
+        }
+        let mut directories = self.inner.directories.iter();
+        Ok(directories.any(|objects| loose::write::freshen(&loose::path(objects, id))))
+    }
+}

@@ -1,0 +1,56 @@
+//! The store as the gix crates want to see one.
+
+use std::io::Read;
+
+use gix_error::Result;
+use gix_object::{Data, Kind};
+use pronto_hash::{ObjectId, oid};
+
+use crate::store::Store;
+
+impl gix_object::Find for Store {
+    fn try_find<'a>(&self, id: &oid, buffer: &'a mut Vec<u8>) -> Result<Option<Data<'a>>> {
+        let found = self
+            .find(id, buffer)
+            .map_err(gix_error::Error::from_error)?;
+        Ok(found.map(|kind| Data::new(buffer, kind, self.kind())))
+    }
+}
+
+impl gix_object::FindHeader for Store {
+    fn try_header(&self, id: &oid) -> Result<Option<gix_object::Header>> {
+        self.header(id).map_err(gix_error::Error::from_error)
+    }
+}
+
+impl gix_object::Exists for Store {
+    fn exists(&self, id: &oid) -> bool {
+        self.contains(id).unwrap_or(false)
+    }
+}
+
+impl gix_object::Write for Store {
+    fn write_buf(&self, object: Kind, from: &[u8]) -> Result<ObjectId> {
+        Store::write(self, object, from).map_err(gix_error::Error::from_error)
+    }
+
+    fn write_buf_with_known_id(&self, object: Kind, from: &[u8], id: ObjectId) -> Result<ObjectId> {
+        self.write_known(&id, object, from)
+            .map_err(gix_error::Error::from_error)?;
+        Ok(id)
+    }
+
+    fn write_stream(&self, kind: Kind, size: u64, from: &mut dyn Read) -> Result<ObjectId> {
+        Store::write_stream(self, kind, size, from).map_err(gix_error::Error::from_error)
+    }
+
+    fn write_stream_with_known_id(
+        &self,
+        kind: Kind,
+        size: u64,
+        from: &mut dyn Read,
+        _id: ObjectId,
+    ) -> Result<ObjectId> {
+        gix_object::Write::write_stream(self, kind, size, from)
+    }
+}

@@ -1,0 +1,7 @@
+//! Stores that stock git made, read and written here; git is the oracle.
+
+mod damage;
+mod reading;
+mod support;
+mod together;
+mod writing;

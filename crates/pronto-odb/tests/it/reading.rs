@@ -1,0 +1,321 @@
+//! Every object is what `git cat-file` says, wherever it is stored.
+
+use std::io::Read as _;
+
+use pronto_hash::{Kind, ObjectId, Prefix};
+use pronto_io::view::Access;
+use pronto_odb::{Matches, Options, Store};
+
+use super::support::{Repository, assert_same, git_in};
+
+#[test]
+fn loose_objects() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(1, 30);
+    assert_eq!(repository.pack_files("idx").len(), 0);
+    assert_same(&repository.store(), &repository.told());
+}
+
+#[test]
+fn one_pack_mapped_and_by_position() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(2, 120);
+    repository.git(&["repack", "-adfq", "--depth=50", "--window=50"]);
+    let told = repository.told();
+    for access in [Access::Mapped, Access::Positional] {
+        let options = Options {
+            access,
+            ..repository.options()
+        };
+        let store = Store::open(repository.objects(), options).expect("it can be opened");
+        assert_same(&store, &told);
+    }
+}
+
+#[test]
+fn deltas_that_name_their_base_by_id_and_old_indexes() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(3, 80);
+    repository.git(&["config", "repack.useDeltaBaseOffset", "false"]);
+    repository.git(&["config", "pack.indexVersion", "1"]);
+    repository.git(&["repack", "-adfq"]);
+    let index = std::fs::read(repository.pack_file("idx")).expect("it is there");
+    assert_ne!(&index[..4], b"\xfftOc");
+    let told = repository.told();
+    for access in [Access::Mapped, Access::Positional] {
+        let options = Options {
+            access,
+            ..repository.options()
+        };
+        let store = Store::open(repository.objects(), options).expect("it can be opened");
+        assert_same(&store, &told);
+    }
+}
+
+#[test]
+fn a_cache_that_is_too_small_changes_nothing() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(4, 100);
+    repository.git(&["repack", "-adfq", "--depth=90", "--window=90"]);
+    let told = repository.told();
+    for delta_base_cache_bytes in [0, 40_000] {
+        let options = Options {
+            delta_base_cache_bytes,
+            ..repository.options()
+        };
+        let store = Store::open(repository.objects(), options).expect("it can be opened");
+        assert_same(&store, &told);
+    }
+}
+
+#[test]
+fn sha256() {
+    let repository = Repository::new(Kind::Sha256);
+    repository.commit_history(5, 40);
+    repository.git(&["repack", "-adfq"]);
+    repository.commit_history(6, 10);
+    assert_same(&repository.store(), &repository.told());
+}
+
+#[test]
+fn many_packs_and_a_multi_pack_index() {
+    let repository = Repository::new(Kind::Sha1);
+    for seed in 10..16 {
+        repository.commit_history(seed, 15);
+        repository.git(&["repack", "-dq"]);
+    }
+    let told = repository.told();
+    assert_eq!(repository.pack_files("idx").len(), 6);
+    assert_same(&repository.store(), &told);
+    repository.git(&["multi-pack-index", "write"]);
+    assert_same(&repository.store(), &told);
+    // Some packs are younger than the multi-pack-index, and some objects loose.
+    repository.commit_history(16, 15);
+    repository.git(&["repack", "-dq"]);
+    repository.commit_history(17, 15);
+    let told = repository.told();
+    assert_same(&repository.store(), &told);
+    let options = Options {
+        access: Access::Positional,
+        ..repository.options()
+    };
+    let store = Store::open(repository.objects(), options).expect("it can be opened");
+    assert_same(&store, &told);
+}
+
+#[test]
+fn a_multi_pack_index_that_names_a_lost_pack() {
+    let repository = Repository::new(Kind::Sha1);
+    for seed in 20..23 {
+        repository.commit_history(seed, 15);
+        repository.git(&["repack", "-dq"]);
+    }
+    repository.git(&["multi-pack-index", "write"]);
+    let midx = repository.objects().join("pack/multi-pack-index");
+    let kept = std::fs::read(&midx).expect("it was written");
+    repository.git(&["repack", "-adq"]);
+    std::fs::write(&midx, kept).expect("it can be put back");
+    assert_same(&repository.store(), &repository.told());
+}
+
+#[test]
+fn alternates_of_alternates_in_circles_and_by_relative_paths() {
+    let base = Repository::new(Kind::Sha1);
+    base.commit_history(30, 20);
+    let middle = Repository::new(Kind::Sha1);
+    middle.commit_history(31, 20);
+    middle.git(&["repack", "-adq"]);
+    let top = Repository::new(Kind::Sha1);
+    top.commit_history(32, 20);
+    let link = |from: &Repository, line: String| {
+        let info = from.objects().join("info");
+        std::fs::create_dir_all(&info).expect("it can be made");
+        std::fs::write(info.join("alternates"), line).expect("it can be written");
+    };
+    link(
+        &top,
+        format!("# whence\n{}\n\n", middle.objects().display()),
+    );
+    let name = base.directory.path().file_name().expect("a name");
+    let relative = format!("../../../{}/.git/objects\n", name.display());
+    link(&middle, relative);
+    link(
+        &base,
+        format!("\"{}\"\n/not/there\n", top.objects().display()),
+    );
+    let told = top.told();
+    let store = top.store();
+    assert_eq!(store.alternates().len(), 2);
+    assert_eq!(store.warnings().len(), 1);
+    assert_same(&store, &told);
+    let options = Options {
+        alternates: vec![top.objects()],
+        ..Options::default()
+    };
+    let empty = Repository::new(Kind::Sha1);
+    let store = Store::open(empty.objects(), options).expect("it can be opened");
+    assert_same(&store, &told);
+}
+
+#[test]
+fn large_blobs_are_streamed() {
+    let repository = Repository::new(Kind::Sha1);
+    let mut random = super::support::Random(7);
+    let content: Vec<u8> = (0..3_000_000)
+        .map(|at| (random.next() >> (at % 24)) as u8)
+        .collect();
+    std::fs::write(repository.directory.path().join("big"), &content).expect("a file");
+    let hash = |repository: &Repository| {
+        let hex = repository.git(&["hash-object", "-w", "big"]);
+        ObjectId::from_hex(hex.trim_ascii_end()).expect("hex")
+    };
+    let id = hash(&repository);
+    for packed in [false, true] {
+        if packed {
+            repository.git(&["update-index", "--add", "big"]);
+            repository.git(&["commit", "-qm", "big"]);
+            repository.git(&["repack", "-adq"]);
+        }
+        for access in [Access::Mapped, Access::Positional] {
+            let options = Options {
+                access,
+                ..repository.options()
+            };
+            let store = Store::open(repository.objects(), options).expect("it can be opened");
+            let mut reader = store.reader(&id).expect("it can be read").expect("there");
+            assert_eq!(reader.size_bytes(), content.len() as u64);
+            let mut read = Vec::new();
+            reader.read_to_end(&mut read).expect("it is whole");
+            assert!(read == content);
+            let mut found = Vec::new();
+            store.find(&id, &mut found).expect("it can be read");
+            assert!(found == content);
+        }
+    }
+}
+
+#[test]
+fn sizes_on_disk_and_bases_are_those_git_tells() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(40, 60);
+    for packed in [false, true] {
+        if packed {
+            repository.git(&["repack", "-adfq"]);
+        }
+        let told = repository.git(&[
+            "cat-file",
+            "--batch-all-objects",
+            "--batch-check=%(objectname) %(objectsize:disk) %(deltabase)",
+        ]);
+        let store = repository.store();
+        for line in std::str::from_utf8(&told).expect("it is text").lines() {
+            let id = ObjectId::from_hex(&line.as_bytes()[..40]).expect("hex");
+            let details = store.details(&id).expect("it can be read").expect("there");
+            let base = details.delta_base.unwrap_or(Kind::Sha1.null());
+            assert_eq!(line, format!("{id} {} {base}", details.size_on_disk));
+        }
+    }
+}
+
+#[test]
+fn prefixes_and_how_short_they_can_be() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(50, 100);
+    repository.git(&["repack", "-adq"]);
+    repository.commit_history(51, 20);
+    let store = repository.store();
+    let ids: Vec<ObjectId> = repository.told().iter().map(|told| told.id).collect();
+    for hex_len in [1, 2, 4, 5, 40] {
+        for id in &ids {
+            let prefix = Prefix::from_hex_nonempty(&id.to_string()[..hex_len]).expect("hex");
+            let all: Vec<ObjectId> = ids
+                .iter()
+                .copied()
+                .filter(|id| prefix.cmp_oid(id).is_eq())
+                .collect();
+            let expected = match all.as_slice() {
+                [one] => Matches::One(*one),
+                _ => Matches::Ambiguous(all),
+            };
+            assert_eq!(store.prefix(prefix).expect("it can be read"), expected);
+        }
+    }
+    let none = Prefix::from_hex("ffffffffff").expect("hex");
+    assert_eq!(store.prefix(none).expect("it can be read"), Matches::None);
+    for id in ids.iter().step_by(7) {
+        let told = git_in(
+            repository.directory.path(),
+            &["rev-parse", "--short=4", &id.to_string()],
+        );
+        let len = store.unique_prefix_len(id, 4).expect("it can be read");
+        assert_eq!(told.trim_ascii_end().len(), len, "{id}");
+    }
+}
+
+#[test]
+fn batches_and_positions() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(60, 60);
+    repository.git(&["repack", "-adq"]);
+    repository.commit_history(61, 60);
+    let store = repository.store();
+    let told = repository.told();
+    let mut ids: Vec<ObjectId> = told.iter().map(|told| told.id).collect();
+    for told in &told {
+        let mut other = told.id;
+        other.as_mut_slice()[10] ^= 1;
+        ids.push(other);
+    }
+    ids.sort_unstable();
+    let found = store.contains_batch(&ids).expect("it can be read");
+    let mut content = Vec::new();
+    for (id, found) in ids.iter().zip(found) {
+        let expected = told.binary_search_by(|told| told.id.cmp(id));
+        assert_eq!(found, expected.is_ok(), "{id}");
+        if let (Some(location), Ok(at)) = (store.position(id), expected) {
+            let kind = store.find_at(location, id, &mut content).expect("readable");
+            assert_eq!(kind, Some(told[at].kind));
+            assert!(content == told[at].content);
+        }
+    }
+    let mut stored = Vec::new();
+    store
+        .for_each_stored::<pronto_odb::Error>(|id, location| {
+            assert_eq!(location, store.position(id));
+            stored.push(id.to_owned());
+            Ok(())
+        })
+        .expect("it can be read");
+    stored.sort_unstable();
+    assert_eq!(stored.len(), told.len());
+}
+
+#[test]
+fn replacements_stand_for_others() {
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    let blob = gix_object::Kind::Blob;
+    let ids: Vec<ObjectId> = (0..8u8)
+        .map(|n| store.write(blob, &[n]).expect("it can be written"))
+        .collect();
+    let map = |pairs: &[(usize, usize)]| {
+        let pairs = pairs.iter().map(|&(from, to)| (ids[from], ids[to]));
+        store.with_replacements(pairs.collect())
+    };
+    let mut content = Vec::new();
+    let replacing = map(&[(0, 1), (1, 2)]);
+    replacing
+        .find(&ids[0], &mut content)
+        .expect("it can be read");
+    assert_eq!(content, [2]);
+    replacing
+        .without_replacements()
+        .find(&ids[0], &mut content)
+        .expect("it can be read");
+    assert_eq!(content, [0]);
+    let circle = map(&[(0, 1), (1, 0)]);
+    let error = circle
+        .find(&ids[0], &mut content)
+        .expect_err("it has no end");
+    assert_eq!(error.message(), "replace depth too high");
+}

@@ -1,0 +1,141 @@
+//! What is written here is what git would have written.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::Kind;
+use pronto_odb::{Options, Quarantine, Sharing, Store};
+
+use super::support::{Repository, assert_same, git_in, git_with_input};
+
+#[test]
+fn git_reads_what_was_written() {
+    for kind in [Kind::Sha1, Kind::Sha256] {
+        let repository = Repository::new(kind);
+        for level in [0, 1, 6, 9] {
+            let options = Options {
+                loose_compression: level,
+                fsync_loose: level == 9,
+                ..repository.options()
+            };
+            let store = Store::open(repository.objects(), options).expect("it can be opened");
+            let large: Vec<u8> = (0..300_000u32)
+                .map(|at| (at.wrapping_mul(at) >> 9) as u8 ^ level)
+                .collect();
+            for content in [&b""[..], b"hello", &large] {
+                let id = store.write(ObjectKind::Blob, content).expect("writable");
+                let told = git_with_input(
+                    repository.directory.path(),
+                    &["hash-object", "--stdin"],
+                    content,
+                );
+                assert_eq!(id.to_string().as_bytes(), told.trim_ascii_end());
+                let mut other = content.to_owned();
+                other.push(b'x');
+                let streamed = store
+                    .write_stream(ObjectKind::Blob, other.len() as u64, &mut &other[..])
+                    .expect("it can be written");
+                assert!(store.contains(&streamed).expect("it can be read"));
+            }
+        }
+        repository.git(&["fsck", "--full", "--strict"]);
+        assert_same(&repository.store(), &repository.told());
+        let leftovers = std::fs::read_dir(repository.objects()).expect("it is there");
+        for entry in leftovers {
+            let entry = entry.expect("it can be listed");
+            assert!(!entry.file_name().display().to_string().starts_with("tmp"));
+        }
+    }
+}
+
+#[test]
+fn a_stream_of_the_wrong_size_leaves_nothing() {
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    for size in [4, 6] {
+        let error = store.write_stream(ObjectKind::Blob, size, &mut &b"hello"[..]);
+        error.expect_err("it is not of that size");
+    }
+    assert_eq!(repository.told(), Vec::new());
+    let left = std::fs::read_dir(repository.objects()).expect("it is there");
+    assert_eq!(left.count(), 2, "info and pack");
+}
+
+#[test]
+fn permissions_follow_sharing() {
+    let repository = Repository::new(Kind::Sha1);
+    for (sharing, name, file, directory) in [
+        (Sharing::Umask, "umask", 0o444, None),
+        (Sharing::Group, "group", 0o444, Some(0o2770)),
+        (Sharing::Everybody, "all", 0o444, Some(0o2775)),
+        (Sharing::Mode(0o640), "0640", 0o440, Some(0o2750)),
+    ] {
+        let options = Options {
+            sharing,
+            ..repository.options()
+        };
+        let store = Store::open(repository.objects(), options).expect("it can be opened");
+        let content = name.as_bytes();
+        let id = store.write(ObjectKind::Blob, content).expect("writable");
+        let hex = id.to_string();
+        let parent = repository.objects().join(&hex[..2]);
+        let mode = |path: &std::path::Path| {
+            path.metadata().expect("it is there").permissions().mode() & 0o7777
+        };
+        assert_eq!(mode(&parent.join(&hex[2..])) & file, file, "{name}");
+        assert_eq!(mode(&parent.join(&hex[2..])) & 0o222, 0, "{name}");
+        if let Some(directory) = directory {
+            assert_eq!(mode(&parent) & directory, directory, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_is_there_is_only_touched() {
+    let repository = Repository::new(Kind::Sha1);
+    repository.commit_history(1, 5);
+    repository.git(&["repack", "-adq"]);
+    let store = repository.store();
+    for told in repository.told() {
+        let id = store.write(told.kind, &told.content).expect("writable");
+        assert_eq!(id, told.id);
+    }
+    let loose = git_in(repository.directory.path(), &["count-objects"]);
+    assert!(loose.starts_with(b"0 objects"));
+}
+
+#[test]
+fn a_quarantine_is_seen_by_its_own_store_alone_until_it_is_published() {
+    let source = Repository::new(Kind::Sha1);
+    source.commit_history(2, 30);
+    source.git(&["repack", "-adq"]);
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    let before = store.write(ObjectKind::Blob, b"before").expect("writable");
+    for publish in [false, true] {
+        let quarantine = Quarantine::begin(&store).expect("it can be made");
+        let inside = quarantine.store();
+        let loose = inside.write(ObjectKind::Blob, b"loose").expect("writable");
+        for extension in ["pack", "idx"] {
+            let file = source.pack_file(extension);
+            let name = file.file_name().expect("a name");
+            std::fs::copy(&file, quarantine.pack_directory().join(name)).expect("a copy");
+        }
+        let told = source.told();
+        assert!(inside.contains(&before).expect("it can be read"));
+        assert!(inside.contains(&told[0].id).expect("it can be read"));
+        assert!(!store.contains(&told[0].id).expect("it can be read"));
+        assert!(!store.contains(&loose).expect("it can be read"));
+        let path = quarantine.path().to_owned();
+        if publish {
+            quarantine.publish().expect("it can be moved");
+            assert!(store.contains(&loose).expect("it can be read"));
+            assert_same(&store, &repository.told());
+        } else {
+            drop(quarantine);
+        }
+        assert!(!path.exists());
+    }
+    repository.git(&["fsck", "--full"]);
+    assert_eq!(repository.told().len(), source.told().len() + 2);
+}

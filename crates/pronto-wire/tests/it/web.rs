@@ -1,0 +1,110 @@
+//! Passwords, headers and redirections.
+
+use std::sync::{Arc, Mutex};
+
+use pronto_io::interrupt::Interrupt;
+use pronto_wire::ErrorKind;
+use pronto_wire::address::Address;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::{Nothing, Request};
+use pronto_wire::transport::{Options, http};
+
+use crate::servers::{Login, Web, skip};
+use crate::support::{Listener, Password, Scene, connect, refs};
+
+#[test]
+fn passwords_are_asked_for_and_remembered() {
+    let scene = Scene::new("sha1");
+    let Some(web) = Web::start(scene.path(), Login::Basic) else {
+        return skip("lighttpd");
+    };
+    let address = Address::parse(web.url("origin").as_str().into()).expect("a URL");
+    let options = Options::default();
+    let attempt = |password: &'static str| {
+        let notes = Arc::new(Mutex::new(String::new()));
+        let credentials = Box::new(Password(password, Arc::clone(&notes)));
+        let interrupt = Interrupt::new();
+        let client = Client::connect(&address, &options, Some(credentials), &(), &interrupt);
+        (client, notes)
+    };
+    let (client, notes) = attempt("secret");
+    let mut client = client.expect("the password is right");
+    let wants: Vec<_> = refs(&mut client)
+        .iter()
+        .filter_map(|found| found.id)
+        .collect();
+    let request = Request {
+        wants,
+        ..Request::default()
+    };
+    client.fetch(&request, &mut Nothing, &()).expect("a pack");
+    assert_eq!(*notes.lock().expect("no panics"), "fill approve ");
+
+    let (client, notes) = attempt("wrong");
+    let error = client.err().expect("the password is wrong");
+    assert_eq!(*error.kind(), ErrorKind::Authentication);
+    let expected = format!("Authentication failed for '{}/'", web.url("origin"));
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(*notes.lock().expect("no panics"), "fill reject ");
+}
+
+#[test]
+fn passwords_in_urls_and_headers() {
+    let scene = Scene::new("sha1");
+    let Some(web) = Web::start(scene.path(), Login::Basic) else {
+        return skip("lighttpd");
+    };
+    let mut options = Options::default();
+    let url = web.url_with_login("me:secret", "origin");
+    connect(&url, &options).expect("the password is in the URL");
+    let url = web.url_with_login("me:wrong", "origin");
+    let error = connect(&url, &options).err().expect("it is wrong");
+    assert!(!error.to_string().contains("wrong"), "{error}");
+    let header = "Authorization: Basic bWU6c2VjcmV0";
+    options.http.extra_headers = vec![header.into()];
+    connect(&web.url("origin"), &options).expect("the password is in a header");
+}
+
+#[test]
+fn redirections_are_told_and_can_be_refused() {
+    let scene = Scene::new("sha1");
+    let Some(web) = Web::start(scene.path(), Login::Open) else {
+        return skip("lighttpd");
+    };
+    let address = Address::parse(web.moved_url("origin").as_str().into()).expect("a URL");
+    let listener = Listener::default();
+    let mut options = Options::default();
+    let interrupt = Interrupt::new();
+    Client::connect(&address, &options, None, &listener, &interrupt).expect("it is found");
+    let said = listener.0.lock().expect("no panics").clone();
+    assert_eq!(
+        said,
+        [format!("warning: redirecting to {}/", web.url("origin"))]
+    );
+    options.http.follow_redirects = http::Redirects::Never;
+    connect(&web.moved_url("origin"), &options)
+        .err()
+        .expect("it may not");
+}
+
+#[test]
+fn what_is_no_repository_is_refused() {
+    let scene = Scene::new("sha1");
+    let Some(web) = Web::start(scene.path(), Login::Open) else {
+        return skip("lighttpd");
+    };
+    let url = format!("http://127.0.0.1:{}/passwords", web.port());
+    let error = connect(&url, &Options::default())
+        .err()
+        .expect("not a repository");
+    assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");
+    let closed = crate::servers::free_port();
+    let url = format!("http://127.0.0.1:{closed}/x");
+    let error = connect(&url, &Options::default())
+        .err()
+        .expect("nobody is there");
+    let expected = format!(
+        "unable to access '{url}/': Failed to connect to 127.0.0.1:{closed}: Connection refused"
+    );
+    assert_eq!(error.to_string(), expected);
+}
