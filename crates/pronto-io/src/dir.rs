@@ -13,6 +13,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+mod listing;
+
+pub use listing::Listing;
+
 /// An open directory.
 #[derive(Debug)]
 pub struct Directory {
@@ -248,6 +252,15 @@ impl Level {
             rest,
         })
     }
+}
+
+/// Whether an error says that there is nothing at a path that may not lead through a link: nothing
+/// of that name, or a link or a file where a directory should be.
+pub fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+    )
 }
 
 /// Linux says `EISDIR` of unlinking a directory, POSIX `EPERM`.

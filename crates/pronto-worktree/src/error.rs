@@ -22,6 +22,10 @@ pub enum ErrorKind {
     WouldLose,
     /// The operation was asked to stop.
     Interrupted,
+    /// A pathspec cannot be used.
+    Pathspec,
+    /// Something that is not done here.
+    Unsupported,
 }
 
 /// An error of this crate.

@@ -5,15 +5,23 @@
 //! - [`checkout`]: a plan of files to remove and write, carried out.
 //! - [`unpack`]: from trees and an index to such a plan, refusing to lose anything.
 //! - [`sparse`]: which paths are to be in the worktree at all.
+//! - [`status`]: how files differ from the index, and which are untracked: one walk.
+//! - [`diff`]: how the index differs from a tree; renames.
+//! - [`ignore`], [`pathspec`]: which paths count.
 
 pub mod attributes;
 pub mod checkout;
+pub mod diff;
 mod error;
 pub mod filter;
 mod hostile;
+pub mod ignore;
+mod names;
 mod objects;
+pub mod pathspec;
 mod recorded;
 pub mod sparse;
+pub mod status;
 pub mod unpack;
 
 pub use error::{Error, ErrorKind};

@@ -1,0 +1,102 @@
+//! The names in a directory, in one buffer that is used again for the next directory.
+
+use std::io;
+
+use rustix::fs::RawDir;
+
+use super::{Directory, EntryKind};
+
+/// Bytes of directory entries that are asked for in one call.
+const CHUNK_BYTES: usize = 32 * 1024;
+
+/// The names in a directory. Reading another one into it allocates only if that one is larger.
+#[derive(Debug, Default)]
+pub struct Listing {
+    chunk: Vec<u8>,
+    names: Vec<u8>,
+    /// Where each name starts in `names`; it ends where the next one starts.
+    entries: Vec<(u32, EntryKind)>,
+}
+
+impl Listing {
+    /// An empty listing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many names there are, without `.` and `..`.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the directory is empty.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The names in the order of the file system, with the kind of each as far as it says.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], EntryKind)> + '_ {
+        (0..self.entries.len()).map(|at| {
+            let (start, kind) = self.entries[at];
+            let end = self
+                .entries
+                .get(at + 1)
+                .map_or(self.names.len(), |(start, _)| *start as usize);
+            (&self.names[start as usize..end], kind)
+        })
+    }
+}
+
+impl Directory {
+    /// Reads the names in this directory, which must not have been read before: a second time
+    /// finds nothing, because the position belongs to the handle. One open less than
+    /// [`entries`](Self::entries), and no allocation for each name.
+    ///
+    /// # Errors
+    /// Those of `getdents64(2)`.
+    pub fn read_once(&self, into: &mut Listing) -> io::Result<()> {
+        into.names.clear();
+        into.entries.clear();
+        into.chunk.clear();
+        into.chunk.reserve(CHUNK_BYTES);
+        let mut stream = RawDir::new(&self.fd, into.chunk.spare_capacity_mut());
+        while let Some(entry) = stream.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                let start = u32::try_from(into.names.len()).map_err(io::Error::other)?;
+                into.entries
+                    .push((start, EntryKind::new(entry.file_type())));
+                into.names.extend_from_slice(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_into_one_buffer() {
+        let base = std::env::temp_dir().join(format!("pronto-listing-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("below")).expect("a directory");
+        let _guard = crate::cleanup::Guard::new(&base);
+        std::fs::write(base.join("file"), b"x").expect("a file");
+        let mut listing = Listing::new();
+        for _ in 0..2 {
+            let directory = Directory::open(&base).expect("it is there");
+            directory.read_once(&mut listing).expect("it can be read");
+            let mut names: Vec<_> = listing.iter().collect();
+            names.sort_by_key(|(name, _)| *name);
+            assert_eq!(
+                names,
+                [
+                    (&b"below"[..], EntryKind::Directory),
+                    (&b"file"[..], EntryKind::File)
+                ]
+            );
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How the index differs from a tree, and what of that is renames.
+
+mod renames;
+mod similarity;
+mod tree;
+
+pub use renames::{Content, Renames, detect};
+pub use similarity::Chunks;
+pub use tree::{ReadTree, tree_and_index};
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+
+/// The file on one side of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The mode; one of [`pronto_index::mode`]'s.
+    pub mode: u32,
+    /// The object; null for a file in the worktree that has none yet.
+    pub id: ObjectId,
+}
+
+/// A path that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The path; of a rename, the new one.
+    pub path: BString,
+    /// Before; `None` for an addition.
+    pub old: Option<Side>,
+    /// After; `None` for a deletion.
+    pub new: Option<Side>,
+    /// Where it was renamed or copied from.
+    pub origin: Option<Origin>,
+    /// The path is in conflict: both sides may be empty.
+    pub unmerged: bool,
+}
+
+/// Where a file came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The path it had.
+    pub path: BString,
+    /// How much of the larger of both is the same, of [`MOST_SIMILAR`].
+    pub score: u32,
+    /// The file is still at its old path, or came to several new ones.
+    pub copy: bool,
+}
+
+/// The score of two files that are the same.
+pub const MOST_SIMILAR: u32 = 60_000;
+
+impl Difference {
+    /// Git's letter for it: `A`, `D`, `M`, `T`, `R`, `C` or `U`.
+    pub fn letter(&self) -> u8 {
+        match (&self.origin, &self.old, &self.new) {
+            _ if self.unmerged => b'U',
+            (Some(origin), ..) if origin.copy => b'C',
+            (Some(_), ..) => b'R',
+            (None, None, _) => b'A',
+            (None, _, None) => b'D',
+            (None, Some(old), Some(new)) if (old.mode ^ new.mode) & 0o170_000 != 0 => b'T',
+            _ => b'M',
+        }
+    }
+}

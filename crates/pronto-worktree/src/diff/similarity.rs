@@ -1,0 +1,122 @@
+//! How similar two files are: how many bytes of one are in lines, or in pieces of 64 bytes of
+//! longer lines, that the other one has as well.
+
+use super::MOST_SIMILAR;
+
+/// Longer lines are cut into pieces of this size.
+const LONGEST_CHUNK_BYTES: usize = 64;
+/// A file with a NUL this near to its start is binary.
+const BINARY_PROBE_BYTES: usize = 8000;
+
+/// What a file is made of: for each distinct line how many bytes it fills.
+#[derive(Clone, Debug)]
+pub struct Chunks {
+    size: u64,
+    /// Digest of the line and bytes in all its occurrences, sorted by digest.
+    counts: Vec<(u64, u64)>,
+}
+
+impl Chunks {
+    /// Takes a file apart. In text, the end of line is the same with and without a carriage
+    /// return.
+    pub fn new(content: &[u8]) -> Chunks {
+        let probe = &content[..content.len().min(BINARY_PROBE_BYTES)];
+        let is_text = !probe.contains(&0);
+        let mut counts = Vec::new();
+        let mut digest = Digest::default();
+        for (at, &byte) in content.iter().enumerate() {
+            if is_text && byte == b'\r' && content.get(at + 1) == Some(&b'\n') {
+                continue;
+            }
+            digest.push(byte);
+            if byte == b'\n' || digest.len == LONGEST_CHUNK_BYTES {
+                counts.push(digest.take());
+            }
+        }
+        if digest.len > 0 {
+            counts.push(digest.take());
+        }
+        counts.sort_unstable();
+        counts.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        Chunks {
+            size: content.len() as u64,
+            counts,
+        }
+    }
+
+    /// The size of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How similar two files are, of [`MOST_SIMILAR`].
+    pub fn score(&self, other: &Chunks) -> u32 {
+        let larger = self.size.max(other.size);
+        if larger == 0 || other.size == 0 {
+            return 0;
+        }
+        let mut shared = 0;
+        let mut others = other.counts.iter().peekable();
+        for &(digest, bytes) in &self.counts {
+            while others.next_if(|(other, _)| *other < digest).is_some() {}
+            if let Some((_, other_bytes)) = others.next_if(|(other, _)| *other == digest) {
+                shared += bytes.min(*other_bytes);
+            }
+        }
+        (shared * u64::from(MOST_SIMILAR) / larger) as u32
+    }
+
+    /// Whether sizes alone tell that two files are less similar than `minimum`.
+    pub fn sizes_differ_too_much(one: u64, two: u64, minimum: u32) -> bool {
+        let (larger, difference) = (one.max(two), one.abs_diff(two));
+        let most = u128::from(MOST_SIMILAR);
+        u128::from(larger) * (most - u128::from(minimum)) < u128::from(difference) * most
+    }
+}
+
+/// A digest of one line, with no secret: equal lines are what counts.
+#[derive(Default)]
+struct Digest {
+    state: u64,
+    len: usize,
+}
+
+impl Digest {
+    fn push(&mut self, byte: u8) {
+        const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.state = (self.state.rotate_left(5) ^ u64::from(byte)).wrapping_mul(PRIME);
+        self.len += 1;
+    }
+
+    fn take(&mut self) -> (u64, u64) {
+        let done = std::mem::take(self);
+        (done.state ^ done.len as u64, done.len as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(one: &str, two: &str) -> u32 {
+        Chunks::new(one.as_bytes()).score(&Chunks::new(two.as_bytes()))
+    }
+
+    #[test]
+    fn shared_lines_count_by_their_bytes() {
+        assert_eq!(score("a\nb\n", "a\nb\n"), MOST_SIMILAR);
+        assert_eq!(score("b\na\n", "a\nb\n"), MOST_SIMILAR);
+        assert_eq!(score("a\nb\nc\nd\n", "a\nb\n"), MOST_SIMILAR / 2);
+        assert_eq!(score("a\na\n", "a\nx\n"), MOST_SIMILAR / 2);
+        assert_eq!(score("", "a\n"), 0);
+        assert_eq!(score("a\r\nb\r\n", "a\nb\n"), 4 * MOST_SIMILAR / 6);
+        assert!(Chunks::sizes_differ_too_much(100, 49, 30_000));
+        assert!(!Chunks::sizes_differ_too_much(100, 50, 30_000));
+    }
+}

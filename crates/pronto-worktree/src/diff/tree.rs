@@ -1,0 +1,199 @@
+//! A tree against the index. Directories whose cached tree is the tree's own are not looked into.
+
+use super::{Difference, Side};
+use crate::names::{Name, compare};
+use crate::pathspec::{self, Pathspec};
+use crate::{Error, ErrorKind};
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::TreeRefIter;
+use pronto_hash::oid;
+use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Deeper trees are refused.
+const DEEPEST: usize = 2048;
+
+/// Reads the tree `id` into the buffer.
+pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
+
+/// How `index` differs from the tree `root` (`None` for the empty one), in the order of paths.
+/// `cached` are the cached trees of the index. Reads one tree object for each directory that
+/// differs or whose cached tree is not known.
+///
+/// Entries that are only announced (`add --intent-to-add`) count as absent.
+///
+/// # Errors
+/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
+pub fn tree_and_index(
+    root: Option<&oid>,
+    (index, cached): (&Index, Option<&CachedTree>),
+    pathspec: &Pathspec,
+    read: &mut ReadTree<'_>,
+) -> Result<Vec<Difference>, Error> {
+    let mut walk = Walk {
+        index,
+        pathspec,
+        read,
+        found: Vec::new(),
+    };
+    let cached = cached.map(CachedTree::root);
+    walk.directory(root, 0..index.len(), &mut BString::default(), cached, 0)?;
+    walk.found.sort_by(|one, two| one.path.cmp(&two.path));
+    Ok(walk.found)
+}
+
+struct Walk<'a, 'r> {
+    index: &'a Index,
+    pathspec: &'a Pathspec,
+    read: &'a mut ReadTree<'r>,
+    found: Vec<Difference>,
+}
+
+/// A name in a tree.
+struct TreeEntry {
+    name: BString,
+    side: Side,
+}
+
+impl TreeEntry {
+    fn is_directory(&self) -> bool {
+        self.side.mode == mode::TREE
+    }
+}
+
+impl Walk<'_, '_> {
+    fn directory(
+        &mut self,
+        tree: Option<&oid>,
+        entries: Range<usize>,
+        prefix: &mut BString,
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let known = cached.and_then(|cached| cached.id().zip(cached.entry_count()));
+        if known.is_some_and(|(id, count)| Some(id) == tree && count == entries.len()) {
+            return Ok(());
+        }
+        if depth > DEEPEST {
+            return Err(Error::new(
+                ErrorKind::CorruptObject,
+                "tree is nested too deep",
+            ));
+        }
+        let tree_entries = tree
+            .map(|tree| self.read_tree(tree))
+            .transpose()?
+            .unwrap_or_default();
+        let mut trees = tree_entries.into_iter().peekable();
+        let mut at = entries.start;
+        while at < entries.end || trees.peek().is_some() {
+            let child =
+                (at < entries.end).then(|| Name::at(self.index, at, entries.end, prefix.len()));
+            let order = match (&child, trees.peek()) {
+                (None, _) => Ordering::Greater,
+                (_, None) => Ordering::Less,
+                (Some(child), Some(tree)) => compare(
+                    (child.name, child.is_directory),
+                    (&tree.name, tree.is_directory()),
+                ),
+            };
+            let child = child.filter(|_| order.is_le());
+            let tree = if order.is_ge() { trees.next() } else { None };
+            if let Some(child) = &child {
+                at = child.entries.end;
+            }
+            self.pair(tree, child, prefix, cached, depth)?;
+        }
+        Ok(())
+    }
+
+    /// A name that is in the tree, in the index, or in both.
+    fn pair(
+        &mut self,
+        tree: Option<TreeEntry>,
+        child: Option<Name<'_>>,
+        prefix: &mut BString,
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let len = prefix.len();
+        let Some(name) = child
+            .as_ref()
+            .map(|child| child.name)
+            .or(tree.as_ref().map(|tree| tree.name.as_ref()))
+        else {
+            return Ok(());
+        };
+        let name: &[u8] = name;
+        prefix.extend_from_slice(name);
+        let is_directory = tree.as_ref().is_some_and(TreeEntry::is_directory)
+            || child.as_ref().is_some_and(|child| child.is_directory);
+        if is_directory {
+            if self.pathspec.directory(prefix.as_bstr()) != pathspec::Directory::Outside {
+                let below = cached.and_then(|cached| cached.child(name.as_bstr()));
+                prefix.push(b'/');
+                let entries = child.map(|child| child.entries).unwrap_or_default();
+                let id = tree.map(|tree| tree.side.id);
+                self.directory(id.as_deref(), entries, prefix, below, depth + 1)?;
+            }
+        } else if self.pathspec.matches(prefix.as_bstr(), false) {
+            self.file(tree.map(|tree| tree.side), child, prefix.as_bstr());
+        }
+        prefix.truncate(len);
+        Ok(())
+    }
+
+    fn file(&mut self, old: Option<Side>, child: Option<Name<'_>>, path: &BStr) {
+        let mut unmerged = false;
+        let new = child.and_then(|child| {
+            let entry = self.index.entry(child.entries.start);
+            unmerged = entry.stage() != 0;
+            let present = !unmerged && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            present.then(|| Side {
+                mode: entry.mode,
+                id: entry.id.to_owned(),
+            })
+        });
+        if unmerged || old != new {
+            self.found.push(Difference {
+                path: path.to_owned(),
+                old,
+                new,
+                origin: None,
+                unmerged,
+            });
+        }
+    }
+
+    fn read_tree(&mut self, id: &oid) -> Result<Vec<TreeEntry>, Error> {
+        let mut content = Vec::new();
+        (self.read)(id, &mut content)?;
+        let mut entries = Vec::new();
+        for entry in TreeRefIter::from_bytes(&content, id.kind()) {
+            let entry = entry.map_err(|error| {
+                Error::new(ErrorKind::CorruptObject, "corrupt tree")
+                    .on_object(id)
+                    .because(error)
+            })?;
+            let side = Side {
+                mode: canonical(u32::from(entry.mode.value())),
+                id: entry.oid.to_owned(),
+            };
+            entries.push(TreeEntry {
+                name: entry.filename.to_owned(),
+                side,
+            });
+        }
+        Ok(entries)
+    }
+}
+
+/// The modes that Git knows, from those that old trees have.
+fn canonical(mode: u32) -> u32 {
+    match mode & mode::TYPE {
+        0o100_000 if mode & 0o100 != 0 => mode::EXECUTABLE,
+        0o100_000 => mode::FILE,
+        kind => kind,
+    }
+}

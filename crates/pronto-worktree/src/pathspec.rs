@@ -1,0 +1,464 @@
+//! Pathspecs: which paths a command is about.
+
+use crate::{Error, ErrorKind};
+use bstr::{BStr, BString, ByteSlice};
+use gix_glob::wildmatch::Mode;
+
+/// What the environment or global options say about all pathspecs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Defaults {
+    /// `--literal-pathspecs`: no magic, no wildcards.
+    pub literal: bool,
+    /// `--glob-pathspecs`: wildcards do not match slashes.
+    pub glob: bool,
+    /// `--noglob-pathspecs`: no wildcards.
+    pub noglob: bool,
+    /// `--icase-pathspecs`: case does not matter.
+    pub icase: bool,
+}
+
+/// A list of pathspecs, seen from the top of the worktree.
+#[derive(Clone, Debug, Default)]
+pub struct Pathspec {
+    items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+struct Item {
+    original: BString,
+    /// The path or pattern from the top, without a slash at its end.
+    text: BString,
+    /// It had a slash at its end: only a directory matches.
+    is_directory: bool,
+    /// How much of `text` is the directory it was given in: case always matters there.
+    prefix_len: usize,
+    /// How much of `text` has no wildcards.
+    literal_len: usize,
+    glob: bool,
+    icase: bool,
+    exclude: bool,
+}
+
+/// How a directory relates to a list of pathspecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directory {
+    /// Nothing in it matches.
+    Outside,
+    /// Something in it may match.
+    Partly,
+    /// All in it matches.
+    Inside,
+}
+
+impl Pathspec {
+    /// Reads `specs` as given in the directory `prefix` (empty for the top, else ending in a
+    /// slash). `work_tree` is for absolute paths and messages.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Pathspec`] in Git's words; [`ErrorKind::Unsupported`] for attributes.
+    pub fn parse<'a>(
+        specs: impl IntoIterator<Item = &'a BStr>,
+        prefix: &BStr,
+        work_tree: &std::path::Path,
+        defaults: Defaults,
+    ) -> Result<Pathspec, Error> {
+        let mut items = Vec::new();
+        for spec in specs {
+            items.push(Item::parse(spec, prefix, work_tree, defaults)?);
+        }
+        if !items.is_empty() && items.iter().all(|item| item.exclude) {
+            // Nothing to exclude from: everything below the current directory.
+            let all: &BStr = if defaults.literal {
+                "".into()
+            } else {
+                ".".into()
+            };
+            items.push(Item::parse_path(all, prefix, work_tree, Magic::default())?);
+        }
+        Ok(Pathspec { items })
+    }
+
+    /// Whether there are no pathspecs: everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Whether `path` matches. `is_directory` is for paths that name a directory as a whole.
+    pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
+        self.items.is_empty() || self.position(path, is_directory).is_some()
+    }
+
+    /// The first pathspec that matches `path`, if no excluding one does.
+    pub fn position(&self, path: &BStr, is_directory: bool) -> Option<usize> {
+        let hit = |item: &&Item| item.matches(path, is_directory);
+        if self
+            .items
+            .iter()
+            .filter(|item| item.exclude)
+            .any(|item| hit(&item))
+        {
+            return None;
+        }
+        self.items
+            .iter()
+            .position(|item| !item.exclude && hit(&item))
+    }
+
+    /// All pathspecs that `path` matches are marked in `seen`, which has [`len`](Self::len) slots.
+    pub fn mark(&self, path: &BStr, seen: &mut [bool]) {
+        for (item, seen) in self.items.iter().zip(seen) {
+            *seen = *seen || item.exclude || item.matches(path, false);
+        }
+    }
+
+    /// How many pathspecs there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The pathspec at `position` as it was given.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn original(&self, position: usize) -> &BStr {
+        self.items[position].original.as_bstr()
+    }
+
+    /// How the directory at `path` (no slash at its end) relates to the pathspecs.
+    pub fn directory(&self, path: &BStr) -> Directory {
+        if self.items.is_empty() || path.is_empty() {
+            return if self.items.is_empty() {
+                Directory::Inside
+            } else {
+                Directory::Partly
+            };
+        }
+        let excludes = self.items.iter().any(|item| item.exclude);
+        let included = self.items.iter().filter(|item| !item.exclude);
+        let mut found = Directory::Outside;
+        for item in included {
+            if item.matches(path, true) {
+                found = Directory::Inside;
+                break;
+            }
+            if item.may_match_below(path) {
+                found = Directory::Partly;
+            }
+        }
+        match found {
+            Directory::Inside if excludes => Directory::Partly,
+            found => found,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Magic {
+    top: bool,
+    literal: bool,
+    glob: bool,
+    noglob: bool,
+    icase: bool,
+    exclude: bool,
+}
+
+impl Item {
+    fn parse(
+        spec: &BStr,
+        prefix: &BStr,
+        work_tree: &std::path::Path,
+        defaults: Defaults,
+    ) -> Result<Item, Error> {
+        if spec.is_empty() {
+            return Err(wrong(
+                "empty string is not a valid pathspec. please use . instead if you meant to match \
+                 all paths",
+            ));
+        }
+        let mut magic = Magic::default();
+        let mut path = spec;
+        if !defaults.literal {
+            path = parse_magic(spec, &mut magic)?;
+        }
+        magic.literal |= defaults.literal;
+        magic.icase |= defaults.icase;
+        if !magic.literal && !magic.glob && defaults.noglob {
+            magic.noglob = true;
+        }
+        magic.glob |= defaults.glob && !magic.literal && !magic.noglob;
+        if magic.glob && magic.literal {
+            return Err(wrong(format!(
+                "{spec}: 'literal' and 'glob' are incompatible"
+            )));
+        }
+        let mut item = Item::parse_path(path, prefix, work_tree, magic)?;
+        item.original = spec.to_owned();
+        Ok(item)
+    }
+
+    fn parse_path(
+        path: &BStr,
+        prefix: &BStr,
+        work_tree: &std::path::Path,
+        magic: Magic,
+    ) -> Result<Item, Error> {
+        let prefix = if magic.top { "".into() } else { prefix };
+        let mut text = normalise(path, prefix, work_tree)?;
+        let is_directory = text.ends_with(b"/");
+        if is_directory {
+            text.pop();
+        }
+        let prefix_len = prefix.len().min(text.len());
+        let wild = !magic.literal && !magic.noglob;
+        let literal_len = if wild {
+            let start = prefix_len.min(text.len());
+            text[start..]
+                .find_byteset(b"*?[\\")
+                .map_or(text.len(), |at| start + at)
+        } else {
+            text.len()
+        };
+        Ok(Item {
+            original: path.to_owned(),
+            text,
+            is_directory,
+            prefix_len,
+            literal_len,
+            glob: magic.glob,
+            icase: magic.icase,
+            exclude: magic.exclude,
+        })
+    }
+
+    fn matches(&self, path: &BStr, is_directory: bool) -> bool {
+        let text = self.text.as_bstr();
+        if text.is_empty() {
+            return true;
+        }
+        // As a path, or as a directory that it is below of.
+        if path.len() >= text.len() && self.same(&path[..text.len()], text) {
+            match path.get(text.len()) {
+                None if !self.is_directory || is_directory => return true,
+                Some(b'/') => return true,
+                _ => {}
+            }
+        }
+        self.literal_len < text.len()
+            && path.len() >= self.literal_len
+            && self.same(&path[..self.literal_len], &text[..self.literal_len])
+            && self.wildmatch(path)
+    }
+
+    fn wildmatch(&self, path: &BStr) -> bool {
+        let mut mode = Mode::empty();
+        if self.glob {
+            mode |= Mode::NO_MATCH_SLASH_LITERAL;
+        }
+        if self.icase {
+            mode |= Mode::IGNORE_CASE;
+        }
+        if self.is_directory {
+            // The slash that was cut off stands for itself.
+            let mut pattern = self.text.clone();
+            pattern.push(b'/');
+            return gix_glob::wildmatch(pattern.as_bstr(), path, mode);
+        }
+        gix_glob::wildmatch(self.text.as_bstr(), path, mode)
+    }
+
+    fn same(&self, one: &[u8], two: &[u8]) -> bool {
+        if !self.icase {
+            return one == two;
+        }
+        let cut = self.prefix_len.min(one.len()).min(two.len());
+        one[..cut] == two[..cut] && one[cut..].eq_ignore_ascii_case(&two[cut..])
+    }
+
+    /// Whether something below the directory `path` could match, which it does not itself.
+    fn may_match_below(&self, path: &BStr) -> bool {
+        let literal = &self.text[..self.literal_len];
+        let common = literal.len().min(path.len());
+        if !self.same(&path[..common], &literal[..common]) {
+            return false;
+        }
+        if literal.len() <= path.len() {
+            // Only a wildcard can go on below.
+            return self.literal_len < self.text.len();
+        }
+        literal[path.len()] == b'/'
+    }
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Pathspec, message)
+}
+
+/// Takes the magic off the front of `spec`.
+fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a BStr, Error> {
+    let Some(rest) = spec.strip_prefix(b":") else {
+        return Ok(spec);
+    };
+    if let Some(long) = rest.strip_prefix(b"(") {
+        let Some(end) = long.find_byte(b')') else {
+            return Err(wrong(format!(
+                "Missing ')' at the end of pathspec magic in '{spec}'"
+            )));
+        };
+        for word in long[..end].split_str(",").filter(|word| !word.is_empty()) {
+            match word {
+                b"top" => magic.top = true,
+                b"literal" => magic.literal = true,
+                b"glob" => magic.glob = true,
+                b"icase" => magic.icase = true,
+                b"exclude" => magic.exclude = true,
+                word if word.starts_with(b"attr:") || word.starts_with(b"prefix:") => {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        format!("pathspec magic '{}'", word.as_bstr()),
+                    ));
+                }
+                word => {
+                    let word = word.as_bstr();
+                    return Err(wrong(format!(
+                        "Invalid pathspec magic '{word}' in '{spec}'"
+                    )));
+                }
+            }
+        }
+        return Ok(long[end + 1..].as_bstr());
+    }
+    let mut at = 0;
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'/' => magic.top = true,
+            b'!' | b'^' => magic.exclude = true,
+            b':' => return Ok(rest[at + 1..].as_bstr()),
+            // What cannot be magic is where the path starts.
+            byte if !byte.is_ascii_punctuation() || b"*?[\\._-+$()|{}".contains(&byte) => break,
+            byte => {
+                return Err(wrong(format!(
+                    "Unimplemented pathspec magic '{}' in '{spec}'",
+                    char::from(byte)
+                )));
+            }
+        }
+        at += 1;
+    }
+    Ok(rest[at..].as_bstr())
+}
+
+/// The path from the top that `path` means in the directory `prefix`.
+fn normalise(path: &BStr, prefix: &BStr, work_tree: &std::path::Path) -> Result<BString, Error> {
+    use std::os::unix::ffi::OsStrExt;
+    let outside = || {
+        let place = work_tree.display();
+        wrong(format!(
+            "{path}: '{path}' is outside repository at '{place}'"
+        ))
+    };
+    let root = work_tree.as_os_str().as_bytes();
+    let mut parts: Vec<&[u8]> = Vec::new();
+    let relative = if path.starts_with(b"/") {
+        let below = path.strip_prefix(root).ok_or_else(outside)?;
+        match below.first() {
+            None | Some(b'/') => below,
+            _ if root == b"/" => below,
+            _ => return Err(outside()),
+        }
+    } else {
+        parts.extend(prefix.split_str("/").filter(|part| !part.is_empty()));
+        path.as_bytes()
+    };
+    for part in relative.split_str("/") {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop().ok_or_else(outside)?;
+            }
+            part => parts.push(part),
+        }
+    }
+    let mut text: BString = bstr::join("/", &parts).into();
+    let names_directory = relative.ends_with(b"/") || relative == b"." || relative.ends_with(b"/.");
+    if names_directory && !text.is_empty() && relative.ends_with(b"/") {
+        text.push(b'/');
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(specs: &[&str], prefix: &str) -> Pathspec {
+        let specs = specs.iter().map(|spec| BStr::new(*spec));
+        Pathspec::parse(specs, prefix.into(), "/work".as_ref(), Defaults::default())
+            .expect("it is sound")
+    }
+
+    #[test]
+    fn paths_directories_and_wildcards() {
+        let one = spec(
+            &["a/b", "*.c", ":(glob)x/*.h", ":(icase)README", "dir/"],
+            "",
+        );
+        for path in [
+            "a/b", "a/b/c", "x.c", "deep/x.c", "x/y.h", "readme", "dir/x",
+        ] {
+            assert!(one.matches(path.into(), false), "{path}");
+        }
+        for path in ["a/bc", "a", "x/z/y.h", "dir", "Dir/x", "x.cc"] {
+            assert!(!one.matches(path.into(), false), "{path}");
+        }
+        assert!(one.matches("dir".into(), true));
+    }
+
+    #[test]
+    fn prefixes_and_exclusion() {
+        let one = spec(&["b", "../c", ":/top", "/work/abs", ":!b/no"], "a/");
+        for path in ["a/b", "c/x", "top", "abs/x"] {
+            assert!(one.matches(path.into(), false), "{path}");
+        }
+        assert!(!one.matches("a/b/no".into(), false) && !one.matches("b".into(), false));
+        let all = spec(&[":!x"], "a/");
+        assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
+        assert!(!all.matches("z".into(), false));
+        assert_eq!(spec(&[], "").position("x".into(), false), None);
+    }
+
+    #[test]
+    fn what_may_match_in_a_directory() {
+        let one = spec(&["a/b/c", "x*/y"], "");
+        assert_eq!(one.directory("a".into()), Directory::Partly);
+        assert_eq!(one.directory("a/b/c".into()), Directory::Inside);
+        assert_eq!(one.directory("a/c".into()), Directory::Outside);
+        assert_eq!(one.directory("ab".into()), Directory::Outside);
+        assert_eq!(one.directory("xy".into()), Directory::Partly);
+        assert_eq!(spec(&[":!a"], "").directory("b".into()), Directory::Partly);
+    }
+
+    #[test]
+    fn faults_are_named_as_git_names_them() {
+        let fault = |text: &str| {
+            let parsed = Pathspec::parse(
+                [BStr::new(text)],
+                "".into(),
+                "/work".as_ref(),
+                Defaults::default(),
+            );
+            parsed.expect_err("it is wrong").message().to_owned()
+        };
+        assert_eq!(
+            fault("../x"),
+            "../x: '../x' is outside repository at '/work'"
+        );
+        assert_eq!(
+            fault(":(bad)x"),
+            "Invalid pathspec magic 'bad' in ':(bad)x'"
+        );
+        assert_eq!(
+            fault(":(top"),
+            "Missing ')' at the end of pathspec magic in ':(top'"
+        );
+    }
+}

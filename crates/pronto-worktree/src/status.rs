@@ -1,0 +1,235 @@
+//! How the files of a worktree differ from the index, and which are untracked: one walk in the
+//! order of directories, shared by several threads, that looks at each tracked file at most once
+//! and opens each directory at most once.
+
+mod content;
+mod scan;
+mod scheduler;
+mod tracked;
+mod untracked;
+
+use crate::ignore::{Patterns, Reader};
+use crate::pathspec::Pathspec;
+use crate::{Error, ErrorKind};
+use bstr::{BStr, BString};
+use pronto_hash::oid;
+use pronto_index::{Index, Rules, Stat};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use std::path::Path;
+
+pub use content::{Conversion, Unconverted, digest_file};
+pub use scheduler::default_threads;
+
+/// Which untracked files to name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Untracked {
+    /// None: directories are not read.
+    No,
+    /// A directory without tracked files by its name alone.
+    #[default]
+    Normal,
+    /// Every file.
+    All,
+}
+
+/// Which ignored files to name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ignored {
+    /// None.
+    #[default]
+    No,
+    /// Ignored files, and a directory in which everything is ignored by its name alone.
+    Traditional,
+    /// What matches a pattern itself.
+    Matching,
+}
+
+/// What to look for, and by which rules.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which untracked files to name.
+    pub untracked: Untracked,
+    /// Which ignored files to name.
+    pub ignored: Ignored,
+    /// How recorded facts are compared.
+    pub rules: Rules,
+    /// `core.fileMode`: the executable bit of files means something.
+    pub trust_executable: bool,
+    /// `core.symlinks`: links are links, not files that hold their target.
+    pub has_symlinks: bool,
+    /// `core.ignoreCase`.
+    pub ignore_case: bool,
+    /// In a sparse checkout: entries marked to be absent count as present if their file is there.
+    pub notice_present_sparse: bool,
+    /// Threads to use; `None` for as many as pay.
+    pub threads: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            untracked: Untracked::Normal,
+            ignored: Ignored::No,
+            rules: Rules::default(),
+            trust_executable: true,
+            has_symlinks: true,
+            ignore_case: false,
+            notice_present_sparse: false,
+            threads: None,
+        }
+    }
+}
+
+/// How a submodule differs from what is staged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubmoduleState {
+    /// Another commit is checked out.
+    pub new_commits: bool,
+    /// It has changes to tracked files, staged or not.
+    pub modified: bool,
+    /// It has untracked files.
+    pub untracked: bool,
+}
+
+impl SubmoduleState {
+    /// Whether it differs at all.
+    pub fn is_clean(&self) -> bool {
+        *self == SubmoduleState::default()
+    }
+}
+
+/// Looks into submodules.
+pub trait Submodules: Sync {
+    /// How the submodule at `path`, for which `staged` is in the index, differs from that. One
+    /// that is not checked out does not differ.
+    ///
+    /// # Errors
+    /// What keeps it from being looked at.
+    fn inspect(&self, path: &BStr, staged: &oid) -> Result<SubmoduleState, Error>;
+}
+
+/// Submodules never differ.
+impl Submodules for () {
+    fn inspect(&self, _path: &BStr, _staged: &oid) -> Result<SubmoduleState, Error> {
+        Ok(SubmoduleState::default())
+    }
+}
+
+/// Everything the walk works on.
+pub struct Job<'a> {
+    /// The top of the worktree.
+    pub work_tree: &'a Path,
+    /// The directory of the repository: a `.git` at another place in the worktree is another
+    /// repository.
+    pub git_dir: &'a Path,
+    /// The index.
+    pub index: &'a Index,
+    /// Which paths count.
+    pub pathspec: &'a Pathspec,
+    /// What is ignored everywhere.
+    pub patterns: &'a Patterns,
+    /// Where ignore files of directories come from when they are not in the worktree; `None`
+    /// reads no ignore files.
+    pub ignore_files: Option<&'a Reader<'a>>,
+    /// From file contents to blobs.
+    pub conversion: &'a dyn Conversion,
+    /// Submodules.
+    pub submodules: &'a dyn Submodules,
+    /// A request to stop.
+    pub interrupt: &'a Interrupt,
+    /// What to look for.
+    pub options: Options,
+}
+
+/// What happened to a tracked file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is gone, or a directory is in its place.
+    Deleted,
+    /// Its content or its executable bit differ.
+    Modified,
+    /// It became a link, a file, or a submodule.
+    TypeChanged,
+    /// It is there, and only announced in the index (`add --intent-to-add`).
+    Added,
+}
+
+/// A tracked file that differs from its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The position of the entry in the index. Of a conflict, that of its first stage.
+    pub position: usize,
+    /// What happened; `None` for a conflict.
+    pub change: Option<Change>,
+    /// The mode the file would be staged with; zero if it is gone.
+    pub mode: u32,
+    /// If it is a submodule, how that differs.
+    pub submodule: SubmoduleState,
+}
+
+/// What the walk found.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Tracked files that differ and conflicts, in the order of the index.
+    pub changed: Vec<Changed>,
+    /// Untracked files, and directories with a slash at their end, in the order of paths.
+    pub untracked: Vec<BString>,
+    /// Ignored files and directories likewise.
+    pub ignored: Vec<BString>,
+    /// Entries whose recorded facts are out of date while their content is the same, with the
+    /// facts of now; or, with a size of zero, entries that differ without a trace in their facts.
+    pub refreshed: Vec<(usize, Stat)>,
+    /// What could not be looked at.
+    pub problems: Vec<(BString, std::io::Error)>,
+    /// Tracked files that were looked at.
+    pub stat_count: usize,
+    /// Directories that were opened.
+    pub open_count: usize,
+}
+
+impl Outcome {
+    fn absorb(&mut self, mut other: Outcome) {
+        self.changed.append(&mut other.changed);
+        self.untracked.append(&mut other.untracked);
+        self.ignored.append(&mut other.ignored);
+        self.refreshed.append(&mut other.refreshed);
+        self.problems.append(&mut other.problems);
+        self.stat_count += other.stat_count;
+        self.open_count += other.open_count;
+    }
+}
+
+/// Walks the worktree. One `lstat` for each tracked file that counts, one open for each
+/// directory that is met; with [`Untracked::No`] only tracked files are looked for.
+///
+/// # Errors
+/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`],
+/// [`ErrorKind::Unsupported`] for an index with sparse directories. What cannot be looked at
+/// below the top is listed in [`Outcome::problems`].
+pub fn walk(job: &Job<'_>) -> Result<Outcome, Error> {
+    if job.index.is_sparse() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "status of a sparse index",
+        ));
+    }
+    let root = Directory::open(job.work_tree).context(
+        ErrorKind::Io,
+        "could not open directory",
+        job.work_tree,
+    )?;
+    let mut outcome = scheduler::run(job, &root)?;
+    outcome
+        .changed
+        .sort_unstable_by_key(|changed| changed.position);
+    outcome.untracked.sort_unstable();
+    outcome.untracked.dedup();
+    outcome.ignored.sort_unstable();
+    outcome.ignored.dedup();
+    outcome
+        .refreshed
+        .sort_unstable_by_key(|(position, _)| *position);
+    Ok(outcome)
+}

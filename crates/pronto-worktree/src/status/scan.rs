@@ -1,0 +1,141 @@
+//! One thread's part of the walk.
+
+use super::scheduler::Task;
+use super::{Change, Changed, Ignored, Job, Outcome, SubmoduleState, Untracked};
+use crate::Error;
+use crate::ignore::{Reader, Stack};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{EntryRef, Flags, Time};
+use pronto_io::dir::{Directory, EntryKind, Listing};
+
+/// Looks at directories, one after the other.
+pub(super) struct Scanner<'a> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) root: &'a Directory,
+    pub(super) stack: Stack<'a>,
+    pub(super) outcome: Outcome,
+    pub(super) index_time: Time,
+    /// Listings that are not in use, for the next directory.
+    spare: Vec<Listing>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(job: &'a Job<'a>, root: &'a Directory) -> Scanner<'a> {
+        let read: Option<&Reader<'_>> = job.ignore_files;
+        Scanner {
+            job,
+            root,
+            stack: Stack::new(job.patterns, read),
+            outcome: Outcome::default(),
+            index_time: job.index.timestamp(),
+            spare: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_outcome(self) -> Outcome {
+        self.outcome
+    }
+
+    /// Looks at one directory; those below it that are to be looked at go to `tasks`.
+    pub(super) fn scan(&mut self, task: Task, tasks: &mut Vec<Task>) -> Result<(), Error> {
+        match task {
+            Task::Tracked {
+                entries,
+                prefix_len,
+            } => self.scan_tracked(entries, prefix_len, tasks),
+            Task::Untracked { path } => {
+                self.scan_untracked(&path, tasks);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn wants_untracked(&self) -> bool {
+        self.job.options.untracked != Untracked::No
+    }
+
+    pub(super) fn wants_ignored(&self) -> bool {
+        self.job.options.ignored != Ignored::No
+    }
+
+    /// Opens the directory at `path` (slash at its end, or empty for the top).
+    pub(super) fn open(&mut self, path: &BStr) -> std::io::Result<Directory> {
+        self.outcome.open_count += 1;
+        self.root
+            .open_beneath(path.strip_suffix(b"/").unwrap_or(path))
+    }
+
+    /// The names in `directory`. The listing should be given [back](Self::put_back).
+    pub(super) fn list(&mut self, directory: &Directory) -> std::io::Result<Listing> {
+        let mut listing = self.spare.pop().unwrap_or_default();
+        directory.read_once(&mut listing)?;
+        Ok(listing)
+    }
+
+    pub(super) fn put_back(&mut self, listing: Listing) {
+        self.spare.push(listing);
+    }
+
+    pub(super) fn report(
+        &mut self,
+        position: usize,
+        change: Option<Change>,
+        mode: u32,
+        submodule: SubmoduleState,
+    ) {
+        self.outcome.changed.push(Changed {
+            position,
+            change,
+            mode,
+            submodule,
+        });
+    }
+
+    pub(super) fn problem(&mut self, path: &BStr, error: std::io::Error) {
+        self.outcome.problems.push((path.to_owned(), error));
+    }
+
+    /// Whether nothing about the file of `entry` counts, whatever it is.
+    pub(super) fn is_exempt(&self, entry: &EntryRef<'_>) -> bool {
+        entry.flags.contains(Flags::ASSUME_VALID)
+            || (entry.flags.contains(Flags::SKIP_WORKTREE)
+                && !self.job.options.notice_present_sparse)
+    }
+
+    /// The kind of the entry `name` of `directory`, asked for only if the listing did not say.
+    pub(super) fn kind(
+        &mut self,
+        directory: &Directory,
+        name: &[u8],
+        kind: EntryKind,
+    ) -> EntryKind {
+        match kind {
+            EntryKind::Unknown => directory
+                .metadata(name)
+                .map_or(EntryKind::Unknown, |metadata| metadata.kind()),
+            known => known,
+        }
+    }
+
+    /// Whether the index has an entry of exactly this name (a slash at its end aside): such a
+    /// path is not untracked whatever it is now.
+    pub(super) fn is_in_index(&self, path: &BStr) -> bool {
+        let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+        match self.job.index.find(path, 0) {
+            Ok(_) => true,
+            Err(at) => at < self.job.index.len() && self.job.index.path(at) == path,
+        }
+    }
+
+    pub(super) fn add_untracked(&mut self, path: BString) {
+        if !self.is_in_index(path.as_bstr()) {
+            self.outcome.untracked.push(path);
+        }
+    }
+
+    pub(super) fn add_ignored(&mut self, path: BString) {
+        if !self.is_in_index(path.as_bstr()) {
+            self.outcome.ignored.push(path);
+        }
+    }
+}

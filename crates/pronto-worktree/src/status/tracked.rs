@@ -1,0 +1,296 @@
+//! A directory with tracked files.
+
+use super::content::digest_file;
+use super::scan::Scanner;
+use super::scheduler::Task;
+use super::{Change, SubmoduleState};
+use crate::names::{Name, compare, gallop};
+use crate::{Error, pathspec};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{EntryRef, Flags, Stat, Time, mode};
+use pronto_io::dir::{Directory, EntryKind, Metadata, is_missing};
+use std::io;
+use std::ops::Range;
+
+impl Scanner<'_> {
+    pub(super) fn scan_tracked(
+        &mut self,
+        entries: Range<usize>,
+        prefix_len: usize,
+        tasks: &mut Vec<Task>,
+    ) -> Result<(), Error> {
+        let job = self.job;
+        let path: BString = match entries.is_empty() {
+            true => BString::default(),
+            false => job.index.path(entries.start)[..prefix_len].into(),
+        };
+        let directory = match self.open(path.as_bstr()) {
+            Ok(directory) => directory,
+            Err(error) => return self.all_missing(entries, &error),
+        };
+        let children = Name::all(job.index, entries, prefix_len);
+        for child in &children {
+            let end = prefix_len + child.name.len();
+            if child.is_directory {
+                let below = job.index.path(child.entries.start)[..end].as_bstr();
+                if job.pathspec.directory(below) != pathspec::Directory::Outside {
+                    let prefix_len = end + 1;
+                    tasks.push(Task::Tracked {
+                        entries: child.entries.clone(),
+                        prefix_len,
+                    });
+                }
+            } else if job
+                .pathspec
+                .matches(job.index.path(child.entries.start), false)
+            {
+                self.check(&directory, child.entries.clone(), child.name)?;
+            }
+        }
+        if self.wants_untracked() {
+            match self.list(&directory) {
+                Ok(listing) => {
+                    for (name, kind) in listing.iter() {
+                        self.meet(&directory, (path.as_bstr(), &children), (name, kind), tasks);
+                    }
+                    self.put_back(listing);
+                }
+                Err(error) => self.problem(path.as_bstr(), error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A name in the listing of a directory with tracked files: passed over if it is tracked.
+    fn meet(
+        &mut self,
+        directory: &Directory,
+        (path, children): (&BStr, &[Name<'_>]),
+        (name, kind): (&[u8], EntryKind),
+        tasks: &mut Vec<Task>,
+    ) {
+        let find = |is_directory| {
+            let wanted = (name, is_directory);
+            children
+                .binary_search_by(|child| compare((child.name, child.is_directory), wanted))
+                .ok()
+        };
+        let kind = self.kind(directory, name, kind);
+        let is_directory = kind == EntryKind::Directory;
+        if is_directory {
+            // A directory below which there are entries is a task of its own.
+            if find(true).is_some() {
+                return;
+            }
+            let submodule = find(false).is_some_and(|at| {
+                let entry = self.job.index.entry(children[at].entries.start);
+                entry.mode & mode::TYPE == mode::GITLINK
+            });
+            if submodule {
+                return;
+            }
+        } else if find(false).is_some() {
+            return;
+        }
+        if self.job.options.ignore_case {
+            let same = |child: &&Name<'_>| {
+                child.is_directory == is_directory && child.name.eq_ignore_ascii_case(name)
+            };
+            if children.iter().any(|child| same(&child)) {
+                return;
+            }
+        }
+        self.meet_untracked(directory, path, (name, kind), tasks);
+    }
+
+    /// The directory of these entries is not there: so are their files.
+    fn all_missing(&mut self, entries: Range<usize>, error: &io::Error) -> Result<(), Error> {
+        let is_missing = is_missing(error);
+        let mut at = entries.start;
+        while at < entries.end {
+            let path = self.job.index.path(at);
+            let end = gallop(at, entries.end, |other| self.job.index.path(other) == path);
+            let entry = self.job.index.entry(at);
+            if !self.job.pathspec.matches(path, false) {
+                at = end;
+                continue;
+            }
+            if !is_missing {
+                let error = io::Error::from_raw_os_error(error.raw_os_error().unwrap_or_default());
+                self.problem(path, error);
+            } else if entry.stage() != 0 {
+                self.report(at, None, 0, SubmoduleState::default());
+            } else if !self.is_exempt(&entry) && !entry.flags.contains(Flags::SKIP_WORKTREE) {
+                self.report(at, Some(Change::Deleted), 0, SubmoduleState::default());
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Compares the file `name` in `directory` with its entry, or finds its mode if it is in
+    /// conflict.
+    fn check(
+        &mut self,
+        directory: &Directory,
+        entries: Range<usize>,
+        name: &[u8],
+    ) -> Result<(), Error> {
+        let position = entries.start;
+        let entry = self.job.index.entry(position);
+        if self.is_exempt(&entry) && entry.stage() == 0 {
+            return Ok(());
+        }
+        self.outcome.stat_count += 1;
+        let metadata = match directory.metadata(name) {
+            Ok(metadata) => metadata,
+            Err(error) if is_missing(&error) => {
+                let change = (entry.stage() == 0).then_some(Change::Deleted);
+                if !entry.flags.contains(Flags::SKIP_WORKTREE) || change.is_none() {
+                    self.report(position, change, 0, SubmoduleState::default());
+                }
+                return Ok(());
+            }
+            Err(error) => {
+                self.problem(entry.path, error);
+                return Ok(());
+            }
+        };
+        if entry.stage() != 0 {
+            // Git takes the mode from "ours" where the file system does not tell.
+            let ours = entries
+                .map(|at| self.job.index.entry(at))
+                .find(|e| e.stage() == 2);
+            let mode = self
+                .staged_mode(&ours.unwrap_or(entry), &metadata)
+                .unwrap_or(0);
+            self.report(position, None, mode, SubmoduleState::default());
+            return Ok(());
+        }
+        self.compare(directory, position, &entry, &metadata)
+    }
+
+    fn compare(
+        &mut self,
+        directory: &Directory,
+        position: usize,
+        entry: &EntryRef<'_>,
+        metadata: &Metadata,
+    ) -> Result<(), Error> {
+        let clean = SubmoduleState::default();
+        if entry.mode & mode::TYPE == mode::GITLINK && metadata.is_directory() {
+            let state = self.job.submodules.inspect(entry.path, entry.id)?;
+            if !state.is_clean() {
+                self.report(position, Some(Change::Modified), mode::GITLINK, state);
+            }
+            return Ok(());
+        }
+        let Some(now) = self.staged_mode(entry, metadata) else {
+            self.report(position, Some(Change::Deleted), 0, clean);
+            return Ok(());
+        };
+        if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            self.report(position, Some(Change::Added), now, clean);
+            return Ok(());
+        }
+        if now & mode::TYPE != entry.mode & mode::TYPE {
+            self.report(position, Some(Change::TypeChanged), now, clean);
+            return Ok(());
+        }
+        if (now ^ entry.mode) & 0o100 != 0 {
+            self.report(position, Some(Change::Modified), now, clean);
+            return Ok(());
+        }
+        let stat = stat_of(metadata);
+        let matches = entry.stat.matches(&stat, self.job.options.rules)
+            && (entry.stat.size_bytes != 0 || self.is_empty_blob(entry));
+        if matches && !entry.stat.is_racy(self.index_time) {
+            return Ok(());
+        }
+        if entry.stat.size_bytes != 0 && entry.stat.size_bytes != stat.size_bytes {
+            self.report(position, Some(Change::Modified), now, clean);
+            return Ok(());
+        }
+        let name = entry.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        let digest = digest_file(
+            directory,
+            &entry.path[name..],
+            metadata,
+            entry.path,
+            (self.job.conversion, self.job.index.kind()),
+        );
+        match digest {
+            Ok(id) if *id == *entry.id => {
+                if !matches {
+                    self.outcome.refreshed.push((position, stat));
+                }
+            }
+            Ok(_) => {
+                if matches {
+                    // Nothing but the content tells: leave a trace for the next reader.
+                    let trace = Stat {
+                        size_bytes: 0,
+                        ..entry.stat
+                    };
+                    self.outcome.refreshed.push((position, trace));
+                }
+                self.report(position, Some(Change::Modified), now, clean);
+            }
+            Err(error) => {
+                if error.kind() != io::ErrorKind::InvalidData {
+                    self.problem(entry.path, error);
+                }
+                self.report(position, Some(Change::Modified), now, clean);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty_blob(&self, entry: &EntryRef<'_>) -> bool {
+        entry.id == pronto_hash::ObjectId::empty_blob(self.job.index.kind())
+    }
+
+    /// The mode the file would be staged with; `None` if a directory or something special is in
+    /// its place.
+    fn staged_mode(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> Option<u32> {
+        let options = &self.job.options;
+        if metadata.is_symlink() {
+            Some(mode::SYMLINK)
+        } else if metadata.is_file() {
+            let kind = entry.mode & mode::TYPE;
+            if kind == mode::SYMLINK && !options.has_symlinks {
+                return Some(mode::SYMLINK);
+            }
+            if !options.trust_executable && kind == mode::FILE & mode::TYPE {
+                return Some(entry.mode);
+            }
+            let trusted = options.trust_executable && metadata.is_executable();
+            Some(if trusted {
+                mode::EXECUTABLE
+            } else {
+                mode::FILE
+            })
+        } else if metadata.is_directory() && self.is_repository(entry.path) {
+            Some(mode::GITLINK)
+        } else {
+            None
+        }
+    }
+}
+
+/// The facts about a file in the form of the index.
+pub(crate) fn stat_of(metadata: &Metadata) -> Stat {
+    let time = |time: pronto_io::dir::Time| Time {
+        seconds: time.seconds as u32,
+        nanoseconds: time.nanoseconds,
+    };
+    Stat {
+        ctime: time(metadata.changed),
+        mtime: time(metadata.modified),
+        device: metadata.device as u32,
+        inode: metadata.inode as u32,
+        uid: metadata.user,
+        gid: metadata.group,
+        size_bytes: Stat::recorded_size(metadata.size_bytes),
+    }
+}

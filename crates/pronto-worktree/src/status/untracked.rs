@@ -1,0 +1,277 @@
+//! What the index does not know: untracked and ignored files and directories.
+
+use super::scan::Scanner;
+use super::scheduler::Task;
+use super::{Ignored, Untracked};
+use crate::pathspec;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::dir::{Directory, EntryKind};
+use std::path::{Path, PathBuf};
+
+/// Directories nested deeper are taken to be untracked as a whole.
+const DEEPEST: usize = 1000;
+
+/// What a directory without tracked files turns out to be, the stronger last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// Nothing to name: empty, or only what does not count.
+    Nothing,
+    /// Nothing but ignored files.
+    Ignored,
+    /// At least one untracked file.
+    Untracked,
+}
+
+/// How an untracked directory is looked at.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Only its state is wanted, none of the names in it.
+    check_only: bool,
+    /// Any file settles its state.
+    stop_at_first: bool,
+    depth: usize,
+}
+
+impl Scanner<'_> {
+    /// A name that the index does not know, in a directory that it knows.
+    pub(super) fn meet_untracked(
+        &mut self,
+        directory: &Directory,
+        path: &BStr,
+        (name, kind): (&[u8], EntryKind),
+        tasks: &mut Vec<Task>,
+    ) {
+        let look = Look {
+            check_only: false,
+            stop_at_first: false,
+            depth: 0,
+        };
+        self.judge(directory, path, (name, kind), look, Some(tasks));
+    }
+
+    /// The names in an untracked directory whose files are named one by one.
+    pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<Task>) {
+        let path = path.as_bstr();
+        let listed = self.open(path).and_then(|directory| {
+            let listing = self.list(&directory)?;
+            Ok((directory, listing))
+        });
+        match listed {
+            Ok((directory, listing)) => {
+                for (name, kind) in listing.iter() {
+                    let kind = self.kind(&directory, name, kind);
+                    self.meet_untracked(&directory, path, (name, kind), tasks);
+                }
+                self.put_back(listing);
+            }
+            Err(error) => self.complain(path, error),
+        }
+    }
+
+    /// Decides about one name, adds it to what is named unless only a state is wanted, and says
+    /// what it adds to the state of its directory. Directories that are to be gone through in
+    /// full become tasks.
+    fn judge(
+        &mut self,
+        directory: &Directory,
+        path: &BStr,
+        (name, kind): (&[u8], EntryKind),
+        look: Look,
+        tasks: Option<&mut Vec<Task>>,
+    ) -> State {
+        let is_directory = match kind {
+            EntryKind::Directory => true,
+            EntryKind::File | EntryKind::Symlink => false,
+            EntryKind::Other | EntryKind::Unknown => return State::Nothing,
+        };
+        if name.eq_ignore_ascii_case(b".git") && (name == b".git" || self.job.options.ignore_case) {
+            return State::Nothing;
+        }
+        let mut full: BString = path.to_owned();
+        full.extend_from_slice(name);
+        let relation = self.job.pathspec.directory(full.as_bstr());
+        if relation == pathspec::Directory::Outside
+            && !self.job.pathspec.matches(full.as_bstr(), is_directory)
+        {
+            return State::Nothing;
+        }
+        self.stack
+            .enter(path.strip_suffix(b"/").unwrap_or(path).as_bstr());
+        let ignored = self.stack.is_ignored(full.as_bstr(), is_directory);
+        if ignored && !self.wants_ignored() {
+            return State::Ignored;
+        }
+        let state = if is_directory {
+            full.push(b'/');
+            self.judge_directory(directory, &full, name, (ignored, relation), look, tasks)
+        } else if !self.job.pathspec.matches(full.as_bstr(), false) {
+            State::Nothing
+        } else if ignored {
+            State::Ignored
+        } else {
+            State::Untracked
+        };
+        if !look.check_only {
+            match state {
+                State::Untracked => self.add_untracked(full),
+                State::Ignored if self.wants_ignored() => self.add_ignored(full),
+                _ => {}
+            }
+        }
+        state
+    }
+
+    fn judge_directory(
+        &mut self,
+        parent: &Directory,
+        full: &BString,
+        name: &[u8],
+        (ignored, relation): (bool, pathspec::Directory),
+        look: Look,
+        tasks: Option<&mut Vec<Task>>,
+    ) -> State {
+        let options = &self.job.options;
+        let own = if ignored {
+            State::Ignored
+        } else {
+            State::Untracked
+        };
+        if self.has_repository(parent, full, name) {
+            let inside = self.job.pathspec.matches(full.as_bstr(), true);
+            return if inside { own } else { State::Nothing };
+        }
+        let matching = options.ignored == Ignored::Matching;
+        if options.untracked == Untracked::All {
+            if ignored && matching {
+                return State::Ignored;
+            }
+            return self.go_through(full, tasks);
+        }
+        if relation == pathspec::Directory::Partly && !self.job.pathspec.is_empty() {
+            return self.go_through(full, tasks);
+        }
+        if ignored && matching {
+            return State::Ignored;
+        }
+        let check_only = !self.wants_ignored();
+        let look = Look {
+            check_only,
+            stop_at_first: check_only && ignored,
+            depth: look.depth + 1,
+        };
+        let (ignored_before, untracked_before) =
+            (self.outcome.ignored.len(), self.outcome.untracked.len());
+        let mut state = self.state(full, look);
+        if state == State::Ignored {
+            if matching {
+                state = State::Nothing;
+            } else {
+                self.outcome.ignored.truncate(ignored_before);
+            }
+        }
+        if self.wants_ignored() {
+            self.outcome.untracked.truncate(untracked_before);
+        }
+        state
+    }
+
+    /// Names every file in the directory, now or as a task.
+    fn go_through(&mut self, full: &BString, tasks: Option<&mut Vec<Task>>) -> State {
+        match tasks {
+            Some(tasks) => tasks.push(Task::Untracked { path: full.clone() }),
+            None => {
+                let mut own = vec![Task::Untracked { path: full.clone() }];
+                while let Some(Task::Untracked { path }) = own.pop() {
+                    self.scan_untracked(&path, &mut own);
+                }
+            }
+        }
+        State::Nothing
+    }
+
+    /// What is in the directory at `full`.
+    fn state(&mut self, full: &BString, look: Look) -> State {
+        if look.depth > DEEPEST {
+            return State::Untracked;
+        }
+        let path = full.as_bstr();
+        let listed = self.open(path).and_then(|directory| {
+            let listing = self.list(&directory)?;
+            Ok((directory, listing))
+        });
+        let (directory, listing) = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.complain(path, error);
+                return State::Nothing;
+            }
+        };
+        let mut state = State::Nothing;
+        for (name, kind) in listing.iter() {
+            let kind = self.kind(&directory, name, kind);
+            state = state.max(self.judge(&directory, path, (name, kind), look, None));
+            if look.check_only {
+                if look.stop_at_first && state >= State::Ignored {
+                    state = State::Ignored;
+                    break;
+                }
+                if state == State::Untracked {
+                    break;
+                }
+            }
+        }
+        self.put_back(listing);
+        state
+    }
+
+    fn complain(&mut self, path: &BStr, error: std::io::Error) {
+        if error.kind() != std::io::ErrorKind::NotFound {
+            self.problem(path, error);
+        }
+    }
+
+    /// Whether the directory `name` of `parent` is the top of another repository.
+    fn has_repository(&mut self, parent: &Directory, full: &BString, name: &[u8]) -> bool {
+        let mut git = name.to_vec();
+        git.extend_from_slice(b"/.git");
+        // One look that almost always says no.
+        parent.metadata(&git).is_ok() && self.is_repository(full.as_bstr())
+    }
+
+    /// Whether there is a repository other than the one at hand in the directory at `path`.
+    pub(super) fn is_repository(&self, path: &BStr) -> bool {
+        use std::os::unix::ffi::OsStrExt;
+        let directory = self.job.work_tree.join(std::ffi::OsStr::from_bytes(path));
+        let Some(found) = repository_at(&directory) else {
+            return false;
+        };
+        let same = |one: &Path, two: &Path| match (one.canonicalize(), two.canonicalize()) {
+            (Ok(one), Ok(two)) => one == two,
+            _ => false,
+        };
+        !same(&directory.join(".git"), self.job.git_dir) && !same(&found, self.job.git_dir)
+    }
+}
+
+/// The repository whose worktree `directory` looks to be the top of.
+fn repository_at(directory: &Path) -> Option<PathBuf> {
+    let git = directory.join(".git");
+    let metadata = git.symlink_metadata().ok()?;
+    let git_dir = if metadata.is_file() {
+        use std::os::unix::ffi::OsStrExt;
+        let content = std::fs::read(&git).ok()?;
+        let target = content.strip_prefix(b"gitdir: ")?.trim_end();
+        directory.join(std::ffi::OsStr::from_bytes(target))
+    } else {
+        git
+    };
+    let head = std::fs::symlink_metadata(git_dir.join("HEAD")).is_ok();
+    let common = match std::fs::read(git_dir.join("commondir")) {
+        Ok(common) => {
+            use std::os::unix::ffi::OsStrExt;
+            git_dir.join(std::ffi::OsStr::from_bytes(common.trim_end()))
+        }
+        Err(_) => git_dir.clone(),
+    };
+    (head && common.join("objects").is_dir() && common.join("refs").is_dir()).then_some(git_dir)
+}
