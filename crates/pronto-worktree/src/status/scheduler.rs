@@ -3,7 +3,7 @@
 
 use super::scan::Scanner;
 use super::{Job, Outcome};
-use crate::error::{Error, interrupted};
+use crate::{Error, ErrorKind};
 use bstr::BString;
 use pronto_io::dir::Directory;
 use std::ops::Range;
@@ -109,7 +109,7 @@ fn work(job: &Job<'_>, root: &Directory, shared: &Shared) -> Result<Outcome, Err
         if let Err(reason) = job.interrupt.check() {
             shared.stop.store(true, Ordering::Relaxed);
             shared.finish();
-            return Err(interrupted(reason));
+            return Err(Error::new(ErrorKind::Interrupted, reason.to_string()));
         }
         let first = own.len();
         if let Err(error) = scanner.scan(task, &mut own) {

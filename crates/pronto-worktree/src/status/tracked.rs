@@ -5,9 +5,9 @@ use super::scan::Scanner;
 use super::scheduler::Task;
 use super::{Change, SubmoduleState};
 use crate::names::{Name, compare, gallop};
-use crate::{Error, pathspec};
+use crate::{Error, pathspec, recorded};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{EntryRef, Flags, Stat, Time, mode};
+use pronto_index::{EntryRef, Flags, Stat, mode};
 use pronto_io::dir::{Directory, EntryKind, Metadata, is_missing};
 use std::io;
 use std::ops::Range;
@@ -201,7 +201,7 @@ impl Scanner<'_> {
             self.report(position, Some(Change::Modified), now, clean);
             return Ok(());
         }
-        let stat = stat_of(metadata);
+        let stat = recorded(metadata);
         let matches = entry.stat.matches(&stat, self.job.options.rules)
             && (entry.stat.size_bytes != 0 || self.is_empty_blob(entry));
         if matches && !entry.stat.is_racy(self.index_time) {
@@ -275,22 +275,5 @@ impl Scanner<'_> {
         } else {
             None
         }
-    }
-}
-
-/// The facts about a file in the form of the index.
-pub(crate) fn stat_of(metadata: &Metadata) -> Stat {
-    let time = |time: pronto_io::dir::Time| Time {
-        seconds: time.seconds as u32,
-        nanoseconds: time.nanoseconds,
-    };
-    Stat {
-        ctime: time(metadata.changed),
-        mtime: time(metadata.modified),
-        device: metadata.device as u32,
-        inode: metadata.inode as u32,
-        uid: metadata.user,
-        gid: metadata.group,
-        size_bytes: Stat::recorded_size(metadata.size_bytes),
     }
 }
