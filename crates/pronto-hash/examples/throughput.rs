@@ -41,19 +41,17 @@ fn lengths(length: Option<usize>, numbers: &mut Numbers) -> Vec<usize> {
     lengths
 }
 
-/// Bytes a second of repeating `digest`, which takes `bytes`; the best of three times.
+/// Bytes a second of `digest`, which takes `bytes`: the best of many times, as others may be using
+/// the machine.
 fn rate(bytes: usize, mut digest: impl FnMut()) -> f64 {
-    let mut best = 0.0_f64;
-    for _ in 0..3 {
-        let begin = Instant::now();
-        let mut rounds = 0;
-        while begin.elapsed() < TIME / 3 {
-            digest();
-            rounds += 1;
-        }
-        best = best.max((bytes * rounds) as f64 / begin.elapsed().as_secs_f64());
+    let begin = Instant::now();
+    let mut best = Duration::MAX;
+    while begin.elapsed() < TIME {
+        let before = Instant::now();
+        digest();
+        best = best.min(before.elapsed());
     }
-    best
+    bytes as f64 / best.as_secs_f64()
 }
 
 fn main() {

@@ -20,52 +20,48 @@ pub(super) fn is_available() -> bool {
 #[derive(Clone, Copy)]
 pub(super) struct Sixteen(__m512i);
 
-/// The 64 bytes at `offset` from the bases of four lanes, as big-endian words.
+/// The 16 bytes at `offset` from the bases of four lanes, each four lanes after the one before, as
+/// big-endian words.
+///
+/// Built up by loads, so that the one port for shuffles has less to do.
 ///
 /// # Safety
 ///
-/// Needs `avx512bw`, and the bytes must be readable.
+/// Needs `avx512f` and `avx512bw`, and the bytes must be readable.
 #[inline(always)]
-unsafe fn rows(bases: &[*const u8; 16], first: usize, offset: usize) -> [__m512i; 4] {
+unsafe fn quarters(bases: &[*const u8; 16], first: usize, offset: usize) -> __m512i {
     // SAFETY: the caller vouches for the instructions and the bytes.
     unsafe {
         let swap = _mm512_broadcast_i32x4(_mm_set_epi8(
             12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3,
         ));
-        let [a, b, c, d] = [
-            bases[first],
-            bases[first + 1],
-            bases[first + 2],
-            bases[first + 3],
-        ];
-        [
-            _mm512_shuffle_epi8(_mm512_loadu_si512(a.wrapping_add(offset).cast()), swap),
-            _mm512_shuffle_epi8(_mm512_loadu_si512(b.wrapping_add(offset).cast()), swap),
-            _mm512_shuffle_epi8(_mm512_loadu_si512(c.wrapping_add(offset).cast()), swap),
-            _mm512_shuffle_epi8(_mm512_loadu_si512(d.wrapping_add(offset).cast()), swap),
-        ]
+        let a = _mm_loadu_si128(bases[first].wrapping_add(offset).cast());
+        let b = _mm_loadu_si128(bases[first + 4].wrapping_add(offset).cast());
+        let c = _mm_loadu_si128(bases[first + 8].wrapping_add(offset).cast());
+        let d = _mm_loadu_si128(bases[first + 12].wrapping_add(offset).cast());
+        let words = _mm512_castsi128_si512(a);
+        let words = _mm512_inserti32x4::<1>(words, b);
+        let words = _mm512_inserti32x4::<2>(words, c);
+        let words = _mm512_inserti32x4::<3>(words, d);
+        _mm512_shuffle_epi8(words, swap)
     }
 }
 
-/// The four-by-four transposition of the 128-bit quarters of four vectors.
+/// Four words of all lanes, from 16 bytes at `offset` from their bases.
 ///
 /// # Safety
 ///
-/// Needs `avx512f`.
+/// As for [`quarters`].
 #[inline(always)]
-unsafe fn transpose_quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: the caller vouches for the instructions.
+unsafe fn four_words(bases: &[*const u8; 16], offset: usize) -> [__m512i; 4] {
+    // SAFETY: the caller vouches for the instructions and the bytes.
     unsafe {
-        let even_low = _mm512_shuffle_i32x4::<0x88>(rows[0], rows[1]);
-        let odd_low = _mm512_shuffle_i32x4::<0xdd>(rows[0], rows[1]);
-        let even_high = _mm512_shuffle_i32x4::<0x88>(rows[2], rows[3]);
-        let odd_high = _mm512_shuffle_i32x4::<0xdd>(rows[2], rows[3]);
-        [
-            _mm512_shuffle_i32x4::<0x88>(even_low, even_high),
-            _mm512_shuffle_i32x4::<0x88>(odd_low, odd_high),
-            _mm512_shuffle_i32x4::<0xdd>(even_low, even_high),
-            _mm512_shuffle_i32x4::<0xdd>(odd_low, odd_high),
-        ]
+        transpose_within_quarters([
+            quarters(bases, 0, offset),
+            quarters(bases, 1, offset),
+            quarters(bases, 2, offset),
+            quarters(bases, 3, offset),
+        ])
     }
 }
 
@@ -174,31 +170,27 @@ impl Vector<16> for Sixteen {
     unsafe fn load_blocks(bases: &[*const u8; 16], offset: usize) -> [Self; 16] {
         // SAFETY: the caller vouches for the instructions and for 64 readable bytes per lane.
         unsafe {
-            let a = transpose_within_quarters(rows(bases, 0, offset));
-            let b = transpose_within_quarters(rows(bases, 4, offset));
-            let c = transpose_within_quarters(rows(bases, 8, offset));
-            let d = transpose_within_quarters(rows(bases, 12, offset));
-            let p = transpose_quarters([a[0], b[0], c[0], d[0]]);
-            let q = transpose_quarters([a[1], b[1], c[1], d[1]]);
-            let r = transpose_quarters([a[2], b[2], c[2], d[2]]);
-            let s = transpose_quarters([a[3], b[3], c[3], d[3]]);
+            let a = four_words(bases, offset);
+            let b = four_words(bases, offset.wrapping_add(16));
+            let c = four_words(bases, offset.wrapping_add(32));
+            let d = four_words(bases, offset.wrapping_add(48));
             [
-                Sixteen(p[0]),
-                Sixteen(q[0]),
-                Sixteen(r[0]),
-                Sixteen(s[0]),
-                Sixteen(p[1]),
-                Sixteen(q[1]),
-                Sixteen(r[1]),
-                Sixteen(s[1]),
-                Sixteen(p[2]),
-                Sixteen(q[2]),
-                Sixteen(r[2]),
-                Sixteen(s[2]),
-                Sixteen(p[3]),
-                Sixteen(q[3]),
-                Sixteen(r[3]),
-                Sixteen(s[3]),
+                Sixteen(a[0]),
+                Sixteen(a[1]),
+                Sixteen(a[2]),
+                Sixteen(a[3]),
+                Sixteen(b[0]),
+                Sixteen(b[1]),
+                Sixteen(b[2]),
+                Sixteen(b[3]),
+                Sixteen(c[0]),
+                Sixteen(c[1]),
+                Sixteen(c[2]),
+                Sixteen(c[3]),
+                Sixteen(d[0]),
+                Sixteen(d[1]),
+                Sixteen(d[2]),
+                Sixteen(d[3]),
             ]
         }
     }

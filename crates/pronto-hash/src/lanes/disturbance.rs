@@ -42,8 +42,31 @@ const POSITIONS: [i32; 9] = [0, 1, 2, 4, 5, 6, 7, 29, 30];
 #[repr(align(64))]
 pub(super) struct Planes([[u16; ROW]; POSITIONS.len()]);
 
-/// The lanes, as bits, for which a vector remains possible; by family, then `k`.
-pub(super) type Survivors = [[u16; FAMILY]; 4];
+/// A word of lanes for each vector, by family, then `k`.
+type Families = [[u16; FAMILY]; 4];
+
+/// What satisfies all conditions.
+pub(super) struct Survivors {
+    /// A bit for each vector for which there is a lane; which one, says [`vector_of_bit`].
+    pub(super) possible: u64,
+    /// The lanes, as bits, for each vector.
+    pub(super) lanes: [u16; VECTORS],
+}
+
+impl Survivors {
+    /// Nothing does.
+    pub(super) const NONE: Survivors = Survivors {
+        possible: 0,
+        lanes: [0; VECTORS],
+    };
+}
+
+/// The vector that a bit of [`Survivors::possible`] stands for.
+#[inline(always)]
+pub(super) fn vector_of_bit(bit: u8) -> usize {
+    // From the top: which two families, which half of `k`, which of the two, the rest of `k`.
+    usize::from(bit & 0x27 | (bit & 8) << 1 | (bit & 16) >> 1)
+}
 
 /// Between which bits there is a condition: for `k` in `first_k..=last_k`, a bit of the word
 /// `from.0` steps after `k`, bit `from.1`, and one given by `to` in the same way.
@@ -85,7 +108,7 @@ const fn span(first_k: usize, last_k: usize) -> [u16; FAMILY] {
 }
 
 /// The vectors that exist, by family: I with bit 0, I with bit 2, II with bit 0, II with bit 2.
-const EXISTING: Survivors = {
+const EXISTING: Families = {
     let mut all = [span(43, 52), span(46, 51), span(45, 56), span(46, 51)];
     all[3][47 - FIRST_K] = 0;
     all[3][48 - FIRST_K] = 0;
@@ -260,34 +283,28 @@ impl Planes {
         }
     }
 
-    /// The lanes of `active` that satisfy all conditions of a vector, if any.
+    /// What satisfies all conditions of a vector.
     ///
     /// # Safety
     ///
     /// Needs `avx2`.
     #[inline(always)]
-    pub(super) unsafe fn survivors(&self, active: u16) -> Option<Survivors> {
+    pub(super) unsafe fn survivors(&self, survivors: &mut Survivors) {
         // SAFETY: the caller vouches for the instructions; the arrays are as long as the vectors.
         unsafe {
             let violations = self.violations();
-            let active = _mm256_set1_epi16(active.cast_signed());
-            let mut vectors = [active; 4];
+            let zero = _mm256_setzero_si256();
+            let mut none = [zero; 4];
             for family in 0..4 {
-                let existing = _mm256_and_si256(active, words(&EXISTING[family]));
-                vectors[family] = _mm256_andnot_si256(violations[family], existing);
+                let lanes = _mm256_andnot_si256(violations[family], words(&EXISTING[family]));
+                let place = survivors.lanes.as_mut_ptr().add(family * FAMILY);
+                _mm256_storeu_si256(place.cast(), lanes);
+                none[family] = _mm256_cmpeq_epi16(lanes, zero);
             }
-            let any = _mm256_or_si256(
-                _mm256_or_si256(vectors[0], vectors[1]),
-                _mm256_or_si256(vectors[2], vectors[3]),
-            );
-            if _mm256_testz_si256(any, any) == 1 {
-                return None;
-            }
-            let mut survivors = [[0; FAMILY]; 4];
-            for family in 0..4 {
-                _mm256_storeu_si256(survivors[family].as_mut_ptr().cast(), vectors[family]);
-            }
-            Some(survivors)
+            let low = _mm256_movemask_epi8(_mm256_packs_epi16(none[0], none[1]));
+            let high = _mm256_movemask_epi8(_mm256_packs_epi16(none[2], none[3]));
+            let none = u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
+            survivors.possible = !none;
         }
     }
 

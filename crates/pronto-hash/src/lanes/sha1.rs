@@ -1,7 +1,7 @@
 //! SHA-1 of as many messages as a vector has lanes, with collision detection.
 
 use super::disturbance::Planes;
-use super::suspects::Suspects;
+use super::suspects::{Suspects, TRACES, Trace};
 use super::vector::Vector;
 use super::{Run, States};
 
@@ -83,6 +83,19 @@ pub(super) unsafe fn step_back<V: Vector<N>, const N: usize, const PHASE: usize>
     }
 }
 
+/// Writes the state of all lanes.
+///
+/// # Safety
+///
+/// Needs what the vector needs.
+#[inline(always)]
+unsafe fn store<V: Vector<N>, const N: usize>(state: &[V; 5], place: &mut [[u32; N]; 5]) {
+    for (word, lanes) in state.iter().zip(place) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { word.store(lanes) };
+    }
+}
+
 /// One step of a whole compression: expands the message where `STEP` is beyond its sixteen words,
 /// which `words` holds as a ring, and keeps the bits that the detection needs.
 ///
@@ -94,9 +107,15 @@ unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
     words: &mut [V; 16],
     state: [V; 5],
     planes: &mut Planes,
+    trace: &mut Trace<N>,
 ) -> [V; 5] {
     // SAFETY: the caller vouches for the instructions.
     unsafe {
+        if STEP == 58 {
+            store(&state, &mut trace.early);
+        } else if STEP == 65 {
+            store(&state, &mut trace.late);
+        }
         if STEP >= 16 {
             words[STEP % 16] = words[(STEP + 13) % 16]
                 .xor3(words[(STEP + 8) % 16], words[(STEP + 2) % 16])
@@ -116,8 +135,8 @@ unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
 
 /// Spells out consecutive steps, so that nothing is left to the unroller.
 macro_rules! full_steps {
-    ($words:ident, $state:ident, $planes:ident: $($step:literal)*) => {
-        $($state = full_step::<V, N, $step>(&mut $words, $state, $planes);)*
+    ($words:ident, $state:ident, $planes:ident, $trace:ident: $($step:literal)*) => {
+        $($state = full_step::<V, N, $step>(&mut $words, $state, $planes, $trace);)*
     };
 }
 
@@ -130,15 +149,16 @@ macro_rules! full_steps {
 unsafe fn compress<V: Vector<N>, const N: usize>(
     mut state: [V; 5],
     mut words: [V; 16],
+    trace: &mut Trace<N>,
     planes: &mut Planes,
 ) -> [V; 5] {
     // SAFETY: the caller vouches for the instructions.
     unsafe {
-        full_steps!(words, state, planes: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
-        full_steps!(words, state, planes: 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37);
-        full_steps!(words, state, planes: 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55);
-        full_steps!(words, state, planes: 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73);
-        full_steps!(words, state, planes: 74 75 76 77 78 79);
+        full_steps!(words, state, planes, trace: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
+        full_steps!(words, state, planes, trace: 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37);
+        full_steps!(words, state, planes, trace: 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55);
+        full_steps!(words, state, planes, trace: 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73);
+        full_steps!(words, state, planes, trace: 74 75 76 77 78 79);
         state
     }
 }
@@ -161,18 +181,22 @@ pub(super) unsafe fn run<V: Vector<N>, const N: usize>(
         for (index, word) in state.iter_mut().enumerate() {
             *word = V::load(&states[index]).replace(run.fresh, V::splat(INITIAL[index]));
         }
+        let mut traced = 0;
         for block in 0..run.blocks {
             let offset = run.offset.wrapping_add(64 * block);
-            let after = compress(state, V::load_blocks(run.bases, offset), &mut planes);
-            if let Some(survivors) = planes.survivors(run.active) {
-                let mut before = [[0; N]; 5];
-                for (word, lanes) in state.iter().zip(&mut before) {
-                    word.store(lanes);
-                }
-                suspects.collect(&survivors, &before, run, offset);
+            let trace = &mut suspects.traces[traced];
+            let words = V::load_blocks(run.bases, offset);
+            let end = compress(state, words, trace, &mut planes);
+            for (word, end) in state.iter_mut().zip(end) {
+                *word = word.add(end);
             }
-            for (word, after) in state.iter_mut().zip(after) {
-                *word = word.add(after);
+            store(&state, &mut trace.after);
+            planes.survivors(&mut trace.survivors);
+            trace.offset = offset;
+            traced += 1;
+            if traced == TRACES || block + 1 == run.blocks {
+                suspects.collect(run, traced);
+                traced = 0;
             }
         }
         for (word, lanes) in state.iter().zip(states.iter_mut()) {

@@ -1,18 +1,52 @@
-//! Blocks that satisfy all conditions of a disturbance vector, waiting for the exact check.
+//! Blocks that satisfy all conditions of a disturbance vector, and the exact check of them.
 //!
 //! About one harmless block in eighteen gets here. The check follows the other message of the
 //! supposed pair from the step at which the states of both are the same, backwards to the state
 //! it would have begun with and forwards to the one it would have ended with, and asks whether
-//! that end is the end of the block at hand. That is done for as many suspects at once as there
-//! are lanes.
+//! the sum of the two is the state after the block at hand. That is done for as many suspects at
+//! once as there are lanes.
 
 use super::Run;
-use super::disturbance::{DIFFERENCES, Survivors, is_late};
+use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
 use super::sha1::{step, step_back};
 use super::vector::Vector;
 
+/// How many blocks of each lane are gone through before looking for suspects among them. Each
+/// look costs the processor a wrong guess or two, which is why it is not done for every block.
+pub(super) const TRACES: usize = 8;
+
+/// What is remembered of one block of all lanes.
+#[repr(align(64))]
+pub(super) struct Trace<const N: usize> {
+    /// The states before step 58, before step 65, and after the block.
+    pub(super) early: [[u32; N]; 5],
+    pub(super) late: [[u32; N]; 5],
+    pub(super) after: [[u32; N]; 5],
+    /// Which lanes satisfy all conditions, and of which vectors.
+    pub(super) survivors: Survivors,
+    /// Where the blocks are from the bases of the lanes.
+    pub(super) offset: usize,
+}
+
+impl<const N: usize> Trace<N> {
+    /// An empty one.
+    const fn new() -> Self {
+        Trace {
+            early: [[0; N]; 5],
+            late: [[0; N]; 5],
+            after: [[0; N]; 5],
+            survivors: Survivors::NONE,
+            offset: 0,
+        }
+    }
+}
+
 /// Blocks to recheck, and the messages in which an attack was found.
 pub(super) struct Suspects<const N: usize> {
+    /// Where the blocks of a run are traced.
+    pub(super) traces: Box<[Trace<N>; TRACES]>,
+    /// Places in the traces to be looked at: the trace and the bit of the vector.
+    places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
     messages: [u32; N],
@@ -24,8 +58,11 @@ pub(super) struct Suspects<const N: usize> {
 pub(super) struct Batch<const N: usize> {
     /// The block that looked suspicious.
     blocks: [[u8; 64]; N],
-    /// The state before it: the first word of all, the second of all, and so on.
-    before: [[u32; N]; 5],
+    /// The state of both messages before step 58 or 65, depending on the vector: the first word
+    /// of all, the second of all, and so on.
+    middle: [[u32; N]; 5],
+    /// The state after the block.
+    after: [[u32; N]; 5],
     /// The disturbance vector it may belong to.
     vectors: [u8; N],
 }
@@ -37,12 +74,16 @@ impl<const N: usize> Suspects<N> {
     ///
     /// `recheck` must be [`recheck`] for a vector whose instructions the processor has.
     pub(super) unsafe fn new(recheck: unsafe fn(&Batch<N>) -> u16) -> Self {
+        let batch = Batch {
+            blocks: [[0; 64]; N],
+            middle: [[0; N]; 5],
+            after: [[0; N]; 5],
+            vectors: [0; N],
+        };
         Suspects {
-            batch: Batch {
-                blocks: [[0; 64]; N],
-                before: [[0; N]; 5],
-                vectors: [0; N],
-            },
+            traces: Box::new([const { Trace::new() }; TRACES]),
+            places: Box::new([(0, 0); TRACES * VECTORS + 2]),
+            batch,
             length: 0,
             messages: [0; N],
             attacked: Vec::new(),
@@ -50,38 +91,81 @@ impl<const N: usize> Suspects<N> {
         }
     }
 
-    /// Takes up the blocks at `offset` of the lanes in `survivors`.
+    /// Takes up the suspects among the first `blocks` traces, which are of blocks of the run.
     ///
     /// # Safety
     ///
     /// The blocks must be readable.
     #[inline(never)]
-    pub(super) unsafe fn collect(
-        &mut self,
-        survivors: &Survivors,
-        before: &[[u32; N]; 5],
-        run: &Run<'_, N>,
-        offset: usize,
-    ) {
-        for (vector, lanes) in survivors.as_flattened().iter().enumerate() {
-            let mut lanes = *lanes;
+    pub(super) unsafe fn collect(&mut self, run: &Run<'_, N>, blocks: usize) {
+        let count = self.find(blocks);
+        for place in 0..count {
+            let (trace, bit) = self.places[place];
+            let vector = vector_of_bit(bit);
+            let mut lanes = self.traces[usize::from(trace)].survivors.lanes[vector] & run.active;
             while lanes != 0 {
                 let lane = lanes.trailing_zeros() as usize;
                 lanes &= lanes - 1;
-                let slot = self.length;
-                let block = run.bases[lane].wrapping_add(offset).cast::<[u8; 64]>();
-                // SAFETY: the caller vouches for it, and arrays of bytes need no alignment.
-                self.batch.blocks[slot] = unsafe { *block };
-                for (words, before) in self.batch.before.iter_mut().zip(before) {
-                    words[slot] = before[lane];
-                }
-                self.batch.vectors[slot] = vector as u8;
-                self.messages[slot] = run.messages[lane];
-                self.length += 1;
-                if self.length == N {
-                    self.flush();
-                }
+                // SAFETY: the caller vouches for the block.
+                unsafe { self.take(run, usize::from(trace), vector, lane) };
             }
+        }
+    }
+
+    /// Lists the vectors that survived in each of the first `blocks` traces, and returns how many.
+    ///
+    /// Usually there is one in a block, or none. Two are listed without asking whether they exist,
+    /// so that the processor need not guess.
+    fn find(&mut self, blocks: usize) -> usize {
+        let mut count = 0;
+        for (index, trace) in self.traces[..blocks].iter().enumerate() {
+            let mut vectors = trace.survivors.possible;
+            let end = count + vectors.count_ones() as usize;
+            for place in &mut self.places[count..count + 2] {
+                *place = (index as u8, vectors.trailing_zeros() as u8);
+                vectors &= vectors.wrapping_sub(1);
+            }
+            let mut beyond = count + 2;
+            while vectors != 0 {
+                self.places[beyond] = (index as u8, vectors.trailing_zeros() as u8);
+                vectors &= vectors - 1;
+                beyond += 1;
+            }
+            count = end;
+        }
+        count
+    }
+
+    /// Adds one block to the batch.
+    ///
+    /// # Safety
+    ///
+    /// The block must be readable.
+    #[inline(always)]
+    unsafe fn take(&mut self, run: &Run<'_, N>, trace: usize, vector: usize, lane: usize) {
+        let trace = &self.traces[trace];
+        let middle = if is_late(vector) {
+            &trace.late
+        } else {
+            &trace.early
+        };
+        let slot = self.length;
+        for (words, lanes) in self.batch.middle.iter_mut().zip(middle) {
+            words[slot] = lanes[lane];
+        }
+        for (words, lanes) in self.batch.after.iter_mut().zip(&trace.after) {
+            words[slot] = lanes[lane];
+        }
+        let block = run.bases[lane]
+            .wrapping_add(trace.offset)
+            .cast::<[u8; 64]>();
+        // SAFETY: the caller vouches for it, and arrays of bytes need no alignment.
+        self.batch.blocks[slot] = unsafe { *block };
+        self.batch.vectors[slot] = vector as u8;
+        self.messages[slot] = run.messages[lane];
+        self.length += 1;
+        if self.length == N {
+            self.flush();
         }
     }
 
@@ -108,22 +192,75 @@ impl<const N: usize> Suspects<N> {
     }
 }
 
-/// The steps of one phase that lie in the range given, all of them forwards.
-macro_rules! forwards {
-    ($state:ident, $words:ident, $($phase:literal: $steps:expr),*) => {
-        $(for index in $steps {
-            $state = step::<V, N, $phase>($state, $words[index]);
-        })*
-    };
+/// The steps `FROM..TO`, which belong to one phase. Five are spelled out at a time, as after five
+/// each word of the state is in the place it came from.
+///
+/// # Safety
+///
+/// Needs what the vector needs.
+#[inline(always)]
+unsafe fn forwards<
+    V: Vector<N>,
+    const N: usize,
+    const PHASE: usize,
+    const FROM: usize,
+    const TO: usize,
+>(
+    mut state: [V; 5],
+    words: &[V; 80],
+) -> [V; 5] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let mut index = FROM;
+        while index + 5 <= TO {
+            state = step::<V, N, PHASE>(state, words[index]);
+            state = step::<V, N, PHASE>(state, words[index + 1]);
+            state = step::<V, N, PHASE>(state, words[index + 2]);
+            state = step::<V, N, PHASE>(state, words[index + 3]);
+            state = step::<V, N, PHASE>(state, words[index + 4]);
+            index += 5;
+        }
+        while index < TO {
+            state = step::<V, N, PHASE>(state, words[index]);
+            index += 1;
+        }
+        state
+    }
 }
 
-/// The same, all of them backwards.
-macro_rules! backwards {
-    ($state:ident, $words:ident, $($phase:literal: $steps:expr),*) => {
-        $(for index in $steps.rev() {
-            $state = step_back::<V, N, $phase>($state, $words[index]);
-        })*
-    };
+/// Undoes [`forwards`].
+///
+/// # Safety
+///
+/// Needs what the vector needs.
+#[inline(always)]
+unsafe fn backwards<
+    V: Vector<N>,
+    const N: usize,
+    const PHASE: usize,
+    const FROM: usize,
+    const TO: usize,
+>(
+    mut state: [V; 5],
+    words: &[V; 80],
+) -> [V; 5] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let mut index = TO;
+        while index >= FROM + 5 {
+            state = step_back::<V, N, PHASE>(state, words[index - 1]);
+            state = step_back::<V, N, PHASE>(state, words[index - 2]);
+            state = step_back::<V, N, PHASE>(state, words[index - 3]);
+            state = step_back::<V, N, PHASE>(state, words[index - 4]);
+            state = step_back::<V, N, PHASE>(state, words[index - 5]);
+            index -= 5;
+        }
+        while index > FROM {
+            state = step_back::<V, N, PHASE>(state, words[index - 1]);
+            index -= 1;
+        }
+        state
+    }
 }
 
 /// The expanded message.
@@ -147,53 +284,40 @@ unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
     }
 }
 
-/// The states before steps 58 and 65, and at the end.
+/// The sum of the states that a message begins and ends with, if it is in `middle` before step
+/// 65 in the lanes `late`, before step 58 in the others.
 ///
 /// # Safety
 ///
 /// Needs what the vector needs.
 #[inline(always)]
-unsafe fn follow<V: Vector<N>, const N: usize>(mut state: [V; 5], words: &[V; 80]) -> [[V; 5]; 3] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
-        forwards!(state, words, 0: 0..20, 1: 20..40, 2: 40..58);
-        let early = state;
-        forwards!(state, words, 2: 58..60, 3: 60..65);
-        let late = state;
-        forwards!(state, words, 3: 65..80);
-        [early, late, state]
-    }
-}
-
-/// The states that the other message of the pair begins and ends with, if it is in `early` before
-/// step 58, or, where `is_late`, in `late` before step 65.
-///
-/// # Safety
-///
-/// Needs what the vector needs.
-#[inline(always)]
-unsafe fn follow_partner<V: Vector<N>, const N: usize>(
-    early: [V; 5],
-    late: [V; 5],
-    is_late: u16,
+unsafe fn both_ways<V: Vector<N>, const N: usize>(
+    middle: [V; 5],
+    late: u16,
     words: &[V; 80],
-) -> [[V; 5]; 2] {
+) -> [V; 5] {
     // SAFETY: the caller vouches for the instructions.
     unsafe {
-        let mut start = late;
-        backwards!(start, words, 3: (60..65), 2: (58..60));
-        for (word, early) in start.iter_mut().zip(early) {
-            *word = early.replace(is_late, *word);
+        let mut begin = backwards::<V, N, 3, 60, 65>(middle, words);
+        begin = backwards::<V, N, 2, 58, 60>(begin, words);
+        for (word, middle) in begin.iter_mut().zip(middle) {
+            *word = middle.replace(late, *word);
         }
-        backwards!(start, words, 2: (40..58), 1: (20..40), 0: (0..20));
+        begin = backwards::<V, N, 2, 40, 58>(begin, words);
+        begin = backwards::<V, N, 1, 20, 40>(begin, words);
+        begin = backwards::<V, N, 0, 0, 20>(begin, words);
 
-        let mut end = early;
-        forwards!(end, words, 2: 58..60, 3: 60..65);
-        for (word, late) in end.iter_mut().zip(late) {
-            *word = word.replace(is_late, late);
+        let mut end = forwards::<V, N, 2, 58, 60>(middle, words);
+        end = forwards::<V, N, 3, 60, 65>(end, words);
+        for (word, middle) in end.iter_mut().zip(middle) {
+            *word = word.replace(late, middle);
         }
-        forwards!(end, words, 3: 65..80);
-        [start, end]
+        end = forwards::<V, N, 3, 65, 80>(end, words);
+
+        for (word, begin) in end.iter_mut().zip(begin) {
+            *word = word.add(begin);
+        }
+        end
     }
 }
 
@@ -206,31 +330,26 @@ unsafe fn follow_partner<V: Vector<N>, const N: usize>(
 pub(super) unsafe fn recheck<V: Vector<N>, const N: usize>(batch: &Batch<N>) -> u16 {
     // SAFETY: the caller vouches for the instructions; blocks and differences are 64 bytes each.
     unsafe {
-        let blocks = std::array::from_fn(|slot| batch.blocks[slot].as_ptr());
+        let blocks: [*const u8; N] = std::array::from_fn(|slot| batch.blocks[slot].as_ptr());
         let differences: [*const u8; N] =
             std::array::from_fn(|slot| DIFFERENCES[usize::from(batch.vectors[slot])].as_ptr());
-        let mut late_slots = 0;
+        let mut late = 0;
         for (slot, vector) in batch.vectors.iter().enumerate() {
-            late_slots |= u16::from(is_late(usize::from(*vector))) << slot;
+            late |= u16::from(is_late(usize::from(*vector))) << slot;
         }
 
-        let words = V::load_blocks(&blocks, 0);
-        let mut partner = V::load_blocks(&differences, 0);
-        for (partner, word) in partner.iter_mut().zip(words) {
-            *partner = partner.xor(word);
+        let mut partner = V::load_blocks(&blocks, 0);
+        for (partner, difference) in partner.iter_mut().zip(V::load_blocks(&differences, 0)) {
+            *partner = partner.xor(difference);
         }
-        let mut before = [V::splat(0); 5];
-        for (word, lanes) in before.iter_mut().zip(&batch.before) {
+        let mut middle = [V::splat(0); 5];
+        for (word, lanes) in middle.iter_mut().zip(&batch.middle) {
             *word = V::load(lanes);
         }
-        let [early, late, end] = follow(before, &expand(words));
-        let [partner_start, partner_end] =
-            follow_partner(early, late, late_slots, &expand(partner));
+        let sum = both_ways(middle, late, &expand(partner));
         let mut same = u16::MAX;
-        for index in 0..5 {
-            let ours = before[index].add(end[index]);
-            let theirs = partner_start[index].add(partner_end[index]);
-            same &= ours.equal(theirs);
+        for (word, after) in sum.iter().zip(&batch.after) {
+            same &= word.equal(V::load(after));
         }
         same
     }
