@@ -173,6 +173,35 @@ impl Default for Scratch {
     }
 }
 
+/// Which fan-out directories there are under `objects`. One listing.
+///
+/// # Errors
+/// `Io` when the directory exists and cannot be listed.
+pub(crate) fn fanouts(objects: &Path) -> Result<Box<[bool; 256]>, Error> {
+    let mut fanouts = Box::new([false; 256]);
+    let entries = match std::fs::read_dir(objects) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(fanouts),
+        Err(error) => return Err(error).context(ErrorKind::Io, "cannot list", objects),
+    };
+    for entry in entries {
+        let name = entry
+            .context(ErrorKind::Io, "cannot list", objects)?
+            .file_name();
+        let byte = match name.as_encoded_bytes() {
+            &[high, low] if !high.is_ascii_uppercase() && !low.is_ascii_uppercase() => {
+                let digits = [char::from(high), char::from(low)].map(|digit| digit.to_digit(16));
+                digits[0].zip(digits[1]).map(|(high, low)| high << 4 | low)
+            }
+            _ => None,
+        };
+        if let Some(byte) = byte {
+            fanouts[byte as usize] = true;
+        }
+    }
+    Ok(fanouts)
+}
+
 /// The ids of the loose objects under `objects` that start with `first_byte`, unsorted, appended.
 ///
 /// # Errors

@@ -17,6 +17,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, oid};
 use pronto_pack::pack::{BaseCache, Bases, Decoder, PackOffset};
 
+pub use batch::Inventory;
 pub use details::{ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 

@@ -1,13 +1,37 @@
 //! Asking for many objects at once.
 
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
 use pronto_hash::{ObjectId, oid};
 
 use super::Store;
 use crate::error::{Error, from_pack};
 use crate::loose;
+use crate::snapshot::Snapshot;
 
 /// With fewer ids than this, loose objects are asked for one by one.
 const FEW: usize = 64;
+
+/// What a store has, for whoever asks for very many objects: packs as they were at the start, and
+/// loose objects listed rather than asked for. Costs one listing of each object directory and one
+/// of each fan-out directory that exists and is asked about, however many objects there are.
+/// Objects that come later may be missed.
+#[derive(Debug)]
+pub struct Inventory {
+    store: Store,
+    snapshot: Arc<Snapshot>,
+    loose: Vec<LooseListing>,
+}
+
+/// The loose objects of one directory, listed as they are asked for.
+#[derive(Debug)]
+struct LooseListing {
+    objects: PathBuf,
+    /// Which fan-out directories exist.
+    fanouts: OnceLock<Box<[bool; 256]>>,
+    ids: Box<[OnceLock<Vec<ObjectId>>; 256]>,
+}
 
 impl Store {
     /// Which of `ids` are there: `found[i]` tells of `ids[i]`. They must be sorted in rising order.
@@ -19,15 +43,61 @@ impl Store {
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId]) -> Result<Vec<bool>, Error> {
+        let inventory = self.inventory()?;
         let mut found = vec![false; ids.len()];
-        self.refresh()?;
-        let snapshot = self.snapshot()?;
-        for multi in &snapshot.multi {
+        inventory.mark_packed(ids, &mut found)?;
+        let missing = found.iter().filter(|found| !**found).count();
+        if missing > FEW {
+            inventory.mark_loose(ids, &mut found)?;
+        } else if missing > 0 {
             for (id, found) in ids.iter().zip(&mut found).filter(|(_, found)| !**found) {
+                let mut directories = self.inner.directories.iter();
+                *found = directories.any(|objects| loose::exists(objects, id));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the store has now, for asking about many objects.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn inventory(&self) -> Result<Inventory, Error> {
+        self.refresh()?;
+        let directories = self.inner.directories.iter();
+        Ok(Inventory {
+            store: self.clone(),
+            snapshot: Arc::clone(&*self.snapshot()?),
+            loose: directories.map(LooseListing::new).collect(),
+        })
+    }
+}
+
+impl Inventory {
+    /// The store it is of.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Appends the places of those of `ids`, sorted in rising order, that are there to `found`.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when an index or directory cannot be read.
+    pub fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
+        let mut marks = vec![false; ids.len()];
+        self.mark_packed(ids, &mut marks)?;
+        self.mark_loose(ids, &mut marks)?;
+        found.extend((0..ids.len()).filter(|&place| marks[place]));
+        Ok(())
+    }
+
+    fn mark_packed(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
+        for multi in &self.snapshot.multi {
+            for (id, found) in ids.iter().zip(&mut *found).filter(|(_, found)| !**found) {
                 *found = multi.index.find(id).map_err(from_pack)?.is_some();
             }
         }
-        for pack in &snapshot.single {
+        for pack in &self.snapshot.single {
             let index = match pack.index() {
                 Ok(index) => index,
                 Err(_) if pack.has_vanished() => continue,
@@ -38,32 +108,60 @@ impl Store {
                 .find_sorted(ids, |place, _| found[place] = true)
                 .map_err(from_pack)?;
         }
-        drop(snapshot);
-        self.mark_loose(ids, &mut found)?;
-        Ok(found)
+        Ok(())
     }
 
     fn mark_loose(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
-        let missing: Vec<usize> = (0..ids.len()).filter(|&place| !found[place]).collect();
-        for objects in &self.inner.directories {
-            if missing.len() < FEW {
-                for &place in missing.iter() {
-                    found[place] |= loose::exists(objects, &ids[place]);
+        for listing in &self.loose {
+            let mut place = 0;
+            while place < ids.len() {
+                let byte = ids[place].first_byte();
+                let rest = &ids[place..];
+                let end = place + rest.partition_point(|id| id.first_byte() == byte);
+                let there = listing.bucket(byte, self.store.kind())?;
+                if !there.is_empty() {
+                    for place in place..end {
+                        found[place] |= there.binary_search(&ids[place]).is_ok();
+                    }
                 }
-                continue;
-            }
-            let same_directory =
-                |a: &usize, b: &usize| ids[*a].first_byte() == ids[*b].first_byte();
-            for places in missing.chunk_by(same_directory) {
-                let mut there = Vec::new();
-                let first_byte = ids[places[0]].first_byte();
-                loose::list(objects, first_byte, self.kind(), &mut there)?;
-                there.sort_unstable();
-                for &place in places {
-                    found[place] |= there.binary_search(&ids[place]).is_ok();
-                }
+                place = end;
             }
         }
         Ok(())
+    }
+}
+
+impl LooseListing {
+    fn new(objects: impl AsRef<Path>) -> Self {
+        LooseListing {
+            objects: objects.as_ref().to_owned(),
+            fanouts: OnceLock::new(),
+            ids: Box::new([const { OnceLock::new() }; 256]),
+        }
+    }
+
+    /// The loose objects whose ids start with `first_byte`, sorted.
+    fn bucket(&self, first_byte: u8, kind: pronto_hash::Kind) -> Result<&[ObjectId], Error> {
+        let slot = &self.ids[usize::from(first_byte)];
+        if let Some(ids) = slot.get() {
+            return Ok(ids);
+        }
+        let mut ids = Vec::new();
+        if self.has_fanout(first_byte)? {
+            loose::list(&self.objects, first_byte, kind, &mut ids)?;
+            ids.sort_unstable();
+        }
+        Ok(slot.get_or_init(|| ids))
+    }
+
+    fn has_fanout(&self, first_byte: u8) -> Result<bool, Error> {
+        let fanouts = match self.fanouts.get() {
+            Some(fanouts) => fanouts,
+            None => {
+                let listed = loose::fanouts(&self.objects)?;
+                self.fanouts.get_or_init(|| listed)
+            }
+        };
+        Ok(fanouts[usize::from(first_byte)])
     }
 }

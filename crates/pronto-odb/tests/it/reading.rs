@@ -268,6 +268,13 @@ fn batches_and_positions() {
     }
     ids.sort_unstable();
     let found = store.contains_batch(&ids).expect("it can be read");
+    let mut places = Vec::new();
+    let inventory = store.inventory().expect("it can be listed");
+    inventory
+        .contains_batch(&ids, &mut places)
+        .expect("it can be read");
+    let expected: Vec<usize> = (0..ids.len()).filter(|&place| found[place]).collect();
+    assert_eq!(places, expected);
     let mut content = Vec::new();
     for (id, found) in ids.iter().zip(found) {
         let expected = told.binary_search_by(|told| told.id.cmp(id));
