@@ -91,7 +91,9 @@ macro_rules! command {
             style: Style::$style,
             augment: <$module::Args as clap::Args>::augment_args,
             run: |definition, tokens, context| {
-                $module::run(&parse::<$module::Args>(definition, tokens)?, context)
+                let args = parse::<$module::Args>(definition, tokens)?;
+                context.prepare($name, $signals)?;
+                $module::run(&args, context)
             },
         }
     };

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_trace::Session;
 
 use crate::error::CliError;
 use crate::globals::Globals;
@@ -29,12 +30,21 @@ pub struct Context {
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
+    /// All arguments of the process.
+    pub(crate) process: Vec<OsString>,
+    pub(crate) begun: Instant,
     watch: Option<Watch>,
     terminal: Option<Terminal>,
+    pub(crate) trace: Option<Session>,
 }
 
 impl Context {
-    pub(crate) fn new(globals: Globals, called_as_git: bool) -> Self {
+    pub(crate) fn new(
+        globals: Globals,
+        called_as_git: bool,
+        process: &[OsString],
+        begun: Instant,
+    ) -> Self {
         Context {
             out: Output::new(),
             globals,
@@ -42,8 +52,11 @@ impl Context {
             arguments: Vec::new(),
             separator: None,
             called_as_git,
+            process: process.to_vec(),
+            begun,
             watch: None,
             terminal: None,
+            trace: None,
         }
     }
 
@@ -77,12 +90,16 @@ impl Context {
         Arc::new(terminal)
     }
 
-    /// From here on SIGINT and its kin trigger [`interrupt`](Self::interrupt) and clean up
-    /// before they end the process.
-    pub(crate) fn watch_signals(&mut self) -> Result<(), CliError> {
-        let watch = Watch::start(self.interrupt.clone())
-            .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
-        self.watch = Some(watch);
+    /// The arguments of `command` are understood: it is about to run. Begins the traces that are
+    /// asked for. With `signals`, from here on SIGINT and its kin trigger
+    /// [`interrupt`](Self::interrupt) and clean up before they end the process.
+    pub(crate) fn prepare(&mut self, command: &str, signals: bool) -> Result<(), CliError> {
+        self.begin_trace(command);
+        if signals {
+            let watch = Watch::start(self.interrupt.clone(), self.trace.clone())
+                .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
+            self.watch = Some(watch);
+        }
         Ok(())
     }
 

@@ -126,6 +126,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     let error = Command::new(&git)
         .arg0("git")
         .args(without_own_options(arguments))
+        .envs(globals.trace_variables())
         .env(CHAIN, chain.render(identity))
         .exec();
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))

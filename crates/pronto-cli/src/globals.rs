@@ -309,7 +309,14 @@ impl Globals {
             .map(|(name, value)| (*name, value.as_os_str()))
     }
 
-    fn set(&mut self, name: &'static str, value: OsString) {
+    /// Those of [`variables`](Self::variables) that do not come from options: git reads the
+    /// options again.
+    pub(crate) fn trace_variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
+        self.variables()
+            .filter(|(name, _)| name.starts_with("GIT_TRACE2_PARENT_"))
+    }
+
+    pub(crate) fn set(&mut self, name: &'static str, value: OsString) {
         self.variables.retain(|(key, _)| *key != name);
         self.variables.push((name, value));
     }

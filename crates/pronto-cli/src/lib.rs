@@ -23,6 +23,7 @@ pub mod output;
 pub mod progress;
 mod signals;
 mod startup;
+mod trace;
 
 pub use context::Context;
 pub use error::{CliError, ExitCode};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pronto_io::interrupt::Interrupt;
+use pronto_trace::Session;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -14,7 +15,7 @@ use signal_hook::iterator::Signals;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Waits for signals on behalf of one command. Cloning shares it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watch(Arc<Shared>);
 
 #[derive(Debug, Default)]
@@ -23,13 +24,17 @@ struct Shared {
     signal: AtomicI32,
     /// Held for good by whoever ends the process.
     ending: Mutex<()>,
+    trace: Option<Session>,
 }
 
 impl Watch {
     /// Starts a thread that waits for signals, and triggers `interrupt` on the first. Signals
     /// that were ignored when the process started stay so.
-    pub(crate) fn start(interrupt: Interrupt) -> io::Result<Self> {
-        let watch = Watch::default();
+    pub(crate) fn start(interrupt: Interrupt, trace: Option<Session>) -> io::Result<Self> {
+        let watch = Watch(Arc::new(Shared {
+            trace,
+            ..Shared::default()
+        }));
         let shared = watch.clone();
         let ignored = ignored_signals();
         let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -64,6 +69,9 @@ impl Watch {
         let _forever = self.0.ending.lock().unwrap_or_else(PoisonError::into_inner);
         pronto_io::cleanup::remove_all();
         gix_tempfile::registry::cleanup_tempfiles();
+        if let Some(trace) = &self.0.trace {
+            trace.signal(signal);
+        }
         // Only returns if the signal is blocked.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
 
 use crate::arguments::asks_for_usage;
 use crate::commands::{self, COMMANDS};
@@ -13,6 +14,7 @@ use crate::globals::{Globals, Rest};
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let begun = Instant::now();
     let name = arguments
         .first()
         .map(|name| base_name(name))
@@ -25,7 +27,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             Err((globals, error)) => (globals, Err(error)),
         },
     };
-    let mut context = Context::new(globals, called_as_git);
+    let mut context = Context::new(globals, called_as_git, arguments, begun);
     let result = match (name.strip_prefix(b"git-"), rest) {
         (Some(command), _) => dispatch(OsStr::from_bytes(command), &arguments[1..], &mut context),
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),
@@ -80,9 +82,6 @@ fn dispatch(
         write!(context.out, "{}", command.definition().render_help())?;
         return Ok(ExitCode::USAGE);
     }
-    if command.needs.signals {
-        context.watch_signals()?;
-    }
     command.run(arguments, context)
 }
 
@@ -96,6 +95,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
         return fallback::refusal(error);
     }
     context.out.discard();
+    context.trace_exec();
     fallback::exec(&context.globals, arguments)
 }
 
@@ -104,14 +104,19 @@ fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode
     context.end_if_asked();
     let flushed = context.out.flush().map_err(CliError::from);
     let error = match result.and_then(|code| flushed.map(|()| code)) {
-        Ok(code) => return code,
+        Ok(code) => {
+            context.trace_exit(code);
+            return code;
+        }
         Err(error) => error,
     };
+    context.trace_error(&error);
     if error.kind() == Kind::BrokenPipe {
         // Only returns if the signal is blocked.
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     } else {
         write_to_stderr(error.render().as_bytes());
     }
+    context.trace_exit(error.code());
     error.code()
 }

@@ -7,6 +7,8 @@
 //! - [`pool`]: workers whose number follows what the work waits for.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
+//! - [`child`]: child processes, as the trace tells of them.
+//! - [`descriptor`]: descriptors that the process was started with.
 //! - [`queue`]: bytes received and not yet used, in one contiguous piece.
 //!
 //! ```
@@ -18,10 +20,14 @@
 //! ```
 #![allow(
     unsafe_code,
-    reason = "memory maps; every block states why it is sound"
+    reason = "memory maps, inherited descriptors; every block states why it is sound"
 )]
 
+#[cfg(unix)]
+pub mod child;
 pub mod cleanup;
+#[cfg(unix)]
+pub mod descriptor;
 #[cfg(unix)]
 pub mod dir;
 pub mod error;

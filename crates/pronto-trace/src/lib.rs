@@ -1,1 +1,38 @@
-//! Traces in Git's formats and in Chrome's, from tracing spans.
+//! Traces of a process in Git's formats and in Chrome's.
+//!
+//! Libraries say what they do with `tracing` (spans with target `pronto::region`, events with
+//! target `pronto::data` and `pronto::child`); a front end that finds a trace asked for starts a
+//! [`Session`], which writes them out. When none is asked for, nothing is installed and nothing
+//! is computed.
+//!
+//! | variable | format |
+//! |---|---|
+//! | `GIT_TRACE2` | one line for each step of the process |
+//! | `GIT_TRACE2_PERF` | columns: regions, data and the time they took |
+//! | `GIT_TRACE2_EVENT` | a JSON object a line |
+//! | `GIT_TRACE_PERFORMANCE` | one line for each region that ended |
+//!
+//! ```
+//! let settings = pronto_trace::Settings::from_variables(&|_| None);
+//! assert!(settings.is_none());
+//! ```
+
+mod child;
+mod chrome;
+mod clock;
+mod destination;
+mod event;
+mod json;
+mod normal;
+mod perf;
+mod performance;
+mod quote;
+mod record;
+mod session;
+mod settings;
+mod sid;
+mod subscriber;
+mod thread;
+
+pub use session::{Program, Session};
+pub use settings::{Duplicate, Settings};

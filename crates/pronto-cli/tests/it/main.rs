@@ -4,3 +4,4 @@ mod fallback;
 mod options;
 mod streams;
 mod support;
+mod traces;

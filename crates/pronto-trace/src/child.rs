@@ -1,0 +1,71 @@
+//! Events of child processes, as the lower crates send them.
+
+use std::time::Duration;
+
+use tracing::field::{Field, Visit};
+
+use crate::record::Event;
+use crate::session::Inner;
+
+/// The fields of an event of target `pronto::child`: one with `argv` is a start, one with `pid`
+/// an end.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    id: u64,
+    class: String,
+    directory: Option<String>,
+    arguments: Option<Vec<String>>,
+    process: u64,
+    code: i64,
+    micros: u64,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "class" => self.class = value.to_owned(),
+            "cd" => self.directory = Some(value.to_owned()),
+            "argv" => self.arguments = Some(value.split('\0').map(str::to_owned).collect()),
+            _ => {}
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "id" => self.id = value,
+            "pid" => self.process = value,
+            "micros" => self.micros = value,
+            _ => {}
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if field.name() == "code" {
+            self.code = value;
+        }
+    }
+}
+
+impl Fields {
+    pub(crate) fn emit(&self, inner: &std::sync::Arc<Inner>, file: &str, line: u32) {
+        let event = match &self.arguments {
+            Some(arguments) => Event::ChildStart {
+                id: self.id,
+                class: &self.class,
+                directory: self.directory.as_deref(),
+                arguments,
+            },
+            None => Event::ChildExit {
+                id: self.id,
+                process: u32::try_from(self.process).unwrap_or_default(),
+                code: i32::try_from(self.code).unwrap_or(-1),
+                lasted: Duration::from_micros(self.micros),
+            },
+        };
+        inner.emit(event, file, line);
+    }
+}

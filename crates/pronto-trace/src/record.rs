@@ -1,0 +1,138 @@
+//! What there is to tell, before it takes the shape of a format.
+
+use std::time::Duration;
+
+/// One thing that happened.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    Version,
+    Start {
+        arguments: &'a [String],
+    },
+    Ancestry {
+        names: &'a [String],
+    },
+    CommandName {
+        name: &'a str,
+        hierarchy: &'a str,
+    },
+    CommandMode {
+        mode: &'a str,
+    },
+    Repository {
+        worktree: &'a str,
+    },
+    Alias {
+        alias: &'a str,
+        arguments: &'a [String],
+    },
+    Error {
+        message: &'a str,
+    },
+    Exec {
+        arguments: &'a [String],
+    },
+    Exit {
+        code: i32,
+    },
+    AtExit {
+        code: i32,
+    },
+    Signal {
+        number: i32,
+    },
+    ChildStart {
+        id: u64,
+        class: &'a str,
+        directory: Option<&'a str>,
+        arguments: &'a [String],
+    },
+    ChildExit {
+        id: u64,
+        process: u32,
+        code: i32,
+        lasted: Duration,
+    },
+    ThreadStart,
+    ThreadExit {
+        lasted: Duration,
+    },
+    RegionEnter {
+        region: Region,
+    },
+    RegionLeave {
+        region: Region,
+        lasted: Duration,
+    },
+    Data {
+        category: &'a str,
+        key: &'a str,
+        value: &'a str,
+        within: Duration,
+    },
+}
+
+/// A phase of the work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) category: String,
+    pub(crate) label: &'static str,
+    pub(crate) detail: String,
+}
+
+/// An event, and where and when it happened.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) event: Event<'a>,
+    pub(crate) file: &'a str,
+    pub(crate) line: u32,
+    pub(crate) thread: &'a str,
+    /// Open regions of the thread, the thread itself being the first.
+    pub(crate) nesting: usize,
+    /// Since the process began.
+    pub(crate) absolute: Duration,
+    /// Whether a repository is open by now.
+    pub(crate) has_repository: bool,
+    /// How many parents traced themselves.
+    pub(crate) depth: usize,
+    pub(crate) sid: &'a str,
+    pub(crate) version: &'a str,
+}
+
+impl Event<'_> {
+    /// The name of the event in the formats that have one.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Event::Version => "version",
+            Event::Start { .. } => "start",
+            Event::Ancestry { .. } => "cmd_ancestry",
+            Event::CommandName { .. } => "cmd_name",
+            Event::CommandMode { .. } => "cmd_mode",
+            Event::Repository { .. } => "def_repo",
+            Event::Alias { .. } => "alias",
+            Event::Error { .. } => "error",
+            Event::Exec { .. } => "exec",
+            Event::Exit { .. } => "exit",
+            Event::AtExit { .. } => "atexit",
+            Event::Signal { .. } => "signal",
+            Event::ChildStart { .. } => "child_start",
+            Event::ChildExit { .. } => "child_exit",
+            Event::ThreadStart => "thread_start",
+            Event::ThreadExit { .. } => "thread_exit",
+            Event::RegionEnter { .. } => "region_enter",
+            Event::RegionLeave { .. } => "region_leave",
+            Event::Data { .. } => "data",
+        }
+    }
+
+    /// Whether it is told of a repository rather than of the process.
+    pub(crate) fn is_of_repository(&self) -> bool {
+        matches!(
+            self,
+            Event::Repository { .. }
+                | Event::RegionEnter { .. }
+                | Event::RegionLeave { .. }
+                | Event::Data { .. }
+        )
+    }
+}

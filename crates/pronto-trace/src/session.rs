@@ -1,0 +1,260 @@
+//! One traced run of a process.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use crate::chrome::Chrome;
+use crate::destination::Destination;
+use crate::record::{Event, Record};
+use crate::settings::Settings;
+use crate::sid::Sid;
+use crate::subscriber::Listener;
+use crate::thread::{self, Thread};
+use crate::{event, normal, perf, performance};
+
+/// What is traced.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The version that the trace names.
+    pub version: String,
+    /// All arguments, the name of the program included.
+    pub arguments: Vec<String>,
+    /// When the process began.
+    pub begun: Instant,
+}
+
+/// A trace being written. Cloning shares it. `Send + Sync`; every call may write to each open
+/// trace and may be made from any thread.
+#[derive(Clone, Debug)]
+pub struct Session(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    program: Program,
+    sid: Sid,
+    parent_name: Option<String>,
+    normal: Destination,
+    perf: Destination,
+    event: Destination,
+    performance: Destination,
+    chrome: Option<Chrome>,
+    event_nesting: usize,
+    threads: AtomicUsize,
+    has_repository: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Session {
+    /// Opens the traces, makes the calling thread the main one, tells how the process was
+    /// started, and listens to the libraries from now on. What is wrong with the destinations
+    /// comes back as warnings; a trace that cannot be written never stops a command.
+    pub fn begin(settings: &Settings, program: Program) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let sid = Sid::new(settings.parent_sid.as_ref());
+        let mut open = |target| Destination::open(target, settings, sid.own(), &mut warnings);
+        let (normal, perf) = (open(&settings.normal), open(&settings.perf));
+        let (event, performance) = (open(&settings.event), open(&settings.performance));
+        let chrome = settings.chrome.as_ref().and_then(|path| {
+            let failed = |error| {
+                warnings.push(format!(
+                    "could not open trace '{}': {error}",
+                    path.display()
+                ));
+            };
+            Chrome::create(path).map_err(failed).ok()
+        });
+        let inner = Arc::new(Inner {
+            sid,
+            parent_name: settings
+                .parent_name
+                .as_ref()
+                .map(|name| name.to_string_lossy().into()),
+            normal,
+            perf,
+            event,
+            performance,
+            chrome,
+            event_nesting: settings.event_nesting,
+            threads: AtomicUsize::new(0),
+            has_repository: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            program,
+        });
+        thread::set_main(Arc::downgrade(&inner), inner.program.begun);
+        inner.emit(Event::Version, file!(), line!());
+        inner.emit(
+            Event::Start {
+                arguments: &inner.program.arguments,
+            },
+            file!(),
+            line!(),
+        );
+        let names = ancestry();
+        if !names.is_empty() {
+            inner.emit(Event::Ancestry { names: &names }, file!(), line!());
+        }
+        // Another subscriber may be there already, in a test; it then hears the regions.
+        let _ = tracing::subscriber::set_global_default(Listener::new(Arc::clone(&inner)));
+        (Session(inner), warnings)
+    }
+
+    /// What child processes must find in their environment.
+    pub fn child_variables(&self, command: &str) -> [(&'static str, OsString); 2] {
+        [
+            ("GIT_TRACE2_PARENT_SID", self.0.sid.text.clone().into()),
+            ("GIT_TRACE2_PARENT_NAME", self.hierarchy(command).into()),
+        ]
+    }
+
+    fn hierarchy(&self, command: &str) -> String {
+        match &self.0.parent_name {
+            Some(parent) => format!("{parent}/{command}"),
+            None => command.to_owned(),
+        }
+    }
+
+    /// The command that runs.
+    pub fn command_name(&self, name: &str) {
+        let hierarchy = self.hierarchy(name);
+        self.0.emit(
+            Event::CommandName {
+                name,
+                hierarchy: &hierarchy,
+            },
+            file!(),
+            line!(),
+        );
+    }
+
+    /// Which of its ways of working the command takes.
+    pub fn command_mode(&self, mode: &str) {
+        self.0.emit(Event::CommandMode { mode }, file!(), line!());
+    }
+
+    /// The repository that the command works on, known by its working tree.
+    pub fn repository(&self, worktree: &str) {
+        self.0.has_repository.store(true, Relaxed);
+        self.0
+            .emit(Event::Repository { worktree }, file!(), line!());
+    }
+
+    /// An alias stood for `arguments`.
+    pub fn alias(&self, alias: &str, arguments: &[String]) {
+        self.0
+            .emit(Event::Alias { alias, arguments }, file!(), line!());
+    }
+
+    /// An error was reported.
+    pub fn error(&self, message: &str) {
+        self.0.emit(Event::Error { message }, file!(), line!());
+    }
+
+    /// The process is about to become another program.
+    pub fn exec(&self, arguments: &[String]) {
+        self.0.emit(Event::Exec { arguments }, file!(), line!());
+    }
+
+    /// A signal is about to end the process. Nothing is written after it.
+    pub fn signal(&self, number: i32) {
+        self.0.emit(Event::Signal { number }, file!(), line!());
+        self.0.is_over.store(true, Relaxed);
+    }
+
+    /// The process is about to end with `code`. Nothing is written after it.
+    pub fn exit(&self, code: u8) {
+        let code = i32::from(code);
+        self.0.emit(Event::Exit { code }, file!(), line!());
+        if self.0.performance.is_open() && !self.0.is_over.load(Relaxed) {
+            let lasted = self.0.program.begun.elapsed();
+            self.0
+                .performance
+                .write(performance::command(&self.0.program.arguments, lasted));
+        }
+        self.0.emit(Event::AtExit { code }, file!(), line!());
+        self.0.is_over.store(true, Relaxed);
+    }
+}
+
+impl Inner {
+    pub(crate) fn next_thread(&self) -> usize {
+        self.threads.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Writes `event` as one of the calling thread.
+    pub(crate) fn emit(self: &Arc<Self>, event: Event<'_>, file: &str, line: u32) {
+        thread::with(self, |thread| self.emit_as(event, file, line, thread));
+    }
+
+    /// Writes `event` as one of `thread`.
+    pub(crate) fn emit_as(&self, event: Event<'_>, file: &str, line: u32, thread: &Thread) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
+        let place = place(file);
+        let record = Record {
+            event,
+            file: &place,
+            line,
+            thread: &thread.name,
+            nesting: thread.nesting(),
+            absolute: self.program.begun.elapsed(),
+            has_repository: self.has_repository.load(Relaxed),
+            depth: self.sid.depth,
+            sid: &self.sid.text,
+            version: &self.program.version,
+        };
+        if let Some(chrome) = &self.chrome {
+            chrome.write(&record);
+        }
+        if self.normal.is_open()
+            && let Some(line) = normal::line(&record, self.normal.is_brief)
+        {
+            self.normal.write(line);
+        }
+        if self.perf.is_open() {
+            self.perf.write(perf::line(&record, self.perf.is_brief));
+        }
+        if self.event.is_open()
+            && let Some(line) = event::line(&record, self.event.is_brief, self.event_nesting)
+        {
+            self.event.write(line);
+        }
+        if self.performance.is_open()
+            && let Some(line) = performance::region(&record)
+        {
+            self.performance.write(line);
+        }
+    }
+}
+
+/// A source file as the crate and the file in it: the columns are narrow.
+fn place(file: &str) -> String {
+    file.strip_prefix("crates/")
+        .unwrap_or(file)
+        .replacen("/src/", "/", 1)
+}
+
+/// The names of the processes that started this one, nearest first.
+fn ancestry() -> Vec<String> {
+    const DEPTH_LIMIT: usize = 10;
+    let mut names = Vec::new();
+    let mut process = "self".to_owned();
+    for _ in 0..=DEPTH_LIMIT {
+        let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/stat")) else {
+            break;
+        };
+        let (Some(open), Some(close)) = (text.find('('), text.rfind(')')) else {
+            break;
+        };
+        if process != "self" {
+            names.push(text[open + 1..close].to_owned());
+        }
+        match text[close + 1..].split_whitespace().nth(1) {
+            Some(parent) if parent != "0" => process = parent.to_owned(),
+            _ => break,
+        }
+    }
+    names
+}

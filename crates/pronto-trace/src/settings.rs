@@ -1,0 +1,112 @@
+//! Which traces are asked for, and where they shall go.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Makes a descriptor of one's own out of the number of one that was inherited.
+pub type Duplicate = fn(i32) -> io::Result<OwnedFd>;
+
+/// What the environment and the command line ask for.
+#[derive(Debug, Default)]
+pub struct Settings {
+    pub(crate) normal: Target,
+    pub(crate) perf: Target,
+    pub(crate) event: Target,
+    pub(crate) performance: Target,
+    /// Regions deeper than this are left out of the events.
+    pub(crate) event_nesting: usize,
+    /// A directory that holds this many files gets no more of them.
+    pub(crate) max_files: usize,
+    pub(crate) warns: bool,
+    pub(crate) parent_sid: Option<OsString>,
+    pub(crate) parent_name: Option<OsString>,
+    pub(crate) duplicate: Option<Duplicate>,
+    pub(crate) chrome: Option<PathBuf>,
+}
+
+/// One trace: where it goes, and whether time and place are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Target {
+    pub(crate) variable: &'static str,
+    pub(crate) value: Option<OsString>,
+    pub(crate) is_brief: bool,
+}
+
+type Get<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+impl Settings {
+    /// What the variables ask for; nothing if they ask for no trace.
+    pub fn from_variables(get: Get<'_>) -> Option<Self> {
+        let target = |variable: &'static str, brief: &str| {
+            let value = get(variable).filter(|value| !is_off(value))?;
+            let is_brief = !brief.is_empty() && get(brief).is_some_and(|value| is_true(&value));
+            Some(Target {
+                variable,
+                value: Some(value),
+                is_brief,
+            })
+        };
+        let normal = target("GIT_TRACE2", "GIT_TRACE2_BRIEF");
+        let perf = target("GIT_TRACE2_PERF", "GIT_TRACE2_PERF_BRIEF");
+        let event = target("GIT_TRACE2_EVENT", "GIT_TRACE2_EVENT_BRIEF");
+        let performance = target("GIT_TRACE_PERFORMANCE", "");
+        if normal.is_none() && perf.is_none() && event.is_none() && performance.is_none() {
+            return None;
+        }
+        let mut settings = Self::unasked(get);
+        settings.normal = normal.unwrap_or_default();
+        settings.perf = perf.unwrap_or_default();
+        settings.event = event.unwrap_or_default();
+        settings.performance = performance.unwrap_or_default();
+        Some(settings)
+    }
+
+    /// No trace of Git's, but what else the variables say; for [`with_chrome`](Self::with_chrome).
+    pub fn unasked(get: Get<'_>) -> Self {
+        let number = |name: &str| get(name)?.to_str()?.trim().parse::<usize>().ok();
+        Settings {
+            event_nesting: number("GIT_TRACE2_EVENT_NESTING")
+                .filter(|&n| n > 0)
+                .unwrap_or(2),
+            max_files: number("GIT_TRACE2_MAX_FILES").unwrap_or(0),
+            warns: number("GIT_TRACE2_DST_DEBUG").is_some_and(|level| level > 0),
+            parent_sid: get("GIT_TRACE2_PARENT_SID").filter(|sid| !sid.is_empty()),
+            parent_name: get("GIT_TRACE2_PARENT_NAME").filter(|name| !name.is_empty()),
+            ..Settings::default()
+        }
+    }
+
+    /// How descriptors that are named by number are taken over.
+    #[must_use]
+    pub fn with_duplicate(mut self, duplicate: Duplicate) -> Self {
+        self.duplicate = Some(duplicate);
+        self
+    }
+
+    /// Also leaves a trace that Chrome and Perfetto open in the file `path`.
+    #[must_use]
+    pub fn with_chrome(mut self, path: PathBuf) -> Self {
+        self.chrome = Some(path);
+        self
+    }
+}
+
+/// Whether a trace is switched off.
+pub(crate) fn is_off(value: &OsString) -> bool {
+    let bytes = value.as_bytes();
+    bytes.is_empty() || bytes == b"0" || bytes.eq_ignore_ascii_case(b"false")
+}
+
+fn is_true(value: &OsString) -> bool {
+    let bytes = value.as_bytes();
+    [&b"true"[..], b"yes", b"on"]
+        .iter()
+        .any(|yes| bytes.eq_ignore_ascii_case(yes))
+        || value
+            .to_str()
+            .and_then(|text| text.parse::<i64>().ok())
+            .is_some_and(|n| n != 0)
+}

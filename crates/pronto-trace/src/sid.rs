@@ -1,0 +1,63 @@
+//! The name of a session: when, where and as which process it began, after those of its parents.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
+
+use sha1::{Digest, Sha1};
+
+use crate::clock;
+
+/// The names of this session and its parents, separated by slashes.
+#[derive(Debug)]
+pub(crate) struct Sid {
+    pub(crate) text: String,
+    /// How many parents traced themselves.
+    pub(crate) depth: usize,
+}
+
+impl Sid {
+    pub(crate) fn new(parent: Option<&OsString>) -> Self {
+        let own = own_component();
+        match parent {
+            Some(parent) => {
+                let depth = 1 + parent
+                    .as_bytes()
+                    .iter()
+                    .filter(|&&byte| byte == b'/')
+                    .count();
+                Sid {
+                    text: format!("{}/{own}", parent.to_string_lossy()),
+                    depth,
+                }
+            }
+            None => Sid {
+                text: own,
+                depth: 0,
+            },
+        }
+    }
+
+    /// The part that names this process alone; it serves as a file name.
+    pub(crate) fn own(&self) -> &str {
+        self.text.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+fn own_component() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_bytes();
+    let mut component = clock::utc_compact();
+    component.push('-');
+    if host.is_empty() {
+        component.push_str("Localhost");
+    } else {
+        component.push('H');
+        for byte in &Sha1::digest(host)[..4] {
+            // Writing to a string does not fail.
+            let _ = write!(component, "{byte:02x}");
+        }
+    }
+    let _ = write!(component, "-P{:08x}", std::process::id());
+    component
+}

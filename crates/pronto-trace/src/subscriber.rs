@@ -1,0 +1,174 @@
+//! Hears what the libraries say, and passes it on to the session.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record as Values};
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Subscriber};
+
+use crate::child::Fields as ChildFields;
+use crate::record::{Event, Region};
+use crate::session::Inner;
+use crate::thread;
+
+const REGION: &str = "pronto::region";
+const DATA: &str = "pronto::data";
+const CHILD: &str = "pronto::child";
+
+/// A subscriber without layers: what it hears is either a region, a datum, or a child.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    inner: Arc<Inner>,
+    spans: Mutex<HashMap<u64, Span>>,
+    issued: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Span {
+    region: Region,
+    file: &'static str,
+    line: u32,
+}
+
+impl Listener {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Listener {
+            inner,
+            spans: Mutex::default(),
+            issued: AtomicU64::new(0),
+        }
+    }
+
+    fn spans(&self) -> MutexGuard<'_, HashMap<u64, Span>> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn span(&self, id: &Id) -> Option<Span> {
+        self.spans().get(&id.into_u64()).cloned()
+    }
+}
+
+impl Subscriber for Listener {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        matches!(metadata.target(), REGION | DATA | CHILD)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::INFO)
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let metadata = attributes.metadata();
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        let id = self.issued.fetch_add(1, Relaxed) + 1;
+        let region = Region {
+            category: fields.category,
+            label: metadata.name(),
+            detail: fields.detail,
+        };
+        let (file, line) = (
+            metadata.file().unwrap_or_default(),
+            metadata.line().unwrap_or(0),
+        );
+        self.spans().insert(id, Span { region, file, line });
+        Id::from_u64(id)
+    }
+
+    fn record(&self, _span: &Id, _values: &Values<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let metadata = event.metadata();
+        let (file, line) = (
+            metadata.file().unwrap_or_default(),
+            metadata.line().unwrap_or(0),
+        );
+        if metadata.target() == CHILD {
+            let mut fields = ChildFields::default();
+            event.record(&mut fields);
+            fields.emit(&self.inner, file, line);
+        } else {
+            let mut fields = Fields::default();
+            event.record(&mut fields);
+            let (category, key, value) = (&*fields.category, &*fields.key, &*fields.value);
+            thread::with(&self.inner, |thread| {
+                let event = Event::Data {
+                    category,
+                    key,
+                    value,
+                    within: thread.within(),
+                };
+                self.inner.emit_as(event, file, line, thread);
+            });
+        }
+    }
+
+    fn enter(&self, id: &Id) {
+        let Some(Span { region, file, line }) = self.span(id) else {
+            return;
+        };
+        thread::with(&self.inner, |thread| {
+            let event = Event::RegionEnter {
+                region: region.clone(),
+            };
+            self.inner.emit_as(event, file, line, thread);
+            thread.enter(id.into_u64(), region);
+        });
+    }
+
+    fn exit(&self, id: &Id) {
+        let Some(Span { file, line, .. }) = self.span(id) else {
+            return;
+        };
+        thread::with(&self.inner, |thread| {
+            if let Some((region, lasted)) = thread.leave(id.into_u64()) {
+                self.inner
+                    .emit_as(Event::RegionLeave { region, lasted }, file, line, thread);
+            }
+        });
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        self.spans().remove(&id.into_u64()).is_some()
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    category: String,
+    key: String,
+    value: String,
+    detail: String,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let slot = match field.name() {
+            "category" => &mut self.category,
+            "key" => &mut self.key,
+            "value" => &mut self.value,
+            "detail" => &mut self.detail,
+            _ => return,
+        };
+        value.clone_into(slot);
+    }
+}

@@ -1,0 +1,107 @@
+//! What each thread has open.
+
+use std::cell::RefCell;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use crate::record::{Event, Region};
+use crate::session::Inner;
+
+/// Names longer than this are cut, as in Git.
+const NAME_LENGTH_LIMIT: usize = 24;
+
+thread_local! {
+    static THREAD: RefCell<Option<Thread>> = const { RefCell::new(None) };
+}
+
+/// The state of one thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) name: String,
+    begun: Instant,
+    open: Vec<(u64, Region, Instant)>,
+    is_main: bool,
+    inner: Weak<Inner>,
+}
+
+impl Thread {
+    /// Open regions, the thread itself being the first.
+    pub(crate) fn nesting(&self) -> usize {
+        self.open.len() + 1
+    }
+
+    /// Since the innermost open region began.
+    pub(crate) fn within(&self) -> Duration {
+        self.open
+            .last()
+            .map_or(self.begun, |(_, _, begun)| *begun)
+            .elapsed()
+    }
+
+    pub(crate) fn enter(&mut self, id: u64, region: Region) {
+        self.open.push((id, region, Instant::now()));
+    }
+
+    /// Closes the region `id`, and those inside it that were forgotten.
+    pub(crate) fn leave(&mut self, id: u64) -> Option<(Region, Duration)> {
+        let at = self.open.iter().rposition(|(open, _, _)| *open == id)?;
+        self.open.truncate(at + 1);
+        let (_, region, begun) = self.open.pop()?;
+        Some((region, begun.elapsed()))
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let (false, Some(inner)) = (self.is_main, self.inner.upgrade()) {
+            let event = Event::ThreadExit {
+                lasted: self.begun.elapsed(),
+            };
+            inner.emit_as(event, file!(), line!(), self);
+        }
+    }
+}
+
+/// Makes the calling thread the main one.
+pub(crate) fn set_main(inner: Weak<Inner>, begun: Instant) {
+    THREAD.with_borrow_mut(|thread| {
+        let name = "main".to_owned();
+        *thread = Some(Thread {
+            name,
+            begun,
+            open: Vec::new(),
+            is_main: true,
+            inner,
+        });
+    });
+}
+
+/// Calls `act` with the state of this thread; tells of the thread first if it is a new one.
+pub(crate) fn with<R>(inner: &std::sync::Arc<Inner>, act: impl FnOnce(&mut Thread) -> R) -> R {
+    THREAD.with_borrow_mut(|slot| {
+        let known = slot
+            .as_ref()
+            .is_some_and(|thread| thread.inner.as_ptr() == std::sync::Arc::as_ptr(inner));
+        if !known {
+            let number = inner.next_thread();
+            let mut name = format!("th{number:02}:");
+            name.push_str(std::thread::current().name().unwrap_or_default());
+            while name.len() > NAME_LENGTH_LIMIT {
+                name.pop();
+            }
+            let thread = Thread {
+                name,
+                begun: Instant::now(),
+                open: Vec::new(),
+                is_main: false,
+                inner: std::sync::Arc::downgrade(inner),
+            };
+            inner.emit_as(Event::ThreadStart, file!(), line!(), &thread);
+            *slot = Some(thread);
+        }
+        match slot {
+            Some(thread) => act(thread),
+            None => unreachable!("the state was just put there"),
+        }
+    })
+}
