@@ -1,4 +1,4 @@
-//! The store as the gix crates want to see one.
+//! The store as the gix crates and the indexer want to see one.
 
 use std::io::Read;
 
@@ -6,7 +6,43 @@ use gix_error::Result;
 use gix_object::{Data, Kind};
 use pronto_hash::{ObjectId, oid};
 
-use crate::store::Store;
+use crate::error::{Error, ErrorKind};
+use crate::store::{Inventory, Store};
+
+/// What an indexer asks: answered from listings, so that no object costs a system call.
+impl pronto_pack::indexer::Existing for Inventory {
+    fn contains_batch(
+        &self,
+        ids: &[ObjectId],
+        found: &mut Vec<usize>,
+    ) -> std::result::Result<(), pronto_pack::Error> {
+        Inventory::contains_batch(self, ids, found).map_err(to_pack)
+    }
+
+    fn find(
+        &self,
+        id: &oid,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<Option<Kind>, pronto_pack::Error> {
+        self.store()
+            .without_replacements()
+            .find(id, out)
+            .map_err(to_pack)
+    }
+}
+
+#[cold]
+fn to_pack(error: Error) -> pronto_pack::Error {
+    error.map_kind(|kind| match kind {
+        ErrorKind::Io => pronto_pack::ErrorKind::Io,
+        ErrorKind::Unsupported => pronto_pack::ErrorKind::Unsupported,
+        ErrorKind::Limit => pronto_pack::ErrorKind::Limit,
+        ErrorKind::Missing => pronto_pack::ErrorKind::Missing,
+        ErrorKind::Collision => pronto_pack::ErrorKind::Collision,
+        ErrorKind::Interrupted => pronto_pack::ErrorKind::Interrupted,
+        ErrorKind::Corrupt => pronto_pack::ErrorKind::Corrupt,
+    })
+}
 
 impl gix_object::Find for Store {
     fn try_find<'a>(&self, id: &oid, buffer: &'a mut Vec<u8>) -> Result<Option<Data<'a>>> {

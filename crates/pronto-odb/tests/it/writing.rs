@@ -139,3 +139,65 @@ fn a_quarantine_is_seen_by_its_own_store_alone_until_it_is_published() {
     repository.git(&["fsck", "--full"]);
     assert_eq!(repository.told().len(), source.told().len() + 2);
 }
+
+#[test]
+fn a_pack_is_indexed_into_a_quarantine() {
+    use pronto_pack::indexer::{self, index_stream};
+    let source = Repository::new(Kind::Sha1);
+    source.commit_history(3, 60);
+    source.git(&["repack", "-adfq"]);
+    let pack = std::fs::read(source.pack_file("pack")).expect("it can be read");
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    for told in source.told().iter().step_by(3) {
+        store.write(told.kind, &told.content).expect("writable");
+    }
+    let quarantine = Quarantine::begin(&store).expect("it can be made");
+    let inventory = store.inventory().expect("it can be listed");
+    let context = indexer::Context {
+        existing: Some(&inventory),
+        ..indexer::Context::default()
+    };
+    let options = indexer::Options::default();
+    let directory = quarantine.pack_directory();
+    let outcome =
+        index_stream(&mut &pack[..], &directory, &options, &context).expect("the pack is sound");
+    assert_eq!(outcome.objects as usize, source.told().len());
+    quarantine.publish().expect("it can be moved");
+    assert_same(&store, &source.told());
+    let index = std::fs::read(repository.pack_file("idx")).expect("it can be read");
+    assert!(index == std::fs::read(source.pack_file("idx")).expect("it can be read"));
+}
+
+#[test]
+fn an_object_that_differs_from_the_one_that_is_there_is_refused() {
+    use pronto_pack::indexer::{self, index_stream};
+    let source = Repository::new(Kind::Sha1);
+    source.commit_history(4, 5);
+    source.git(&["repack", "-adfq"]);
+    let pack = std::fs::read(source.pack_file("pack")).expect("it can be read");
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    let told = source.told();
+    let blob = told
+        .iter()
+        .find(|told| told.kind == ObjectKind::Blob)
+        .expect("one");
+    store
+        .write_known(&blob.id, ObjectKind::Blob, b"another content")
+        .expect("it can be written");
+    let quarantine = Quarantine::begin(&store).expect("it can be made");
+    let inventory = store.inventory().expect("it can be listed");
+    let context = indexer::Context {
+        existing: Some(&inventory),
+        ..indexer::Context::default()
+    };
+    let error = index_stream(
+        &mut &pack[..],
+        &quarantine.pack_directory(),
+        &indexer::Options::default(),
+        &context,
+    )
+    .expect_err("they collide");
+    assert_eq!(*error.kind(), pronto_pack::ErrorKind::Collision, "{error}");
+}
