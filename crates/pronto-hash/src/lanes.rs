@@ -13,6 +13,8 @@ mod disturbance;
 mod feed;
 mod sha1;
 mod suspects;
+#[cfg(test)]
+mod tests;
 mod vector;
 
 use crate::many::Message;

@@ -67,6 +67,20 @@ pub(super) struct Batch<const N: usize> {
     vectors: [u8; N],
 }
 
+#[cfg(test)]
+impl<const N: usize> Batch<N> {
+    /// A full one.
+    pub(super) fn of(suspects: &[super::tests::Suspect]) -> Self {
+        use std::array::from_fn;
+        Batch {
+            blocks: from_fn(|slot| suspects[slot].0),
+            middle: from_fn(|word| from_fn(|slot| suspects[slot].1[word])),
+            after: from_fn(|word| from_fn(|slot| suspects[slot].2[word])),
+            vectors: from_fn(|slot| suspects[slot].3),
+        }
+    }
+}
+
 impl<const N: usize> Suspects<N> {
     /// None yet.
     ///
