@@ -128,7 +128,9 @@ impl<'a> Arrivals<'a> {
             return Ok(None);
         };
         let base = Arc::clone(base);
-        let content = Arc::new(make(&base, batch.bytes(item), &mut self.pool)?);
+        let content = make(&base, batch.bytes(item), &mut self.pool)
+            .map_err(|error| error.at_offset(item.offset))?;
+        let content = Arc::new(content);
         self.pool.release(base);
         if self.cache.admits(content.as_slice().len()) {
             self.cache

@@ -13,6 +13,8 @@ const BATCH_ITEMS: usize = 2048;
 pub(super) struct Item {
     /// The number of the entry in the pack.
     pub(super) index: u32,
+    /// Where it starts in the pack.
+    pub(super) offset: u64,
     pub(super) base: Base,
     /// What it is, or for a delta what its root is; unknown where a base is named by id.
     pub(super) kind: Option<ObjectKind>,

@@ -111,9 +111,12 @@ mod tests {
         assert_eq!(pool.spare_bytes, 0);
         pool.release(other);
         assert_eq!(pool.spare_bytes, 1024);
-        assert_eq!(pool.take(900, ObjectKind::Tree).as_slice().len(), 900);
-        assert_eq!(pool.spare_bytes, 1024);
-        pool.take(1020, ObjectKind::Tree);
+        let content = pool.take(900, ObjectKind::Tree);
+        assert_eq!(content.as_slice().len(), 900);
         assert_eq!(pool.spare_bytes, 0);
+        pool.put(content);
+        assert_eq!(pool.spare_bytes, 1024);
+        drop(pool.take(800, ObjectKind::Tree));
+        assert_eq!(pool.spare_bytes, 1024);
     }
 }

@@ -99,8 +99,10 @@ impl<'a, 'w> Receiver<'a, 'w> {
         self.tables.end = self.window.offset();
         let trailer_len = self.surroundings.kind.len_in_bytes();
         let trailer = self.window.take_trailer(trailer_len)?;
+        let end = self.window.offset();
         let leftover = self.window.finish(trailer_len)?;
         if let Some(meter) = &self.meter {
+            meter.add_bytes(end.saturating_sub(meter.bytes()));
             meter.finish();
         }
         Ok(Received {
@@ -150,6 +152,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
             let worker = usize::from(worker);
             let item = |range| Item {
                 index,
+                offset,
                 base,
                 kind,
                 range,
@@ -212,6 +215,9 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let id = digester.finish().map_err(digesting::attack)?;
         digesting::inspect_large(surroundings.inspect, &id, size)?;
         self.ids.push(index, &id);
+        if let Some(meter) = &self.meter {
+            meter.add(1);
+        }
         Ok(())
     }
 
