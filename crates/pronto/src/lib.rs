@@ -1,5 +1,6 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
+pub mod checkout_tree;
 pub mod config;
 pub mod environment;
 mod error;
@@ -12,6 +13,7 @@ pub mod path;
 pub mod quote;
 pub mod refs;
 pub mod repository;
+mod worktree;
 
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};

@@ -9,6 +9,7 @@ use pronto_index::Stat;
 use pronto_io::dir::{Directory, Metadata};
 
 use super::directories::Directories;
+use super::order::Next;
 use super::run::Found;
 use super::write::Writer;
 use super::{Context, Obstructions, Options, Outcome, Plan, split};
@@ -54,7 +55,13 @@ pub(super) fn settle(
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }
-        writer.write(*at, item);
+        writer.write(
+            Next {
+                at: *at,
+                position: None,
+            },
+            item,
+        );
         if let Some((_, stat)) = writer.done.last().filter(|(done, _)| done == at) {
             outcome.written[*at as usize] = Some(*stat);
             owners.insert(identity(stat), *at);

@@ -2,23 +2,32 @@
 //! order of their first blob in the pack, and blobs within them likewise, so that the pack is
 //! read from front to back and neighbours share delta bases.
 
+use pronto_odb::Location;
+
 use super::{Item, Objects};
 
-/// Where a blob is; blobs that are in no pack come last, in the order of the index.
-type Position = (u32, u64);
+/// An item to write next: which, and where its blob is.
+#[derive(Clone, Copy)]
+pub(super) struct Next {
+    pub(super) at: u32,
+    pub(super) position: Option<Location>,
+}
 
-const NOWHERE: Position = (u32::MAX, u64::MAX);
-
-/// The positions of `items` in the order in which to write them.
-pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<u32> {
+/// `items` in the order in which to write them. Blobs that are in no pack come last, in the order
+/// of the index.
+pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<Next> {
+    let _region = pronto_io::region!("checkout", "order");
     // For few files the order matters less than the lookups cost.
     if items.len() < 16 {
-        return (0..items.len() as u32).collect();
+        let next = |at| Next { at, position: None };
+        return (0..items.len() as u32).map(next).collect();
     }
-    let positions: Vec<Position> = items
+    let positions: Vec<Option<Location>> = items
         .iter()
-        .map(|item| objects.position(&item.id).unwrap_or(NOWHERE))
+        .map(|item| objects.position(&item.id))
         .collect();
+    // `None` sorts first, so the question comes before the answer.
+    let key = |position: Option<Location>| (position.is_none(), position);
     // Items of one directory need not be neighbours in the index (`a/b`, `a/b/c`, `a/d`), but
     // its runs are: each run counts as a directory.
     let mut keyed = Vec::with_capacity(items.len());
@@ -29,10 +38,14 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<u32> {
             .iter()
             .take_while(|item| item.directory() == directory);
         let to = from + run.count();
-        let first = positions[from..to].iter().copied().min().unwrap_or(NOWHERE);
-        keyed.extend((from..to).map(|at| (first, from as u32, positions[at], at as u32)));
+        let first = positions[from..to]
+            .iter()
+            .map(|position| key(*position))
+            .min();
+        keyed.extend((from..to).map(|at| (first, from as u32, key(positions[at]), at as u32)));
         from = to;
     }
     keyed.sort_unstable();
-    keyed.into_iter().map(|(_, _, _, at)| at).collect()
+    let next = |(_, _, (_, position), at)| Next { at, position };
+    keyed.into_iter().map(next).collect()
 }

@@ -90,12 +90,12 @@ fn write_all(
         || Writer::new(context, options, &directories),
         |writer: &mut Writer<'_>, range: Range<usize>| {
             let mut finished = 0;
-            for at in &order[range] {
+            for next in &order[range] {
                 if context.interrupt.is_triggered() {
                     return ControlFlow::Break(());
                 }
                 let before = writer.collided.len() + writer.need_program.len();
-                writer.write(*at, &plan.write[*at as usize]);
+                writer.write(*next, &plan.write[next.at as usize]);
                 let put_off = writer.collided.len() + writer.need_program.len() - before;
                 finished += 1 - put_off as u64;
             }

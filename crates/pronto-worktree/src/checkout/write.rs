@@ -6,8 +6,10 @@ use bstr::{BStr, ByteSlice};
 use pronto_index::{Stat, mode};
 use pronto_io::dir::{Directory, Metadata};
 use pronto_io::error::IoContext;
+use pronto_odb::Location;
 
 use super::directories::{Directories, Opened, is_obstructed};
+use super::order::Next;
 use super::{Context, Failure, Item, Obstructions, Options};
 use crate::attributes::Stack;
 use crate::filter::{Conversion, Internal};
@@ -62,9 +64,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the item and remembers what became of it.
-    pub(super) fn write(&mut self, at: u32, item: &Item) {
-        let written = self.try_write(item).unwrap_or_else(Written::Failed);
-        self.note(at, item, written);
+    pub(super) fn write(&mut self, next: Next, item: &Item) {
+        let written = self
+            .try_write(item, next.position)
+            .unwrap_or_else(Written::Failed);
+        self.note(next.at, item, written);
     }
 
     pub(super) fn note(&mut self, at: u32, item: &Item, written: Written) {
@@ -79,7 +83,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn try_write(&mut self, item: &Item) -> Result<Written, Error> {
+    fn try_write(&mut self, item: &Item, position: Option<Location>) -> Result<Written, Error> {
         if item.mode == mode::GITLINK {
             return self.place(item, Content::Submodule);
         }
@@ -100,7 +104,13 @@ impl<'a> Writer<'a> {
         if conversion.needs_program(self.context.settings) {
             return Ok(Written::NeedsProgram);
         }
+        self.read(item, position)?;
         self.write_converted(item, &conversion)
+    }
+
+    fn read(&mut self, item: &Item, position: Option<Location>) -> Result<(), Error> {
+        objects::blob_at(self.context.objects, position, &item.id, &mut self.blob)
+            .map_err(unreadable(item))
     }
 
     pub(super) fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
@@ -109,7 +119,6 @@ impl<'a> Writer<'a> {
     }
 
     fn write_converted(&mut self, item: &Item, conversion: &Conversion) -> Result<Written, Error> {
-        objects::blob(self.context.objects, &item.id, &mut self.blob).map_err(unreadable(item))?;
         let (blob, mut internal) = (
             std::mem::take(&mut self.blob),
             std::mem::take(&mut self.internal),

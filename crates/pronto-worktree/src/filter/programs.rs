@@ -2,6 +2,7 @@
 //! many files and may answer later.
 
 use std::io::Read;
+use std::path::Path;
 
 use bstr::{BStr, BString};
 use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
@@ -14,6 +15,8 @@ use crate::{Error, ErrorKind};
 /// Runs programs for one operation, from one thread. Long-running processes end with it.
 pub struct Programs {
     state: State,
+    /// Goes to the top of the worktree.
+    prelude: BString,
     warnings: Vec<String>,
 }
 
@@ -44,9 +47,13 @@ impl Programs {
     pub fn new(settings: &Settings) -> Self {
         let mut state = State::default();
         state.context.git_dir.clone_from(&settings.git_dir);
-        state.context.worktree_dir.clone_from(&settings.worktree);
         Programs {
             state,
+            prelude: settings
+                .worktree
+                .as_deref()
+                .map(prelude)
+                .unwrap_or_default(),
             warnings: Vec::new(),
         }
     }
@@ -84,6 +91,14 @@ impl Programs {
             (delay, context),
             out,
         )
+    }
+
+    /// The command, run from the top of the worktree. Done by the shell, so that the program's
+    /// environment is the caller's: with `GIT_WORK_TREE` set it could not go elsewhere.
+    fn at_the_top(&self, command: &BString) -> BString {
+        let mut text = self.prelude.clone();
+        text.extend_from_slice(command);
+        text
     }
 
     /// Has the content of the file `path` cleaned into `out`.
@@ -126,7 +141,10 @@ impl Programs {
             Direction::ToGit => (Operation::Clean, "clean"),
         };
         let path = context.rela_path;
-        let given = |command: &Option<BString>| command.clone().filter(|text| !text.is_empty());
+        let given = |command: &Option<BString>| {
+            let command = command.as_ref().filter(|text| !text.is_empty());
+            command.map(|text| self.at_the_top(text))
+        };
         let program = gix_filter::Driver {
             name: driver.name.clone(),
             clean: given(&driver.clean),
@@ -156,11 +174,11 @@ impl Programs {
             return Err(Error::new(ErrorKind::Filter, message));
         }
         if failed.is_some() {
-            let command = program.process.or(match direction {
-                Direction::ToWorktree => program.smudge,
-                Direction::ToGit => program.clean,
+            let command = driver.process.as_ref().or(match direction {
+                Direction::ToWorktree => driver.smudge.as_ref(),
+                Direction::ToGit => driver.clean.as_ref(),
             });
-            let command = command.unwrap_or_default();
+            let command = command.cloned().unwrap_or_default();
             self.warnings
                 .push(format!("error: external filter '{command}' failed"));
         }
@@ -210,6 +228,22 @@ impl Drop for Programs {
         // Git ignores how they end: every answer has been checked by then.
         let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
     }
+}
+
+/// `cd` to a directory, in shell.
+fn prelude(directory: &Path) -> BString {
+    use std::os::unix::ffi::OsStrExt;
+    let mut text = BString::from("cd '");
+    for byte in directory.as_os_str().as_bytes() {
+        match byte {
+            b'\'' => text.extend_from_slice(b"'\\''"),
+            // What follows must not be taken for the place of a file name.
+            b'%' => text.extend_from_slice(b"'%''"),
+            _ => text.push(*byte),
+        }
+    }
+    text.extend_from_slice(b"' && ");
+    text
 }
 
 /// A file on its way to the worktree.

@@ -136,10 +136,6 @@ impl Objects for Memory {
         buffer.extend_from_slice(content);
         Ok(*kind)
     }
-
-    fn position(&self, _id: &oid) -> Option<(u32, u64)> {
-        None
-    }
 }
 
 /// Everything below a directory but `.git`: path, mode and content or target.

@@ -1,0 +1,189 @@
+//! A whole commit into an empty work tree: the last part of a clone. `HEAD` need not exist.
+
+use std::borrow::Cow;
+
+use bstr::{BString, ByteSlice};
+use gix_object::{CommitRefIter, Kind};
+use pronto_hash::ObjectId;
+use pronto_index::{Content, Index, Lock, Writer};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{Attributes, FromIndex};
+use pronto_worktree::checkout::{self, Context, Failure, Obstructions};
+use pronto_worktree::filter::ATTRIBUTES;
+use pronto_worktree::unpack;
+
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// What to tell the files' filters.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The full name of the ref that is being checked out, if it is one.
+    pub ref_name: Option<BString>,
+}
+
+/// What became of a checkout.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// How many entries the index has.
+    pub entries: usize,
+    /// The files that could not be written. If there are any, the operation has failed in Git's
+    /// eyes, though everything else is there and the index tells the truth.
+    pub failed: Vec<Failure>,
+    /// The paths that the file system takes for one another: see [`collision_warning`].
+    pub collided: Vec<BString>,
+    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    pub warnings: Vec<String>,
+}
+
+/// Writes everything in `commit` (a commit or a tree) into the work tree, which is empty, and
+/// writes the index. References are neither read nor changed.
+///
+/// # Errors
+/// When there is no work tree, a tree is missing or hostile, or the index cannot be written; then
+/// the index stays as it was. When interrupted, likewise. Files that cannot be written are no
+/// error: see [`Outcome::failed`].
+pub fn checkout_tree(
+    repository: &Repository,
+    (objects, commit): (&Store, ObjectId),
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let path = repository.require_work_tree()?;
+    let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+    let mut settings = repository.filter_settings()?;
+    settings.ref_name.clone_from(&options.ref_name);
+    settings.treeish = Some(commit);
+    let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    let tree = tree_of(objects, commit)?;
+    let sparse = repository.sparse_checkout()?;
+    let mut unpacked = unpack::all(tree, objects, repository.protection()?, sparse.as_ref())
+        .map_err(from_worktree)?;
+    let written = unpacked.changes.iter().filter_map(|change| {
+        let entry = change.entry.as_ref()?;
+        Some((change.path.as_bstr(), entry.id))
+    });
+    let source = FromIndex {
+        blobs: FromIndex::<Store>::find(written),
+        objects: objects.clone(),
+        top: None,
+    };
+    let attributes = Attributes::new(
+        &ATTRIBUTES,
+        &repository.attribute_files()?,
+        Box::new(source),
+    )
+    .map_err(from_worktree)?;
+    let context = Context {
+        top: &top,
+        objects,
+        attributes: &attributes,
+        settings: &settings,
+        progress,
+        interrupt,
+    };
+    let options = checkout::Options {
+        obstructions: Obstructions::Collide,
+        ..repository.checkout_options()?
+    };
+    let outcome = checkout::run(&unpacked.plan, &context, &options);
+    if outcome.interrupted {
+        return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+    }
+    unpacked.record(&outcome);
+    let empty = Index::empty(repository.object_hash());
+    let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
+    content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
+    let bytes = repository
+        .index_writer()?
+        .encode(&content)
+        .map_err(from_index)?;
+    lock.commit(&bytes).map_err(from_index)?;
+    Ok(Outcome {
+        entries: content.entries.len(),
+        failed: outcome.failed,
+        collided: outcome.collided,
+        warnings: outcome.warnings,
+    })
+}
+
+/// The tree of a commit, or the tree itself.
+pub(crate) fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
+    let mut buffer = Vec::new();
+    let found = objects
+        .find(&id, &mut buffer)
+        .map_err(|error| error.map_kind(|_| ErrorKind::Object))?;
+    match found {
+        Some(Kind::Tree) => Ok(id),
+        Some(Kind::Commit) => CommitRefIter::from_bytes(&buffer, id.kind())
+            .tree_id()
+            .map_err(|error| {
+                let message = format!("bad commit {id}");
+                Error::new(ErrorKind::Object, message).because(error.to_string())
+            }),
+        Some(kind) => {
+            let message = format!("object {id} is a {kind}, not a commit");
+            Err(Error::new(ErrorKind::Object, message))
+        }
+        None if id.is_empty_tree() => Ok(id),
+        None => Err(Error::new(
+            ErrorKind::Object,
+            format!("unable to read tree ({id})"),
+        )),
+    }
+}
+
+impl Repository {
+    /// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
+    ///
+    /// # Errors
+    /// A value is not well formed.
+    pub fn index_writer(&self) -> Result<Writer> {
+        use pronto_index::{OffsetTable, Version};
+        let config = self.config();
+        let many_files = config.bool_or("feature.manyfiles", false)?;
+        let version = match self.environment().text("GIT_INDEX_VERSION") {
+            Some(text) => text.parse().ok(),
+            None => config.i64("index.version")?,
+        };
+        let four = match version {
+            Some(version) => version == 4,
+            None => many_files,
+        };
+        let threads = match config.bool_or_i64("index.threads")? {
+            None => None,
+            Some(crate::config::BoolOrInt::Bool(true)) => Some(0),
+            Some(crate::config::BoolOrInt::Bool(false)) => Some(1),
+            Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
+        };
+        Ok(Writer {
+            new_version: if four { Version::Four } else { Version::Two },
+            force_version: None,
+            skip_hash: config.bool_or("index.skiphash", many_files)?,
+            offset_table: OffsetTable {
+                threads,
+                cores: std::thread::available_parallelism().map_or(1, usize::from),
+                record_end: config.bool("index.recordendofindexentries")?,
+                record_offsets: config.bool("index.recordoffsettable")?,
+            },
+        })
+    }
+}
+
+/// The warning, in Git's words, about paths of which only one is in the work tree.
+pub fn collision_warning(paths: &[BString]) -> String {
+    let mut text = String::from(
+        "warning: the following paths have collided (e.g. case-sensitive paths\n\
+         on a case-insensitive filesystem) and only one from the same\n\
+         colliding group is in the working tree:\n",
+    );
+    for path in paths {
+        text.push_str(&format!("  '{path}'\n"));
+    }
+    text
+}

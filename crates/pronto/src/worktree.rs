@@ -1,0 +1,258 @@
+//! What configuration says about the work tree: for checkout, status and everything between files
+//! and objects.
+
+use std::path::PathBuf;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::Rules;
+use pronto_io::pool::Workers;
+use pronto_worktree::Protect;
+use pronto_worktree::attributes::Files;
+use pronto_worktree::checkout;
+use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
+use pronto_worktree::sparse::Sparse;
+
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+impl Repository {
+    /// `core.fileMode`: whether the file system keeps executable bits.
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn trusts_file_mode(&self) -> Result<bool> {
+        self.config().bool_or("core.filemode", true)
+    }
+
+    /// `core.ignoreCase`: whether the file system takes names that differ in case for the same.
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn ignores_case(&self) -> Result<bool> {
+        self.config().bool_or("core.ignorecase", false)
+    }
+
+    /// Which of the facts that the index records count (`core.trustCtime`, `core.checkStat`).
+    ///
+    /// # Errors
+    /// A value is not well formed.
+    pub fn stat_rules(&self) -> Result<Rules> {
+        let minimal = self.config().string("core.checkstat")?;
+        Ok(Rules {
+            trust_ctime: self.config().bool_or("core.trustctime", true)?,
+            check_stat: minimal.is_none_or(|value| !value.eq_ignore_ascii_case(b"minimal")),
+        })
+    }
+
+    /// Which spellings of `.git` must never be written.
+    ///
+    /// # Errors
+    /// A value is no boolean.
+    pub fn protection(&self) -> Result<Protect> {
+        let default = Protect::default();
+        Ok(Protect {
+            ntfs: self.config().bool_or("core.protectntfs", default.ntfs)?,
+            hfs: self.config().bool_or("core.protecthfs", default.hfs)?,
+        })
+    }
+
+    /// The attributes files beside those of the work tree.
+    ///
+    /// # Errors
+    /// `core.attributesFile` is no path.
+    pub fn attribute_files(&self) -> Result<Files> {
+        let environment = self.environment();
+        let mut global = Vec::new();
+        if !environment.boolean("GIT_ATTR_NOSYSTEM", false)? {
+            global.push(PathBuf::from("/etc/gitattributes"));
+        }
+        match self
+            .config()
+            .path("core.attributesfile", environment.home())?
+        {
+            Some(configured) => global.push(configured),
+            None => {
+                let home = environment
+                    .path("XDG_CONFIG_HOME")
+                    .filter(|path| !path.as_os_str().is_empty())
+                    .map(PathBuf::from)
+                    .or_else(|| environment.home().map(|home| home.join(".config")));
+                global.extend(home.map(|home| home.join("git/attributes")));
+            }
+        }
+        Ok(Files {
+            global,
+            info: Some(self.git_path("info/attributes")),
+            ignore_case: self.ignores_case()?,
+        })
+    }
+
+    /// How contents are converted between blobs and files.
+    ///
+    /// # Errors
+    /// A value is not well formed.
+    pub fn filter_settings(&self) -> Result<Settings> {
+        let config = self.config();
+        let mut settings = Settings::new(self.object_hash());
+        settings.auto_crlf = match config.string("core.autocrlf") {
+            Ok(Some(value)) if value.eq_ignore_ascii_case(b"input") => AutoCrlf::Input,
+            _ if config.bool_or("core.autocrlf", false)? => AutoCrlf::Enabled,
+            _ => AutoCrlf::Disabled,
+        };
+        settings.eol = match config
+            .string("core.eol")?
+            .map(|value| value.to_ascii_lowercase())
+        {
+            Some(value) if value == b"lf" => Some(Eol::Lf),
+            Some(value) if value == b"crlf" => Some(Eol::CrLf),
+            _ => None,
+        };
+        if settings.eol == Some(Eol::CrLf) && settings.auto_crlf == AutoCrlf::Input {
+            let message = "core.autocrlf=input conflicts with core.eol=crlf";
+            return Err(Error::new(ErrorKind::ConfigValue, message));
+        }
+        settings.safe_crlf = match config.string("core.safecrlf") {
+            Ok(Some(value)) if value.eq_ignore_ascii_case(b"warn") => SafeCrlf::Warn,
+            _ => match config.bool("core.safecrlf")? {
+                None => SafeCrlf::Warn,
+                Some(true) => SafeCrlf::Fail,
+                Some(false) => SafeCrlf::Ignore,
+            },
+        };
+        if let Some(list) = config.string("core.checkroundtripencoding")? {
+            let names = list
+                .split(|byte| b", \t".contains(byte))
+                .filter(|name| !name.is_empty());
+            settings.check_roundtrip = names.map(BString::from).collect();
+        }
+        for name in config.subsections("filter") {
+            settings.drivers.push(self.driver(name)?);
+        }
+        settings.worktree = self.work_tree().map(ToOwned::to_owned);
+        // Programs find it themselves where it is in its usual place.
+        let usual = self.work_tree().map(|top| top.join(".git"));
+        settings.git_dir =
+            (usual.as_deref() != Some(self.git_dir())).then(|| self.git_dir().to_owned());
+        Ok(settings)
+    }
+
+    fn driver(&self, name: &BStr) -> Result<Driver> {
+        let key = |variable: &str| {
+            let mut key = b"filter.".to_vec();
+            key.extend_from_slice(name);
+            key.push(b'.');
+            key.extend_from_slice(variable.as_bytes());
+            key
+        };
+        let command = |variable| -> Result<Option<BString>> {
+            Ok(self.config().string(key(variable))?.map(ToOwned::to_owned))
+        };
+        Ok(Driver {
+            name: name.to_owned(),
+            clean: command("clean")?,
+            smudge: command("smudge")?,
+            process: command("process")?,
+            required: self.config().bool_or(key("required"), false)?,
+        })
+    }
+
+    /// How files are written (`checkout.workers`, `checkout.thresholdForParallelism`,
+    /// `core.symlinks`). The directory where the caller stands is kept.
+    ///
+    /// # Errors
+    /// A value is not well formed.
+    pub fn checkout_options(&self) -> Result<checkout::Options> {
+        let threshold = self.config().entry_of("checkout.thresholdforparallelism");
+        let threshold = threshold.map(|entry| entry.i32()).transpose()?;
+        let mut options = checkout::Options {
+            workers: self.checkout_workers()?,
+            symlinks: self.config().bool_or("core.symlinks", true)?,
+            keep_directory: self.prefix().map(|prefix| {
+                let end = prefix.len() - usize::from(prefix.ends_with(b"/"));
+                prefix[..end].into()
+            }),
+            ..checkout::Options::default()
+        };
+        if let Some(threshold) = threshold {
+            options.threshold_for_parallelism = usize::try_from(threshold).unwrap_or(0);
+        }
+        if self
+            .environment()
+            .get("GIT_TEST_CHECKOUT_WORKERS")
+            .is_some()
+        {
+            options.threshold_for_parallelism = 0;
+        }
+        Ok(options)
+    }
+
+    fn checkout_workers(&self) -> Result<Workers> {
+        if let Some(text) = self.environment().text("GIT_TEST_CHECKOUT_WORKERS") {
+            let number: i32 = text.parse().map_err(|_| {
+                let message = format!("invalid value for GIT_TEST_CHECKOUT_WORKERS: '{text}'");
+                Error::new(ErrorKind::InvalidInput, message)
+            })?;
+            return Ok(workers_of(number));
+        }
+        let Some(entry) = self.config().entry_of("checkout.workers") else {
+            return Ok(Workers::ADAPTIVE);
+        };
+        if self.config().raw("checkout.workers") == Some(b"auto".as_bstr()) {
+            return Ok(Workers::ADAPTIVE);
+        }
+        Ok(workers_of(entry.i32()?))
+    }
+
+    /// The patterns of the sparse checkout, if there is one (`core.sparseCheckout`).
+    ///
+    /// # Errors
+    /// A value is no boolean, or the patterns cannot be read.
+    pub fn sparse_checkout(&self) -> Result<Option<Sparse>> {
+        if !self.config().bool_or("core.sparsecheckout", false)? {
+            return Ok(None);
+        }
+        let file = self.git_path("info/sparse-checkout");
+        let text = match std::fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                let message = format!("cannot read '{}'", path::as_bytes(&file));
+                return Err(Error::new(ErrorKind::Io, message).because(error));
+            }
+        };
+        let cone = self.config().bool_or("core.sparsecheckoutcone", true)?;
+        let (sparse, warning) = Sparse::parse(&text, cone, self.ignores_case()?);
+        for line in warning.iter().flat_map(|warning| warning.lines()) {
+            self.warn(line.trim_start_matches("warning: "));
+        }
+        Ok(Some(sparse))
+    }
+}
+
+/// The number that Git takes it for: below one, as many as there are cores.
+fn workers_of(number: i32) -> Workers {
+    match usize::try_from(number) {
+        Ok(number) if number >= 1 => Workers::Exactly(number),
+        _ => Workers::Exactly(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// An error from between index and files as one of the repository.
+pub(crate) fn from_worktree(error: pronto_worktree::Error) -> Error {
+    use pronto_worktree::ErrorKind as Below;
+    error.map_kind(|kind| match kind {
+        Below::MissingObject | Below::CorruptObject => ErrorKind::Object,
+        Below::Interrupted => ErrorKind::Interrupted,
+        Below::WouldLose => ErrorKind::Refused,
+        Below::Io => ErrorKind::Io,
+        _ => ErrorKind::Worktree,
+    })
+}
+
+/// An error of the index file as one of the repository.
+pub(crate) fn from_index(error: pronto_index::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        pronto_index::ErrorKind::Locked => ErrorKind::Locked,
+        pronto_index::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::Worktree,
+    })
+}
