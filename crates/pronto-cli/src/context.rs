@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pronto::{Environment, ErrorKind, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_trace::Session;
@@ -33,7 +34,10 @@ pub struct Context {
     /// All arguments of the process.
     pub(crate) process: Vec<OsString>,
     pub(crate) begun: Instant,
+    /// The alias that was called, and what it stood for.
+    pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     watch: Option<Watch>,
+    repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
 }
@@ -54,7 +58,9 @@ impl Context {
             called_as_git,
             process: process.to_vec(),
             begun,
+            alias: None,
             watch: None,
+            repository: None,
             terminal: None,
             trace: None,
         }
@@ -88,6 +94,57 @@ impl Context {
         let terminal = Terminal::new(look, Box::new(stderr));
         self.terminal = Some(terminal.clone());
         Arc::new(terminal)
+    }
+
+    /// The environment of this process, as the options before the command have left it.
+    ///
+    /// # Errors
+    /// The current directory cannot be told.
+    pub fn environment(&self) -> Result<Environment, CliError> {
+        let mut environment = Environment::from_process()?;
+        for (name, value) in self.globals.variables() {
+            environment.set(name, value);
+        }
+        if self.globals.bare {
+            environment.treat_as_bare();
+        }
+        Ok(environment)
+    }
+
+    /// The repository around the current directory. Found once; later calls cost nothing. What
+    /// it has to remark is printed at the end, or by [`report`](Self::report).
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used. One that needs what pronto lacks goes to git.
+    pub fn repository(&mut self) -> Result<Arc<Repository>, CliError> {
+        if let Some(repository) = &self.repository {
+            return Ok(Arc::clone(repository));
+        }
+        let environment = self.environment()?;
+        let found = Repository::discover(environment.current_dir(), &environment);
+        let repository = Arc::new(found.map_err(|error| match error.kind() {
+            ErrorKind::Unsupported => CliError::lacking(error),
+            _ => error.into(),
+        })?);
+        if let Some(trace) = &self.trace {
+            let place = repository.work_tree().unwrap_or(repository.git_dir());
+            trace.repository(&place.to_string_lossy());
+        }
+        self.repository = Some(Arc::clone(&repository));
+        Ok(repository)
+    }
+
+    /// Prints what the repository has to remark so far: warnings, then advice.
+    pub fn report(&mut self) {
+        let Some(repository) = self.repository.clone() else {
+            return;
+        };
+        for warning in repository.take_warnings() {
+            self.warn(&warning);
+        }
+        for advice in repository.take_advice() {
+            self.hint(&advice);
+        }
     }
 
     /// The arguments of `command` are understood: it is about to run. Begins the traces that are

@@ -99,6 +99,11 @@ impl CliError {
         Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])
     }
 
+    /// As [`unsupported`](Self::unsupported), when `error` says already what is missing.
+    pub(crate) fn lacking(error: impl fmt::Display) -> Self {
+        Self::new(Kind::Unsupported, ExitCode::FATAL, vec![error.to_string()])
+    }
+
     /// Ends with `code` and says nothing more.
     pub fn silent(code: ExitCode) -> Self {
         Self::new(Kind::Silent, code, Vec::new())

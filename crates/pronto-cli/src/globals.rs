@@ -24,6 +24,8 @@ pub struct Globals {
     pub(crate) start: Option<OwnedFd>,
     /// `-p` or `-P`.
     pub paginate: Option<bool>,
+    /// `--bare`.
+    pub(crate) bare: bool,
     /// `--trace-chrome FILE`: where to leave a trace that Chrome and Perfetto open.
     pub trace_chrome: Option<PathBuf>,
 }
@@ -231,7 +233,7 @@ impl Globals {
                 self.paginate = Some(false);
                 self.set("GIT_PAGER", "cat".into());
             }
-            b"--bare" => self.bare()?,
+            b"--bare" => self.treat_as_bare()?,
             b"-C" => {
                 let message = "no directory given for '-C' option";
                 self.change_directory(next.ok_or_else(|| usage(message))?)?;
@@ -321,13 +323,14 @@ impl Globals {
         self.variables.push((name, value));
     }
 
-    fn bare(&mut self) -> Result<(), CliError> {
+    fn treat_as_bare(&mut self) -> Result<(), CliError> {
         if self.variable("GIT_DIR").is_none() {
             let here = std::env::current_dir()
                 .map_err(|_| CliError::fatal("unable to get current working directory"))?;
             self.set("GIT_DIR", here.into());
         }
         self.set("GIT_IMPLICIT_WORK_TREE", "0".into());
+        self.bare = true;
         Ok(())
     }
 

@@ -13,6 +13,7 @@
 //! assert_eq!(status.name, "version");
 //! ```
 
+mod alias;
 pub mod arguments;
 pub mod commands;
 pub mod context;

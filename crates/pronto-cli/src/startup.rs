@@ -1,10 +1,11 @@
 //! From the arguments of the process to the command and back to its exit code.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
+use crate::alias;
 use crate::arguments::asks_for_usage;
 use crate::commands::{self, COMMANDS};
 use crate::context::{Context, write_to_stderr};
@@ -73,10 +74,19 @@ fn dispatch(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let Some(command) = name.to_str().and_then(commands::find) else {
-        return Err(fallback::missing_command(name));
+        return match alias::expand(name, arguments, context)? {
+            Some(words) => {
+                context.alias = Some((name.to_owned(), words.clone()));
+                dispatch(&words[0], &words[1..], context)
+            }
+            None => Err(fallback::missing_command(name)),
+        };
     };
     if arguments.first().is_some_and(|first| first == "--help") {
         return dispatch(OsStr::new("help"), &[name.to_owned()], context);
+    }
+    if context.globals.paginate == Some(true) && std::io::stdout().is_terminal() {
+        return Err(CliError::unsupported("a pager"));
     }
     if asks_for_usage(arguments) {
         write!(context.out, "{}", command.definition().render_help())?;
@@ -102,6 +112,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
 /// Writes out what is left, reports the error if there is one, and ends as Git would.
 fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode {
     context.end_if_asked();
+    context.report();
     let flushed = context.out.flush().map_err(CliError::from);
     let error = match result.and_then(|code| flushed.map(|()| code)) {
         Ok(code) => {

@@ -26,6 +26,10 @@ impl Context {
         for warning in warnings {
             self.warn(&warning);
         }
+        if let Some((alias, words)) = &self.alias {
+            let words: Vec<String> = words.iter().map(lossy).collect();
+            session.alias(&alias.to_string_lossy(), &words);
+        }
         session.command_name(command);
         for (name, value) in session.child_variables(command) {
             self.globals.set(name, value);

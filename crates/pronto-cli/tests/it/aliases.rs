@@ -1,0 +1,90 @@
+//! Aliases, which are native when what they stand for is.
+
+use std::process::Output;
+
+use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+const ALIASES: &str = "[alias]\n\tv = version\n\tfull = v --build-options\n\tquoted = \"version '--build-options'\"\n\
+    \tround = about\n\tabout = round\n\tself = self\n\tsays = !echo from-shell\n\tlog = version\n\
+    \teverything = log -1\n\tenv = --bare version\n\topen = version 'x\n[alias \"sub section\"]\n\tcommand = version\n";
+
+fn home() -> Scratch {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path().join(".gitconfig"), ALIASES).expect("a configuration");
+    scratch
+}
+
+fn native(home: &Scratch, arguments: &[&str]) -> Output {
+    let mut command = pronto();
+    command
+        .env("HOME", home.path())
+        .env("PRONTO_NO_FALLBACK", "1");
+    command
+        .args(arguments)
+        .current_dir(home.path())
+        .output()
+        .expect("it runs")
+}
+
+#[test]
+fn simple_ones_are_native_and_may_stand_for_each_other() {
+    let home = home();
+    let line = format!("pronto version {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&native(&home, &["v"])), line);
+    assert_eq!(stdout(&native(&home, &["V"])), line);
+    assert_eq!(stdout(&native(&home, &["sub section"])), line);
+    assert!(stdout(&native(&home, &["full"])).contains("default-hash"));
+    assert!(stdout(&native(&home, &["quoted"])).contains("default-hash"));
+    assert_eq!(
+        stdout(&native(&home, &["-c", "alias.other=version", "other"])),
+        line
+    );
+    let wrong = native(&home, &["v", "--zap"]);
+    assert_eq!(wrong.status.code(), Some(129));
+}
+
+#[test]
+fn circles_are_found_and_worded_as_git_words_them() {
+    let home = home();
+    for name in ["round", "self"] {
+        let ours = native(&home, &[name]);
+        let theirs = process("git")
+            .arg(name)
+            .env("HOME", home.path())
+            .current_dir(home.path())
+            .output()
+            .expect("git runs");
+        assert_eq!(stderr(&ours), stderr(&theirs));
+        assert_eq!(ours.status.code(), theirs.status.code());
+    }
+}
+
+#[test]
+fn the_rest_is_left_to_git() {
+    let home = home();
+    let output = pronto()
+        .arg("says")
+        .env("HOME", home.path())
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&output), "from-shell\n");
+    for name in ["log", "everything", "says", "env", "open", "no-such"] {
+        let output = native(&home, &[name]);
+        assert_eq!(output.status.code(), Some(128), "{name}");
+        let expected = format!("fatal: pronto does not have command '{name}'\n");
+        assert!(stderr(&output).starts_with(&expected), "{name}");
+    }
+}
+
+#[test]
+fn a_program_of_that_name_comes_first() {
+    let home = home();
+    home.script("bin", "git-v", "#!/bin/sh\necho program\n");
+    let output = pronto()
+        .arg("v")
+        .env("HOME", home.path())
+        .env("PATH", crate::support::path_with(&home.path().join("bin")))
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&output), "program\n");
+}
