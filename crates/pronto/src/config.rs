@@ -2,6 +2,7 @@
 //! getters over them with Git's rules.
 
 pub mod color;
+pub mod edit;
 mod include;
 mod key;
 mod load;
