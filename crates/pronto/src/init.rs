@@ -1,6 +1,6 @@
 //! Making repositories.
 
-mod shared;
+pub mod shared;
 mod template;
 
 use std::io::ErrorKind as Io;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
+use pronto_odb::Sharing;
 
-pub use shared::Shared;
 pub use template::Template;
 
 use crate::config::{Config, Loader, Place, edit};
@@ -33,7 +33,7 @@ pub struct Options {
     /// The branch that `HEAD` is on; without a choice, as configuration says.
     pub initial_branch: Option<BString>,
     /// Who else may use it.
-    pub shared: Option<Shared>,
+    pub shared: Option<Sharing>,
     /// Where to put the repository, a file that points there taking its place. What is in place
     /// already is moved.
     pub separate_git_dir: Option<PathBuf>,
@@ -84,25 +84,42 @@ impl Repository {
         make_directory(&git_dir)?;
         template::copy(&options.template, &git_dir, environment)?;
         let config = load_config(&git_dir, environment)?;
-        let shared = match options.shared {
-            Some(shared) => shared,
-            None => Shared::configured(&config)?,
+        let sharing = match options.shared {
+            Some(sharing) => sharing,
+            None => shared::configured(&config)?,
         };
-        let plan = Plan { git_dir: &git_dir, original: &original, options, environment };
+        let plan = Plan {
+            git_dir: &git_dir,
+            original: &original,
+            options,
+            environment,
+        };
         let existed = plan.has_head();
-        let unchosen_branch = if existed { None } else { plan.write_head(&config)? };
+        let unchosen_branch = if existed {
+            None
+        } else {
+            plan.write_head(&config)?
+        };
         let is_version_one = object_hash != Kind::Sha1
-            || format.as_ref().is_some_and(|format| existed && format.version > 0);
-        plan.write_config(existed, is_version_one.then_some(object_hash), shared, &config)?;
+            || format
+                .as_ref()
+                .is_some_and(|format| existed && format.version > 0);
+        plan.write_config(
+            existed,
+            is_version_one.then_some(object_hash),
+            sharing,
+            &config,
+        )?;
         plan.make_directories()?;
-        if shared.is_shared() {
-            shared.apply(&git_dir, existed)?;
+        let is_shared = sharing != Sharing::Umask;
+        if is_shared {
+            shared::apply(sharing, &git_dir, existed)?;
         }
         let repository = Repository::open(&git_dir, environment)?;
         Ok(Outcome {
             repository,
             existed,
-            is_shared: shared.is_shared(),
+            is_shared,
             unchosen_branch,
         })
     }
@@ -126,7 +143,7 @@ impl Plan<'_> {
     fn write_head(&self, config: &Config) -> Result<Option<BString>> {
         let (branch, unchosen) = match &self.options.initial_branch {
             Some(chosen) => {
-                if !is_branch_name(chosen) {
+                if !is_branch_name(chosen.as_bstr()) {
                     let message = format!("invalid initial branch name: '{chosen}'");
                     return Err(Error::new(ErrorKind::InvalidInput, message));
                 }
@@ -144,7 +161,7 @@ impl Plan<'_> {
         &self,
         existed: bool,
         version_one: Option<Kind>,
-        shared: Shared,
+        sharing: Sharing,
         config: &Config,
     ) -> Result<()> {
         let mut pairs: Vec<(&str, BString)> = Vec::new();
@@ -174,7 +191,7 @@ impl Plan<'_> {
         if !existed && abilities.ignores_case {
             pairs.push(("core.ignorecase", "true".into()));
         }
-        if let Some(value) = shared.config_value() {
+        if let Some(value) = shared::config_value(sharing) {
             pairs.push(("core.sharedrepository", value.into()));
             pairs.push(("receive.denyNonFastforwards", "true".into()));
         }
@@ -315,11 +332,17 @@ fn probe(git_dir: &Path) -> Result<Abilities> {
     });
     let has_links = std::fs::remove_file(&file).is_ok()
         && std::os::unix::fs::symlink("testing", &file).is_ok()
-        && file.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        && file
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_symlink());
     // It is gone already where links cannot be made.
     let _ = std::fs::remove_file(&file);
     let ignores_case = git_dir.join("HeAd").exists();
-    Ok(Abilities { keeps_modes, has_links, ignores_case })
+    Ok(Abilities {
+        keeps_modes,
+        has_links,
+        ignores_case,
+    })
 }
 
 /// Moves what is at `link` to `git_dir`, and leaves a file that points there.
@@ -331,7 +354,8 @@ fn separate_git_dir(link: &Path, git_dir: &Path) -> Result<PathBuf> {
         } else {
             let bytes = std::fs::read(link).context(ErrorKind::Io, "error opening", link)?;
             let target = bytes.strip_prefix(b"gitdir: ").unwrap_or_default();
-            link.with_file_name("").join(path::borrow(target.trim_ascii_end()))
+            link.with_file_name("")
+                .join(path::borrow(target.trim_ascii_end()))
         };
         let has_work_trees = std::fs::read_dir(source.join("worktrees"))
             .is_ok_and(|mut entries| entries.next().is_some());

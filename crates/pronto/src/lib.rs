@@ -6,6 +6,7 @@ pub mod environment;
 mod error;
 pub mod hooks;
 pub mod identity;
+pub mod init;
 mod layout;
 pub mod lock;
 mod objects;

@@ -6,7 +6,7 @@ mod git_dir;
 mod safety;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
@@ -28,6 +28,7 @@ pub struct Repository {
     refs: References,
     warnings: Mutex<Vec<String>>,
     advice: Mutex<Vec<String>>,
+    pub(crate) objects: OnceLock<pronto_odb::Store>,
 }
 
 impl Repository {
@@ -71,6 +72,7 @@ impl Repository {
             refs,
             warnings: Mutex::default(),
             advice: Mutex::default(),
+            objects: OnceLock::new(),
         })
     }
 

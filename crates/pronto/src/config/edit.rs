@@ -87,7 +87,10 @@ impl Document {
             self.insert(key, value, &pieces);
             return Ok(());
         }
-        let cuts = matches.iter().map(|piece| self.with_indent(&piece.span)).collect::<Vec<_>>();
+        let cuts = matches
+            .iter()
+            .map(|piece| self.with_indent(&piece.span))
+            .collect::<Vec<_>>();
         let mut out = Vec::with_capacity(self.bytes.len() + value.len());
         let mut kept = 0;
         for cut in cuts {
@@ -124,7 +127,9 @@ impl Document {
         counts: impl Fn(&BStr) -> bool,
     ) -> Result<(), Refusal> {
         let pieces = self.pieces(key, counts);
-        let matches: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].is_match).collect();
+        let matches: Vec<usize> = (0..pieces.len())
+            .filter(|&at| pieces[at].is_match)
+            .collect();
         match matches.len() {
             0 => return Err(Refusal::NothingSet),
             1 => {}
@@ -164,14 +169,18 @@ impl Document {
     fn with_indent(&self, span: &Range<usize>) -> Range<usize> {
         let before = &self.bytes[..span.start];
         let is_indent = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
-        let start = before.iter().rposition(|byte| !is_indent(byte)).map_or(0, |at| at + 1);
+        let start = before
+            .iter()
+            .rposition(|byte| !is_indent(byte))
+            .map_or(0, |at| at + 1);
         start..span.end
     }
 
     fn insert(&mut self, key: &BStr, value: &BStr, pieces: &[Piece]) {
-        let last = pieces.iter().rev().find(|piece| {
-            piece.in_section && matches!(piece.event, Event::Section | Event::Entry)
-        });
+        let last = pieces
+            .iter()
+            .rev()
+            .find(|piece| piece.in_section && matches!(piece.event, Event::Section | Event::Entry));
         let mut out = Vec::with_capacity(self.bytes.len() + key.len() + value.len() + 8);
         let at = match last {
             Some(piece) => {
@@ -213,7 +222,12 @@ impl Document {
                 && parser.name == variable
                 && counts(parser.value.as_deref().unwrap_or_default().as_bstr());
             let span = parser.span.clone();
-            pieces.push(Piece { event, span, in_section, is_match });
+            pieces.push(Piece {
+                event,
+                span,
+                in_section,
+                is_match,
+            });
         }
         pieces
     }
@@ -291,29 +305,45 @@ pub fn edit_file<T>(
     let mut lock = Lock::acquire(&target, Duration::ZERO).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),
-            _ => error.to_string().rsplit(": ").next().unwrap_or_default().to_owned(),
+            _ => error
+                .to_string()
+                .rsplit(": ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
         };
         let message = format!("could not lock config file {spoken}: {reason}");
         Error::new(ErrorKind::Locked, message)
     })?;
     let (bytes, permissions) = match std::fs::read(&target) {
-        Ok(bytes) => (bytes, std::fs::metadata(&target).ok().map(|found| found.permissions())),
+        Ok(bytes) => (
+            bytes,
+            std::fs::metadata(&target)
+                .ok()
+                .map(|found| found.permissions()),
+        ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Vec::new(), None),
         Err(error) => {
             return Err(error).context(ErrorKind::Config, "opening", path::borrow(spoken));
         }
     };
-    let mut document = Document::parse(bytes).map_err(|bad| {
-        Error::new(ErrorKind::Config, format!("{bad} in file {spoken}"))
-    })?;
+    let mut document = Document::parse(bytes)
+        .map_err(|bad| Error::new(ErrorKind::Config, format!("{bad} in file {spoken}")))?;
     let result = change(&mut document)?;
     if let Some(permissions) = permissions {
-        std::fs::set_permissions(lock.path(), permissions)
-            .context(ErrorKind::Io, "chmod on", lock.path())?;
+        std::fs::set_permissions(lock.path(), permissions).context(
+            ErrorKind::Io,
+            "chmod on",
+            lock.path(),
+        )?;
     }
     lock.write_and_close(document.as_bytes())?;
     lock.commit().map_err(|error| {
-        Error::new(ErrorKind::Io, format!("could not write config file {spoken}")).because(error)
+        Error::new(
+            ErrorKind::Io,
+            format!("could not write config file {spoken}"),
+        )
+        .because(error)
     })?;
     Ok(result)
 }
@@ -326,7 +356,8 @@ pub fn set_in_file(file: &Path, key: &str, value: &BStr) -> Result<()> {
     let name = key::canonical(key.into()).map(|_| BStr::new(key))?;
     edit_file(file, path::as_bytes(file), |document| {
         document.set(name, value, false, |_| true).map_err(|_| {
-            let message = format!("cannot overwrite multiple values with a single value for '{key}'");
+            let message =
+                format!("cannot overwrite multiple values with a single value for '{key}'");
             Error::new(ErrorKind::Config, message)
         })
     })
@@ -365,7 +396,8 @@ fn is_section_name(name: &BStr) -> bool {
         && !name[end..].contains(&b'\n')
 }
 
-/// The length of the section header at the start of `line` if it is that of `name`.
+/// The length of the section header at the start of `line` if it is that of `name`, in the same
+/// case.
 fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
     let mut parser = Parser::new(line);
     let Ok(Some(Event::Section)) = parser.next_event() else {
@@ -373,12 +405,11 @@ fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
     };
     let found = parser.section.strip_suffix(b".")?;
     let wanted = Section::of(name);
+    let raw = &line[1..parser.span.end];
+    let end = raw.find_byteset(b" \t]").unwrap_or(raw.len());
     let matches = match parser.subsection_at {
-        Some(start) => {
-            wanted.subsection == Some(&found[start..])
-                && found[..start - 1].eq_ignore_ascii_case(wanted.name)
-        }
-        None => found.eq_ignore_ascii_case(name),
+        Some(start) => wanted.subsection == Some(&found[start..]) && &raw[..end] == wanted.name,
+        None => &raw[..end] == name.as_bytes(),
     };
     matches.then_some(parser.span.end)
 }
@@ -386,8 +417,14 @@ fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
 impl<'a> Section<'a> {
     fn of(name: &'a BStr) -> Self {
         match name.find_byte(b'.') {
-            Some(dot) => Section { name: &name[..dot], subsection: Some(&name[dot + 1..]) },
-            None => Section { name, subsection: None },
+            Some(dot) => Section {
+                name: &name[..dot],
+                subsection: Some(&name[dot + 1..]),
+            },
+            None => Section {
+                name,
+                subsection: None,
+            },
         }
     }
 }
@@ -414,7 +451,9 @@ fn push_section_named(out: &mut Vec<u8>, section: &Section<'_>) {
 }
 
 fn push_pair(out: &mut Vec<u8>, key: &BStr, value: &BStr) {
-    let name = key.rfind_byte(b'.').map_or(key.as_bytes(), |dot| &key[dot + 1..]);
+    let name = key
+        .rfind_byte(b'.')
+        .map_or(key.as_bytes(), |dot| &key[dot + 1..]);
     out.push(b'\t');
     out.extend_from_slice(name);
     out.push_str(" = ");
@@ -459,10 +498,18 @@ mod tests {
     #[test]
     fn values_are_replaced_in_place_and_added_at_the_end_of_their_section() {
         let mut edited = document("# a\n[core]\n  x = 1 ; one\n\ty\n[b \"C\"]\n\tz = 2\n");
-        edited.set("core.x".into(), "a;b".into(), false, |_| true).expect("one value");
-        edited.set("Core.New".into(), " \t\"\\".into(), false, |_| true).expect("no value");
-        edited.set("b.C.z2".into(), "".into(), false, |_| true).expect("no value");
-        edited.set("b.c.z".into(), "3".into(), false, |_| true).expect("no value");
+        edited
+            .set("core.x".into(), "a;b".into(), false, |_| true)
+            .expect("one value");
+        edited
+            .set("Core.New".into(), " \t\"\\".into(), false, |_| true)
+            .expect("no value");
+        edited
+            .set("b.C.z2".into(), "".into(), false, |_| true)
+            .expect("no value");
+        edited
+            .set("b.c.z".into(), "3".into(), false, |_| true)
+            .expect("no value");
         assert_eq!(
             text(&edited),
             "# a\n[core]\n\tx = \"a;b\"\n\ty\n\tNew = \" \\t\\\"\\\\\"\n[b \"C\"]\n\tz = 2\n\
@@ -478,13 +525,21 @@ mod tests {
         let result = edited.set("a.x".into(), "4".into(), false, |value| value == "1");
         assert_eq!(result, Ok(()));
         assert_eq!(text(&edited), "[a]\n\tx = 4\ny=2\nx=3");
-        edited.set("a.x".into(), "5".into(), true, |_| true).expect("all");
+        edited
+            .set("a.x".into(), "5".into(), true, |_| true)
+            .expect("all");
         assert_eq!(text(&edited), "[a]\ny=2\n\tx = 5\n");
         edited.add("a.x".into(), "6".into());
-        assert_eq!(edited.unset("a.x".into(), false, |_| true), Err(Refusal::Multiple));
+        assert_eq!(
+            edited.unset("a.x".into(), false, |_| true),
+            Err(Refusal::Multiple)
+        );
         edited.unset("a.x".into(), true, |_| true).expect("all");
         assert_eq!(text(&edited), "[a]\ny=2\n");
-        assert_eq!(edited.unset("a.x".into(), true, |_| true), Err(Refusal::NothingSet));
+        assert_eq!(
+            edited.unset("a.x".into(), true, |_| true),
+            Err(Refusal::NothingSet)
+        );
     }
 
     #[test]
@@ -501,11 +556,23 @@ mod tests {
     #[test]
     fn sections_are_renamed_and_removed() {
         let mut edited = document("[a \"B\"] x = 1\n\ty = 2\n[a.b]\n\tz\n[c]\n");
-        let count = edited.rename_section("a.B".into(), Some("d.\"".into())).expect("a name");
+        let count = edited
+            .rename_section("a.B".into(), Some("d.\"".into()))
+            .expect("a name");
         assert_eq!(count, 1);
-        assert_eq!(text(&edited), "[d \"\\\"\"]\n\tx = 1\n\ty = 2\n[a.b]\n\tz\n[c]\n");
-        assert_eq!(edited.rename_section("a.b".into(), None).expect("no name"), 1);
+        assert_eq!(
+            text(&edited),
+            "[d \"\\\"\"]\n\tx = 1\n\ty = 2\n[a.b]\n\tz\n[c]\n"
+        );
+        assert_eq!(
+            edited.rename_section("a.b".into(), None).expect("no name"),
+            1
+        );
         assert_eq!(text(&edited), "[d \"\\\"\"]\n\tx = 1\n\ty = 2\n[c]\n");
-        assert!(edited.rename_section("c".into(), Some("x_y".into())).is_err());
+        assert!(
+            edited
+                .rename_section("c".into(), Some("x_y".into()))
+                .is_err()
+        );
     }
 }

@@ -5,159 +5,123 @@ use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
+use pronto_odb::Sharing;
 
 use crate::config::{Config, value};
 use crate::{Error, ErrorKind, Result};
 
-/// Who else may use a repository.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shared {
-    /// Whoever the process's umask lets.
-    #[default]
-    Umask,
-    /// The group.
-    Group,
-    /// The group, and everybody for reading.
-    Everybody,
-    /// Exactly these permissions for files, whatever the umask.
-    Mode(u32),
-}
-
-impl Shared {
-    /// The value of `core.sharedRepository` or `--shared`. No value means the group.
-    ///
-    /// # Errors
-    /// It is none of the words, no boolean, and no mode that lets the owner read and write.
-    pub fn parse(text: Option<&BStr>) -> Result<Self> {
-        let Some(text) = text else {
-            return Ok(Shared::Group);
-        };
-        match text.as_bytes() {
-            b"umask" => return Ok(Shared::Umask),
-            b"group" => return Ok(Shared::Group),
-            b"all" | b"world" | b"everybody" => return Ok(Shared::Everybody),
-            _ => {}
+/// The value of `core.sharedRepository` or `--shared`. No value means the group.
+///
+/// # Errors
+/// It is none of the words, no boolean, and no mode that lets the owner read and write.
+pub fn parse(text: Option<&BStr>) -> Result<Sharing> {
+    let Some(text) = text else {
+        return Ok(Sharing::Group);
+    };
+    match text.as_bytes() {
+        b"umask" => return Ok(Sharing::Umask),
+        b"group" => return Ok(Sharing::Group),
+        b"all" | b"world" | b"everybody" => return Ok(Sharing::Everybody),
+        _ => {}
+    }
+    let digits = text.to_str().ok();
+    match digits.and_then(|text| u32::from_str_radix(text, 8).ok()) {
+        Some(0) => Ok(Sharing::Umask),
+        Some(1) => Ok(Sharing::Group),
+        Some(2) => Ok(Sharing::Everybody),
+        Some(mode) if mode & 0o600 == 0o600 => Ok(Sharing::Mode(mode & 0o666)),
+        Some(mode) => {
+            let message = format!(
+                "problem with core.sharedRepository filemode value (0{mode:03o}).\n\
+                 The owner of files must always have read and write permissions."
+            );
+            Err(Error::new(ErrorKind::ConfigValue, message))
         }
-        let mode = text.to_str().ok().and_then(|text| u32::from_str_radix(text, 8).ok());
-        match mode {
-            Some(0) => Ok(Shared::Umask),
-            Some(1) => Ok(Shared::Group),
-            Some(2) => Ok(Shared::Everybody),
-            Some(mode) if mode & 0o600 == 0o600 => Ok(Shared::Mode(mode & 0o666)),
-            Some(mode) => {
-                let message = format!(
-                    "problem with core.sharedRepository filemode value (0{mode:03o}).\n\
-                     The owner of files must always have read and write permissions."
-                );
+        None => match value::parse_bool(Some(text)) {
+            Some(true) => Ok(Sharing::Group),
+            Some(false) => Ok(Sharing::Umask),
+            None => {
+                let message =
+                    format!("bad boolean config value '{text}' for 'core.sharedrepository'");
                 Err(Error::new(ErrorKind::ConfigValue, message))
             }
-            None => match value::parse_bool(Some(text)) {
-                Some(true) => Ok(Shared::Group),
-                Some(false) => Ok(Shared::Umask),
-                None => {
-                    let message =
-                        format!("bad boolean config value '{text}' for 'core.sharedrepository'");
-                    Err(Error::new(ErrorKind::ConfigValue, message))
-                }
-            },
-        }
+        },
     }
+}
 
-    /// What configuration says.
-    ///
-    /// # Errors
-    /// As for [`parse`](Self::parse).
-    pub fn configured(config: &Config) -> Result<Self> {
-        match config.entry_of("core.sharedrepository") {
-            Some(entry) => Shared::parse(entry.value),
-            None => Ok(Shared::Umask),
-        }
+/// What configuration says.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn configured(config: &Config) -> Result<Sharing> {
+    match config.entry_of("core.sharedrepository") {
+        Some(entry) => parse(entry.value),
+        None => Ok(Sharing::Umask),
     }
+}
 
-    /// Whether anyone is meant beyond those whom the umask lets.
-    pub fn is_shared(self) -> bool {
-        self != Shared::Umask
+/// How it is written into the configuration of a new repository.
+pub(super) fn config_value(sharing: Sharing) -> Option<String> {
+    match sharing {
+        Sharing::Umask => None,
+        Sharing::Group => Some("1".into()),
+        Sharing::Everybody => Some("2".into()),
+        Sharing::Mode(mode) => Some(format!("0{mode:o}")),
     }
+}
 
-    /// How it is written into the configuration of a new repository.
-    pub(super) fn config_value(self) -> Option<String> {
-        match self {
-            Shared::Umask => None,
-            Shared::Group => Some("1".into()),
-            Shared::Everybody => Some("2".into()),
-            Shared::Mode(mode) => Some(format!("0{mode:o}")),
-        }
+/// Gives one file or directory the permissions that sharing asks for.
+///
+/// # Errors
+/// They cannot be changed.
+pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
+    let Ok(metadata) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let mode = metadata.permissions().mode();
+    match sharing.adjust(mode, metadata.is_dir()) {
+        Some(adjusted) if adjusted != mode && !metadata.is_symlink() => std::fs::set_permissions(
+            path,
+            std::fs::Permissions::from_mode(adjusted),
+        )
+        .context(ErrorKind::Io, "Could not make writable by group", path),
+        _ => Ok(()),
     }
+}
 
-    fn adjusted(self, mode: u32, is_dir: bool) -> u32 {
-        let wanted = match self {
-            Shared::Umask => return mode,
-            Shared::Group => 0o660,
-            Shared::Everybody => 0o664,
-            Shared::Mode(wanted) => wanted,
-        };
-        let mut wanted = if mode & 0o200 == 0 { wanted & !0o222 } else { wanted };
-        if mode & 0o100 != 0 {
-            wanted |= (wanted & 0o444) >> 2;
-        }
-        let mut adjusted = match self {
-            Shared::Mode(_) => (mode & !0o777) | wanted,
-            _ => mode | wanted,
-        };
-        if is_dir {
-            adjusted |= (adjusted & 0o444) >> 2;
-            if adjusted & 0o060 != 0 {
-                adjusted |= 0o2000;
-            }
-        }
-        adjusted
+/// Adjusts a repository that was just made, or the directories of one that was there.
+pub(super) fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
+    adjust(sharing, git_dir)?;
+    if !existed {
+        return apply_below(sharing, git_dir, 0);
     }
+    for name in [
+        "config",
+        "refs",
+        "refs/heads",
+        "refs/tags",
+        "objects",
+        "objects/pack",
+        "objects/info",
+    ] {
+        adjust(sharing, &git_dir.join(name))?;
+    }
+    Ok(())
+}
 
-    /// Gives one file or directory the permissions that sharing asks for.
-    ///
-    /// # Errors
-    /// They cannot be changed.
-    pub fn adjust(self, path: &Path) -> Result<()> {
-        let Ok(metadata) = path.symlink_metadata() else {
-            return Ok(());
-        };
-        if metadata.is_symlink() {
-            return Ok(());
+fn apply_below(sharing: Sharing, directory: &Path, depth: u32) -> Result<()> {
+    const MAX_TEMPLATE_DEPTH: u32 = 64;
+    let entries = std::fs::read_dir(directory);
+    for entry in entries
+        .context(ErrorKind::Io, "cannot opendir", directory)?
+        .flatten()
+    {
+        adjust(sharing, &entry.path())?;
+        if depth < MAX_TEMPLATE_DEPTH && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            apply_below(sharing, &entry.path(), depth + 1)?;
         }
-        let mode = metadata.permissions().mode();
-        let adjusted = self.adjusted(mode, metadata.is_dir());
-        if adjusted == mode {
-            return Ok(());
-        }
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(adjusted))
-            .context(ErrorKind::Io, "Could not make writable by group", path)
     }
-
-    /// Adjusts a repository that was just made, or the directories of one that was there.
-    pub(super) fn apply(self, git_dir: &Path, existed: bool) -> Result<()> {
-        self.adjust(git_dir)?;
-        if !existed {
-            return self.apply_below(git_dir, 0);
-        }
-        for name in [
-            "config", "refs", "refs/heads", "refs/tags", "objects", "objects/pack", "objects/info",
-        ] {
-            self.adjust(&git_dir.join(name))?;
-        }
-        Ok(())
-    }
-
-    fn apply_below(self, directory: &Path, depth: u32) -> Result<()> {
-        const MAX_TEMPLATE_DEPTH: u32 = 64;
-        let entries = std::fs::read_dir(directory);
-        for entry in entries.context(ErrorKind::Io, "cannot opendir", directory)?.flatten() {
-            self.adjust(&entry.path())?;
-            if depth < MAX_TEMPLATE_DEPTH && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.apply_below(&entry.path(), depth + 1)?;
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -166,22 +130,18 @@ mod tests {
 
     #[test]
     fn modes_follow_the_words() {
-        let parse = |text: &str| Shared::parse(Some(text.into()));
+        let parse = |text: &str| parse(Some(text.into()));
         for (text, shared) in [
-            ("group", Shared::Group),
-            ("true", Shared::Group),
-            ("1", Shared::Group),
-            ("world", Shared::Everybody),
-            ("0", Shared::Umask),
-            ("0640", Shared::Mode(0o640)),
+            ("group", Sharing::Group),
+            ("true", Sharing::Group),
+            ("1", Sharing::Group),
+            ("world", Sharing::Everybody),
+            ("0", Sharing::Umask),
+            ("0640", Sharing::Mode(0o640)),
         ] {
             assert_eq!(parse(text).expect("it is known"), shared, "{text}");
         }
         assert!(parse("0400").is_err());
         assert!(parse("perhaps").is_err());
-        assert_eq!(Shared::Group.adjusted(0o100644, false), 0o100664);
-        assert_eq!(Shared::Group.adjusted(0o040755, true), 0o042775);
-        assert_eq!(Shared::Everybody.adjusted(0o100444, false), 0o100444);
-        assert_eq!(Shared::Mode(0o640).adjusted(0o040755, true), 0o042750);
     }
 }

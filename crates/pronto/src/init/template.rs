@@ -63,7 +63,11 @@ fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
     if let Some(path) = environment.path("GIT_TEMPLATE_DIR") {
         return Ok(Some(path.to_owned()));
     }
-    let config = Loader::new(environment, None).system()?.global().command().load()?;
+    let config = Loader::new(environment, None)
+        .system()?
+        .global()
+        .command()
+        .load()?;
     config.path("init.templatedir", environment.home())
 }
 
@@ -97,10 +101,13 @@ fn copy_directory(from: &Path, to: &Path, depth: u32) -> Result<()> {
         } else if target.symlink_metadata().is_ok() {
             continue;
         } else if kind.is_symlink() {
-            let link = std::fs::read_link(&source)
-                .context(ErrorKind::Io, "cannot readlink", &source)?;
-            std::os::unix::fs::symlink(link, &target)
-                .context(ErrorKind::Io, "cannot symlink", &target)?;
+            let link =
+                std::fs::read_link(&source).context(ErrorKind::Io, "cannot readlink", &source)?;
+            std::os::unix::fs::symlink(link, &target).context(
+                ErrorKind::Io,
+                "cannot symlink",
+                &target,
+            )?;
         } else if kind.is_file() {
             copy_file(&source, &target)?;
         }
@@ -130,8 +137,11 @@ fn write_built_in(git_dir: &Path) -> Result<()> {
     for (name, text) in [("description", DESCRIPTION), ("info/exclude", exclude)] {
         let file = git_dir.join(name);
         if !file.exists() {
-            std::fs::write(&file, text.as_bytes().as_bstr())
-                .context(ErrorKind::Io, "cannot write", &file)?;
+            std::fs::write(&file, text.as_bytes().as_bstr()).context(
+                ErrorKind::Io,
+                "cannot write",
+                &file,
+            )?;
         }
     }
     Ok(())

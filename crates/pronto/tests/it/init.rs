@@ -1,0 +1,95 @@
+//! Making repositories.
+
+use pronto::init::Options;
+use pronto::{Environment, Repository};
+use pronto_hash::Kind;
+
+use crate::support::Sandbox;
+
+fn files_below(directory: &std::path::Path) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).expect("readable").flatten() {
+            let path = entry.path();
+            let name = path
+                .strip_prefix(directory)
+                .expect("below")
+                .display()
+                .to_string();
+            if path.is_dir() {
+                open.push(path);
+                all.push(name);
+            } else {
+                let text = std::fs::read(&path).expect("readable");
+                all.push(format!("{name}: {}", String::from_utf8_lossy(&text)));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn options(environment: &Environment, directory: &str) -> Options {
+    Options {
+        work_tree: Some(environment.current_dir().join(directory)),
+        initial_branch: Some("main".into()),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn what_is_made_is_what_git_makes() {
+    let sandbox = Sandbox::new();
+    let environment = sandbox.environment("");
+    for (format, object_hash) in [("sha1", None), ("sha256", Some(Kind::Sha256))] {
+        let ours = format!("ours-{format}");
+        let theirs = format!("theirs-{format}");
+        let object_format = format!("--object-format={format}");
+        sandbox.git("", &["init", "-q", "-b", "main", &object_format, &theirs]);
+        std::fs::create_dir(sandbox.root.join(&ours)).expect("a directory");
+        let options = Options {
+            object_hash,
+            ..options(&environment, &ours)
+        };
+        let git_dir = sandbox.root.join(&ours).join(".git");
+        let outcome = Repository::init(&git_dir, &options, &environment).expect("it is made");
+        assert!(!outcome.existed);
+        assert_eq!(
+            files_below(&git_dir),
+            files_below(&sandbox.root.join(theirs).join(".git"))
+        );
+        let again = Repository::init(&git_dir, &options, &environment).expect("it is there");
+        assert!(again.existed);
+    }
+}
+
+#[test]
+fn bare_ones_have_no_work_tree_and_formats_stay() {
+    let sandbox = Sandbox::new();
+    let environment = sandbox.environment("");
+    let options = Options {
+        object_hash: Some(Kind::Sha256),
+        ..Options::default()
+    };
+    let git_dir = sandbox.root.join("b.git");
+    let outcome = Repository::init(&git_dir, &options, &environment).expect("it is made");
+    assert!(outcome.repository.is_bare());
+    assert_eq!(outcome.unchosen_branch, Some("master".into()));
+    let options = Options {
+        object_hash: Some(Kind::Sha1),
+        ..Options::default()
+    };
+    let error = Repository::init(&git_dir, &options, &environment).expect_err("another hash");
+    assert_eq!(
+        error.message(),
+        "attempt to reinitialize repository with different hash"
+    );
+    let options = Options {
+        initial_branch: Some("a..b".into()),
+        ..Options::default()
+    };
+    let other = sandbox.root.join("c.git");
+    let error = Repository::init(&other, &options, &environment).expect_err("no name");
+    assert_eq!(error.message(), "invalid initial branch name: 'a..b'");
+}
