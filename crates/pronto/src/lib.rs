@@ -14,6 +14,7 @@ pub mod path;
 pub mod quote;
 pub mod refs;
 pub mod repository;
+pub mod status;
 mod worktree;
 
 pub use environment::Environment;

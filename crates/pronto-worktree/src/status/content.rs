@@ -1,7 +1,7 @@
 //! Whether a file holds what its entry says.
 
 use bstr::BStr;
-use pronto_hash::{Digester, Kind, ObjectId};
+use pronto_hash::{Digester, Kind, ObjectId, oid};
 use pronto_io::dir::{Directory, Metadata};
 use std::io::{self, Read};
 
@@ -10,11 +10,12 @@ pub trait Conversion: Sync {
     /// Whether the file at `path` is stored as it is.
     fn is_identity(&self, path: &BStr) -> bool;
 
-    /// What `content` of the file at `path` would be stored as.
+    /// What `content` of the file at `path` would be stored as, where `staged` is in the index
+    /// (null if nothing is).
     ///
     /// # Errors
     /// What keeps it from being converted.
-    fn to_git(&self, path: &BStr, content: Vec<u8>) -> io::Result<Vec<u8>>;
+    fn to_git(&self, path: &BStr, content: Vec<u8>, staged: &oid) -> io::Result<Vec<u8>>;
 }
 
 /// Every file is stored as it is.
@@ -26,7 +27,7 @@ impl Conversion for Unconverted {
         true
     }
 
-    fn to_git(&self, _path: &BStr, content: Vec<u8>) -> io::Result<Vec<u8>> {
+    fn to_git(&self, _path: &BStr, content: Vec<u8>, _staged: &oid) -> io::Result<Vec<u8>> {
         Ok(content)
     }
 }
@@ -34,16 +35,15 @@ impl Conversion for Unconverted {
 /// Bytes of a file that are read and digested at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// The id of the blob that the file `name` in `directory`, at `path` from the top, would be
-/// stored as. Links are stored as their target.
+/// The id of the blob that the file `name` in `directory`, at `path` from the top with
+/// `staged` in the index, would be stored as. Links are stored as their target.
 ///
 /// # Errors
 /// Those of reading and converting; `InvalidData` if the file changed meanwhile.
 pub fn digest_file(
-    directory: &Directory,
-    name: &[u8],
+    (directory, name): (&Directory, &[u8]),
     metadata: &Metadata,
-    path: &BStr,
+    (path, staged): (&BStr, &oid),
     (conversion, kind): (&dyn Conversion, Kind),
 ) -> io::Result<ObjectId> {
     if metadata.is_symlink() {
@@ -53,7 +53,7 @@ pub fn digest_file(
     if !conversion.is_identity(path) {
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
-        return digest_blob(&conversion.to_git(path, content)?, kind);
+        return digest_blob(&conversion.to_git(path, content, staged)?, kind);
     }
     let size = metadata.size_bytes;
     let mut digester = Digester::new(kind);

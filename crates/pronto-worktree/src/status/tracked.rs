@@ -213,10 +213,9 @@ impl Scanner<'_> {
         }
         let name = entry.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         let digest = digest_file(
-            directory,
-            &entry.path[name..],
+            (directory, &entry.path[name..]),
             metadata,
-            entry.path,
+            (entry.path, entry.id),
             (self.job.conversion, self.job.index.kind()),
         );
         match digest {

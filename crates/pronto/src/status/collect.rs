@@ -1,0 +1,402 @@
+//! Putting the parts of a status together.
+
+use super::conversion::Converter;
+use super::settings::walk_options;
+use super::state::{Reader, sparse_percentage};
+use super::submodules::Inspector;
+use super::write_back::write_back;
+use super::{Entry, IgnoreSubmodules, Options, Origin, Report, ignores};
+use crate::refs::Head;
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{CachedTree, Index, mode};
+use pronto_io::dir::Directory;
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::Store;
+use pronto_worktree::diff::{self, Difference, MOST_SIMILAR, Side, tree_and_index};
+use pronto_worktree::status::{Change, Conversion, Job, Outcome, digest_file, walk};
+use std::collections::{BTreeMap, HashMap};
+
+/// Reads objects of `repository`.
+pub(super) fn store(repository: &Repository) -> Result<Store> {
+    let options = pronto_odb::Options {
+        kind: repository.object_hash(),
+        ..pronto_odb::Options::default()
+    };
+    Store::open(repository.objects_dir(), options).map_err(objects)
+}
+
+/// An error of the object store as one of the repository.
+pub(super) fn objects(error: pronto_odb::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Object)
+}
+
+pub(super) fn collect(
+    repository: &Repository,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Report> {
+    let work_tree = repository.require_work_tree()?;
+    let index =
+        Index::open(&repository.index_path(), repository.object_hash()).map_err(from_index)?;
+    let store = store(repository)?;
+    let head = repository.head()?;
+    let converter = Converter::new(repository, &store);
+    let root = Directory::open(work_tree).map_err(|error| {
+        Error::new(ErrorKind::Io, "could not open directory")
+            .at_path(work_tree)
+            .because(error)
+    })?;
+    let outcome = {
+        let _region = pronto_io::region!("status", "worktrees");
+        walk_files(
+            repository,
+            (&index, &store, &root, &converter),
+            options,
+            interrupt,
+        )?
+    };
+    pronto_io::data!("status", "lstat", outcome.stat_count);
+    pronto_io::data!("status", "opendir", outcome.open_count);
+    let staged = {
+        let _region = pronto_io::region!("status", "index");
+        staged(&index, &store, &head, options)?
+    };
+    let state = match options.state {
+        true => {
+            let reader = Reader {
+                repository,
+                store: &store,
+            };
+            let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
+            let mut state = reader.read(detached, options.detached_from)?;
+            state.sparse_percentage = sparse_percentage(repository, &index)?;
+            state
+        }
+        false => super::State::default(),
+    };
+    if options.write_back {
+        write_back(
+            repository,
+            &index,
+            &outcome.refreshed,
+            options.pathspec.is_empty(),
+        )?;
+    }
+    let mut entries = Merge {
+        index: &index,
+        entries: BTreeMap::new(),
+    };
+    let renames = Contents {
+        store: &store,
+        root: &root,
+        converter: &converter,
+    };
+    entries.add_worktree(&outcome, options, &renames);
+    entries.add_staged(staged);
+    Ok(Report {
+        head,
+        entries: entries.entries.into_values().collect(),
+        untracked: outcome.untracked,
+        ignored: outcome.ignored,
+        state,
+        problems: outcome.problems,
+    })
+}
+
+fn walk_files(
+    repository: &Repository,
+    (index, store, root, converter): (&Index, &Store, &Directory, &Converter<'_>),
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let work_tree = repository.require_work_tree()?;
+    let patterns = ignores::ignore_patterns(repository)?;
+    let read = |directory: &BStr| ignores::read_ignore_file(root, (index, Some(store)), directory);
+    let submodules = Inspector::new(repository, work_tree.to_owned(), options, interrupt)?;
+    let mut walk_options = walk_options(repository)?;
+    walk_options.untracked = options.untracked;
+    walk_options.ignored = options.ignored;
+    walk(&Job {
+        work_tree,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec: &options.pathspec,
+        patterns: &patterns,
+        ignore_files: Some(&read),
+        conversion: converter,
+        submodules: &submodules,
+        interrupt,
+        options: walk_options,
+    })
+    .map_err(from_worktree)
+}
+
+/// `HEAD` against the index.
+fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Vec<Difference>> {
+    let root = head.id().map(|id| tree_of(store, id)).transpose()?;
+    let cached = index.cached_tree();
+    let tree = (index, cached.as_ref() as Option<&CachedTree>);
+    let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
+    let mut found = tree_and_index(root.as_deref(), tree, &options.pathspec, &mut read)
+        .map_err(from_worktree)?;
+    if options.ignore_submodules == Some(IgnoreSubmodules::All) {
+        let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+        found.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
+    }
+    let Some(renames) = options.renames.filter(|_| head.id().is_some()) else {
+        return Ok(found);
+    };
+    let mut content = |_: &BStr, side: &Side| {
+        let mut content = Vec::new();
+        matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
+    };
+    Ok(diff::detect(found, renames, &mut content))
+}
+
+fn read_tree(
+    store: &Store,
+    id: &oid,
+    content: &mut Vec<u8>,
+) -> std::result::Result<(), pronto_worktree::Error> {
+    use pronto_worktree::ErrorKind as Kind;
+    if *id == *ObjectId::empty_tree(id.kind()) {
+        content.clear();
+        return Ok(());
+    }
+    match store.find(id, content) {
+        Ok(Some(gix_object::Kind::Tree)) => Ok(()),
+        Ok(_) => Err(pronto_worktree::Error::new(
+            Kind::MissingObject,
+            format!("unable to read tree ({id})"),
+        )),
+        Err(error) => Err(error.map_kind(|_| Kind::CorruptObject)),
+    }
+}
+
+/// The tree of the commit `id`.
+fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
+    let mut content = Vec::new();
+    let found = store.find(&id, &mut content).map_err(objects)?;
+    let hex = content
+        .strip_prefix(b"tree ")
+        .and_then(|rest| rest.lines().next());
+    match (found, hex.and_then(|hex| ObjectId::from_hex(hex).ok())) {
+        (Some(gix_object::Kind::Commit), Some(tree)) => Ok(tree),
+        _ => Err(Error::new(ErrorKind::Object, format!("bad object {id}"))),
+    }
+}
+
+/// Contents of files, for renames between index and worktree.
+struct Contents<'a> {
+    store: &'a Store,
+    root: &'a Directory,
+    converter: &'a Converter<'a>,
+}
+
+impl Contents<'_> {
+    /// The object that the file would be stored as, or null.
+    fn id(&self, path: &BStr, kind: pronto_hash::Kind) -> ObjectId {
+        let (directory, name) = split(path);
+        let digest = || {
+            let directory = self.root.open_beneath(directory)?;
+            let metadata = directory.metadata(name)?;
+            let how = (self.converter as &dyn Conversion, kind);
+            digest_file((&directory, name), &metadata, (path, &kind.null()), how)
+        };
+        digest().unwrap_or(kind.null())
+    }
+
+    fn read(&self, path: &BStr, side: &Side) -> Option<Vec<u8>> {
+        let mut content = Vec::new();
+        if matches!(self.store.find(&side.id, &mut content), Ok(Some(_))) {
+            return Some(content);
+        }
+        let (directory, name) = split(path);
+        let mut file = self
+            .root
+            .open_beneath(directory)
+            .ok()?
+            .open_file(name)
+            .ok()?;
+        std::io::Read::read_to_end(&mut file, &mut content).ok()?;
+        self.converter.to_git(path, content, &side.id).ok()
+    }
+}
+
+fn split(path: &BStr) -> (&[u8], &[u8]) {
+    match path.rfind_byte(b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Both comparisons by path.
+struct Merge<'a> {
+    index: &'a Index,
+    entries: BTreeMap<BString, Entry>,
+}
+
+impl Merge<'_> {
+    fn entry(&mut self, path: &BStr) -> &mut Entry {
+        if !self.entries.contains_key(path) {
+            let entry = Entry {
+                path: path.to_owned(),
+                ..Entry::default()
+            };
+            self.entries.insert(path.to_owned(), entry);
+        }
+        self.entries
+            .get_mut(path)
+            .unwrap_or_else(|| unreachable!("it was just added"))
+    }
+
+    fn add_worktree(&mut self, outcome: &Outcome, options: &Options, contents: &Contents<'_>) {
+        let has = |change| {
+            outcome
+                .changed
+                .iter()
+                .any(|changed| changed.change == Some(change))
+        };
+        let may_rename = has(Change::Added) && has(Change::Deleted);
+        let mut origins = HashMap::new();
+        if let Some(renames) = options.renames.filter(|_| may_rename) {
+            origins = self.renamed_files(outcome, renames, contents);
+        }
+        let gone: Vec<BString> = origins.values().map(|origin| origin.path.clone()).collect();
+        for changed in &outcome.changed {
+            let staged = self.index.entry(changed.position);
+            let path = staged.path;
+            if changed.change == Some(Change::Deleted) && gone.iter().any(|gone| gone == path) {
+                continue;
+            }
+            let announced = changed.change == Some(Change::Added);
+            let mut in_index = (!announced).then(|| (staged.mode, staged.id.to_owned()));
+            let origin = origins.remove(path);
+            if let Some(origin) = &origin {
+                let at = self.index.find(origin.path.as_bstr(), 0);
+                let source = at.ok().map(|at| self.index.entry(at));
+                in_index = source.map(|source| (source.mode, source.id.to_owned()));
+            }
+            let entry = self.entry(path);
+            entry.worktree = Some(match changed.change {
+                None => b'U',
+                Some(Change::Deleted) => b'D',
+                Some(Change::TypeChanged) => b'T',
+                Some(Change::Added) => origin.as_ref().map_or(b'A', |origin| origin.letter),
+                Some(Change::Modified) => b'M',
+            });
+            entry.file_mode = changed.mode;
+            entry.submodule = changed.submodule;
+            entry.in_index = in_index;
+            entry.origin = origin;
+            if changed.change.is_none() {
+                self.add_stages(path);
+            }
+        }
+    }
+
+    /// Files that were moved and announced (`add --intent-to-add`).
+    fn renamed_files(
+        &self,
+        outcome: &Outcome,
+        renames: diff::Renames,
+        contents: &Contents<'_>,
+    ) -> HashMap<BString, Origin> {
+        let kind = self.index.kind();
+        let differences = outcome.changed.iter().filter_map(|changed| {
+            let staged = self.index.entry(changed.position);
+            let old = Some(Side {
+                mode: staged.mode,
+                id: staged.id.to_owned(),
+            });
+            let (old, new) = match changed.change? {
+                Change::Deleted => (old, None),
+                Change::Added => {
+                    let id = contents.id(staged.path, kind);
+                    (
+                        None,
+                        Some(Side {
+                            mode: changed.mode,
+                            id,
+                        }),
+                    )
+                }
+                _ => (
+                    old,
+                    Some(Side {
+                        mode: changed.mode,
+                        id: kind.null(),
+                    }),
+                ),
+            };
+            let path = staged.path.to_owned();
+            Some(Difference {
+                path,
+                old,
+                new,
+                origin: None,
+                unmerged: false,
+            })
+        });
+        let mut read = |path: &BStr, side: &Side| contents.read(path, side);
+        diff::detect(differences.collect(), renames, &mut read)
+            .into_iter()
+            .filter_map(|found| {
+                let letter = found.letter();
+                let origin = found.origin?;
+                let percent = origin.score * 100 / MOST_SIMILAR;
+                Some((
+                    found.path,
+                    Origin {
+                        path: origin.path,
+                        letter,
+                        percent,
+                        in_worktree: true,
+                    },
+                ))
+            })
+            .collect()
+    }
+
+    fn add_stages(&mut self, path: &BStr) {
+        let mut stages = [None; 3];
+        for at in self.index.stages(path) {
+            let entry = self.index.entry(at);
+            if let Some(slot) = usize::from(entry.stage()).checked_sub(1) {
+                stages[slot] = Some((entry.mode, entry.id.to_owned()));
+            }
+        }
+        self.entry(path).stages = Some(stages);
+    }
+
+    fn add_staged(&mut self, differences: Vec<Difference>) {
+        for difference in differences {
+            let letter = difference.letter();
+            let path = difference.path.as_bstr();
+            if difference.unmerged {
+                self.entry(path).index = Some(b'U');
+                self.add_stages(path);
+                continue;
+            }
+            let entry = self.entry(path);
+            entry.index = Some(letter);
+            let pair = |side: Side| (side.mode, side.id);
+            entry.in_head = difference.old.map(pair);
+            if let Some(new) = difference.new {
+                entry.in_index = Some(pair(new));
+            }
+            if let Some(origin) = difference.origin {
+                let percent = origin.score * 100 / MOST_SIMILAR;
+                entry.origin = Some(Origin {
+                    path: origin.path,
+                    letter,
+                    percent,
+                    in_worktree: false,
+                });
+            }
+        }
+    }
+}

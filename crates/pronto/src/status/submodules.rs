@@ -1,0 +1,208 @@
+//! Submodules, looked into by a status of their own in this process.
+
+use super::{Options, SubmoduleState};
+use crate::{Repository, path};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::oid;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::status::{Submodules, Untracked};
+use pronto_worktree::{Error, ErrorKind};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Which changes of submodules do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IgnoreSubmodules {
+    /// All count.
+    #[default]
+    None,
+    /// Untracked files in them do not.
+    Untracked,
+    /// Only other commits count.
+    Dirty,
+    /// None count.
+    All,
+}
+
+impl IgnoreSubmodules {
+    /// Reads the value of an option or of `submodule.<name>.ignore`.
+    pub fn parse(value: &[u8]) -> Option<IgnoreSubmodules> {
+        match value {
+            b"none" => Some(IgnoreSubmodules::None),
+            b"untracked" => Some(IgnoreSubmodules::Untracked),
+            b"dirty" => Some(IgnoreSubmodules::Dirty),
+            b"all" => Some(IgnoreSubmodules::All),
+            _ => None,
+        }
+    }
+}
+
+/// Submodules nested deeper are taken to be clean.
+const DEEPEST: usize = 32;
+
+/// Looks into the submodules of one repository.
+pub(super) struct Inspector<'a> {
+    repository: &'a Repository,
+    work_tree: PathBuf,
+    interrupt: &'a Interrupt,
+    general: Option<IgnoreSubmodules>,
+    default: IgnoreSubmodules,
+    by_path: HashMap<BString, IgnoreSubmodules>,
+    untracked: Untracked,
+    depth: usize,
+}
+
+impl<'a> Inspector<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        work_tree: PathBuf,
+        options: &Options,
+        interrupt: &'a Interrupt,
+    ) -> crate::Result<Self> {
+        let config = repository.config();
+        let configured = config
+            .raw("diff.ignoreSubmodules")
+            .and_then(|value| IgnoreSubmodules::parse(value.as_bytes()));
+        let environment = repository.environment();
+        let depth = environment
+            .text(DEPTH)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
+        let by_path = match options.ignore_submodules {
+            Some(_) => HashMap::new(),
+            None => ignored_by_path(repository, &work_tree)?,
+        };
+        Ok(Inspector {
+            repository,
+            work_tree,
+            interrupt,
+            general: options.ignore_submodules,
+            default: configured.unwrap_or_default(),
+            by_path,
+            untracked: options.untracked,
+            depth,
+        })
+    }
+
+    fn ignores(&self, path: &BStr) -> IgnoreSubmodules {
+        self.general
+            .or_else(|| self.by_path.get(path).copied())
+            .unwrap_or(self.default)
+    }
+}
+
+/// How deep a submodule is nested, handed down with the environment of its repository.
+const DEPTH: &str = "PRONTO_SUBMODULE_DEPTH";
+
+/// `submodule.<name>.ignore` of the configuration and of `.gitmodules`, by path.
+fn ignored_by_path(
+    repository: &Repository,
+    work_tree: &std::path::Path,
+) -> crate::Result<HashMap<BString, IgnoreSubmodules>> {
+    let mut by_path = HashMap::new();
+    let Ok(bytes) = std::fs::read(work_tree.join(".gitmodules")) else {
+        return Ok(by_path);
+    };
+    let mut loader = repository.config_loader();
+    let Ok(modules) = loader.local_from(bytes).load() else {
+        return Ok(by_path);
+    };
+    let config = repository.config();
+    for name in modules.subsections("submodule") {
+        let key = |variable: &str| [&b"submodule."[..], name, b".", variable.as_bytes()].concat();
+        let Some(path) = modules.raw(key("path")) else {
+            continue;
+        };
+        let value = config
+            .raw(key("ignore"))
+            .or_else(|| modules.raw(key("ignore")));
+        if let Some(ignore) = value.and_then(|value| IgnoreSubmodules::parse(value)) {
+            by_path.insert(path.to_owned(), ignore);
+        }
+    }
+    Ok(by_path)
+}
+
+impl Submodules for Inspector<'_> {
+    fn inspect(&self, at: &BStr, staged: &oid) -> Result<SubmoduleState, Error> {
+        let ignores = self.ignores(at);
+        let mut state = SubmoduleState::default();
+        if ignores == IgnoreSubmodules::All || self.depth >= DEEPEST {
+            return Ok(state);
+        }
+        let top = self.work_tree.join(path::borrow(at));
+        let git = top.join(".git");
+        if git.symlink_metadata().is_err() {
+            return Ok(state);
+        }
+        let mut environment = self.repository.environment().clone();
+        for name in LOCAL_VARIABLES {
+            environment.remove(name);
+        }
+        environment.set(DEPTH, (self.depth + 1).to_string());
+        environment.set_current_dir(&top);
+        let Ok(repository) = Repository::open(&git, &environment) else {
+            return Ok(state);
+        };
+        let Ok(Some(head)) = repository.head().map(|head| head.id()) else {
+            return Ok(state);
+        };
+        state.new_commits = *head != *staged;
+        if ignores == IgnoreSubmodules::Dirty {
+            return Ok(state);
+        }
+        let untracked = match (ignores, self.untracked) {
+            (IgnoreSubmodules::Untracked, _) | (_, Untracked::No) => Untracked::No,
+            _ => Untracked::Normal,
+        };
+        let options = Options {
+            untracked,
+            renames: None,
+            state: false,
+            detached_from: false,
+            write_back: false,
+            ..Options::default()
+        };
+        let report = repository
+            .status(&options, self.interrupt)
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Io,
+                    format!("could not look into submodule '{at}'"),
+                )
+                .because(error)
+            })?;
+        state.untracked = !report.untracked.is_empty();
+        for entry in &report.entries {
+            // A nested submodule with nothing but untracked files counts as that.
+            let nested = entry.submodule;
+            let only_untracked = entry.index.is_none()
+                && entry.stages.is_none()
+                && nested.untracked
+                && !nested.modified
+                && !nested.new_commits;
+            state.modified |= !only_untracked;
+            state.untracked |= nested.untracked;
+        }
+        Ok(state)
+    }
+}
+
+/// Variables that say where the outer repository is.
+const LOCAL_VARIABLES: [&str; 15] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+];
