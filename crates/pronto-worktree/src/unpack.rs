@@ -10,14 +10,36 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Entry, EntryRef, Flags, Index, Stat, mode};
+use pronto_io::interrupt::Interrupt;
 
-use crate::checkout::{Item, Outcome, Plan};
+use crate::checkout::{Item, Outcome, Plan, Removal};
+use crate::{Error, ErrorKind};
 
+mod cached;
 mod fresh;
+mod guard;
+mod one_way;
+mod refusal;
+mod situation;
 mod trees;
+mod two_way;
 
 pub use fresh::all;
+pub use guard::MayGo;
+pub use one_way::one_way;
+pub use refusal::Refusals;
+pub use situation::Situation;
 pub use trees::{Change, Side, diff};
+pub use two_way::two_way;
+
+/// What came of asking for a plan.
+#[derive(Debug)]
+pub enum Decision {
+    /// Nothing is lost by this.
+    Plan(Unpacked),
+    /// Something would be lost. Nothing has been done.
+    Refused(Refusals),
+}
 
 /// What is to be done, and what the index becomes by it.
 #[derive(Debug, Default)]
@@ -121,3 +143,77 @@ fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
 
 /// The id of a side, where it is a directory.
 type TreeId = Option<ObjectId>;
+
+fn check(interrupt: &Interrupt) -> Result<(), Error> {
+    interrupt
+        .check()
+        .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))
+}
+
+/// Entries that no change touches follow the sparse patterns too: files that are not to be in the
+/// worktree go if they are as the index says, files that are to be there come if nothing is there.
+fn sparsify(
+    unpacked: &mut Unpacked,
+    situation: &Situation<'_>,
+    may_go: &mut MayGo<'_>,
+) -> Result<(), Error> {
+    let Some(sparse) = situation.sparse else {
+        return Ok(());
+    };
+    let index = situation.index;
+    let touched: std::collections::HashSet<BString> = unpacked
+        .changes
+        .iter()
+        .map(|change| change.path.clone())
+        .collect();
+    let (mut going, mut coming) = (Vec::new(), Vec::new());
+    for (position, entry) in index.iter().enumerate() {
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        if entry.stage() != 0 || touched.contains(entry.path) || entry.mode == mode::GITLINK {
+            continue;
+        }
+        match (sparse.includes(entry.path), skipped) {
+            (true, true) => coming.push(position),
+            (false, false) => going.push(position),
+            _ => {}
+        }
+    }
+    if going.is_empty() && coming.is_empty() {
+        return Ok(());
+    }
+    let compared = guard::compare(situation, &going)?;
+    let same = compared
+        .same
+        .into_iter()
+        .map(|(position, _)| (position, true));
+    for (position, there) in same.chain(compared.missing.into_iter().map(|at| (at, false))) {
+        let mut entry = index.entry(position).to_owned();
+        entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+        if there {
+            let path = entry.path.clone();
+            unpacked.plan.remove.push(Removal {
+                path,
+                gitlink: false,
+            });
+        }
+        let path = entry.path.clone();
+        unpacked.change(path.as_bstr(), Some(entry), None);
+    }
+    for position in coming {
+        let entry = index.entry(position);
+        let free = [guard::Free {
+            path: entry.path,
+            mode: Some(entry.mode),
+        }];
+        let mut refusals = Refusals::default();
+        let nothing = std::collections::HashSet::new();
+        guard::refuse_untracked(situation, &free, &nothing, may_go, &mut refusals)?;
+        if refusals.is_empty() {
+            let (id, mode) = (entry.id.to_owned(), entry.mode);
+            unpacked.write(entry.path, Side { id, mode }, false);
+        }
+    }
+    unpacked.changes.sort_by(|one, two| one.path.cmp(&two.path));
+    unpacked.put_items_in_order();
+    Ok(())
+}

@@ -4,7 +4,7 @@ use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags};
 
-use super::trees::{Step, walk};
+use super::trees::{Go, Step, walk};
 use super::{Unpacked, new_entry};
 use crate::hostile::Protect;
 use crate::sparse::Sparse;
@@ -26,12 +26,12 @@ pub fn all(
     let mut cached = CachedTree::builder(tree);
     walk(objects, Some(protect), (None, Some(tree)), &mut |step| {
         match step {
-            Step::Enter(name, id) => cached.enter(name, id),
+            Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
             Step::Leave => cached.leave(),
             Step::Change(change) => {
                 cached.add_entries(1);
                 let Some(side) = change.new else {
-                    return Ok(());
+                    return Ok(Go::On);
                 };
                 if sparse.is_none_or(|sparse| sparse.includes(change.path)) {
                     unpacked.write(change.path, side, false);
@@ -44,7 +44,7 @@ pub fn all(
             // There is no old tree to share anything with.
             Step::Same(..) | Step::Unchanged => {}
         }
-        Ok(())
+        Ok(Go::On)
     })?;
     unpacked.cached_tree = Some(cached.finish());
     Ok(unpacked)

@@ -38,15 +38,44 @@ pub struct Change<'a> {
 pub(super) enum Step<'a> {
     /// A path differs.
     Change(Change<'a>),
-    /// A directory of the new tree begins, whose name within its parent this is.
-    Enter(&'a BStr, ObjectId),
-    /// A directory of the new tree, at this path, is the same in the old one: it is passed over.
-    Same(&'a BStr, ObjectId),
+    /// A directory of the new tree begins.
+    Enter(Subtree<'a>),
+    /// A directory is the same in both trees: it is passed over.
+    Same(Subtree<'a>),
     /// A path is the same in both trees, in a directory that is not.
     Unchanged,
     /// A directory of the new tree ends.
     Leave,
 }
+
+/// A directory of the new tree.
+#[derive(Clone, Copy)]
+pub(super) struct Subtree<'a> {
+    /// Its path from the top.
+    pub(super) path: &'a BStr,
+    /// In the old tree.
+    pub(super) old: TreeId,
+    /// In the new tree.
+    pub(super) new: ObjectId,
+}
+
+impl<'a> Subtree<'a> {
+    /// The last component of its path.
+    pub(super) fn name(&self) -> &'a BStr {
+        let start = self.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        self.path[start..].as_bstr()
+    }
+}
+
+/// Whether a directory is gone into. Only looked at after [`Step::Enter`]; one that is not gone
+/// into is not left either.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Go {
+    On,
+    Past,
+}
+
+type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
 
 /// Tells `visit` the paths that differ between the trees `old` and `new`, in the order of the
 /// index. A tree that is not given is empty.
@@ -60,9 +89,14 @@ pub fn diff(
     new: Option<ObjectId>,
     visit: &mut dyn FnMut(Change<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    walk(objects, None, (old, new), &mut |step| match step {
-        Step::Change(change) => visit(change),
-        _ => Ok(()),
+    if old == new {
+        return Ok(());
+    }
+    walk(objects, None, (old, new), &mut |step| {
+        if let Step::Change(change) = step {
+            visit(change)?;
+        }
+        Ok(Go::On)
     })
 }
 
@@ -72,7 +106,7 @@ pub(super) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
     (old, new): (TreeId, TreeId),
-    visit: &mut dyn FnMut(Step<'_>) -> Result<(), Error>,
+    visit: &mut Visitor<'_>,
 ) -> Result<(), Error> {
     let mut walk = Walk {
         objects,
@@ -88,7 +122,7 @@ pub(super) fn walk(
 struct Walk<'a> {
     objects: &'a dyn Objects,
     protect: Option<Protect>,
-    visit: &'a mut dyn FnMut(Step<'_>) -> Result<(), Error>,
+    visit: &'a mut Visitor<'a>,
     path: BString,
     depth: usize,
     /// Buffers to read trees into.
@@ -151,7 +185,7 @@ impl Walk<'_> {
             protect.check(new.filename, new.mode.is_link(), &|| path.to_string())?;
         }
         if any.mode.is_tree() {
-            self.subtree(any.filename, old.map(id), new.map(id))?;
+            self.subtree(old.map(id), new.map(id))?;
         } else {
             let change = Change {
                 path: self.path.as_bstr(),
@@ -169,21 +203,25 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn subtree(&mut self, name: &BStr, old: TreeId, new: TreeId) -> Result<(), Error> {
-        match new {
-            Some(new_id) if old == new => {
-                return (self.visit)(Step::Same(self.path.as_bstr(), new_id));
+    fn subtree(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
+        if let Some(new) = new {
+            let path = self.path.as_bstr();
+            let subtree = Subtree { path, old, new };
+            if old == Some(new) {
+                (self.visit)(Step::Same(subtree))?;
+                return Ok(());
             }
-            Some(id) => (self.visit)(Step::Enter(name, id))?,
-            None => {}
+            if (self.visit)(Step::Enter(subtree))? == Go::Past {
+                return Ok(());
+            }
         }
         self.depth += 1;
         self.directory(old, new)?;
         self.depth -= 1;
-        match new {
-            Some(_) => (self.visit)(Step::Leave),
-            None => Ok(()),
+        if new.is_some() {
+            (self.visit)(Step::Leave)?;
         }
+        Ok(())
     }
 }
 

@@ -1,0 +1,126 @@
+//! The cached trees of the new index, out of those of the old one and a walk over trees.
+
+use bstr::{BStr, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Index};
+
+use super::TreeId;
+use super::trees::{Step, Subtree};
+
+/// Follows a walk. A directory of the new index makes the tree that the new tree has there if the
+/// old index made the old tree there: then nothing local is kept in it.
+pub(super) struct Trees<'a> {
+    builder: CachedTreeBuilder,
+    index: &'a Index,
+    top: Option<CachedDirectory<'a>>,
+    /// For each directory that the walk is in: what was cached for it, and whether the index made
+    /// the old tree there.
+    levels: Vec<(Option<CachedDirectory<'a>>, bool)>,
+}
+
+impl<'a> Trees<'a> {
+    pub(super) fn new(
+        new: ObjectId,
+        old: TreeId,
+        cached: Option<&'a CachedTree>,
+        index: &'a Index,
+    ) -> Self {
+        let top = cached.map(CachedTree::root);
+        let clean = makes(top, old) || (old.is_none() && index.is_empty());
+        let mut builder = CachedTree::builder(new);
+        if !clean {
+            builder.spoil();
+        }
+        Trees {
+            builder,
+            index,
+            top,
+            levels: vec![(top, clean)],
+        }
+    }
+
+    /// The two trees are the same: everything stays.
+    pub(super) fn same_top(&mut self) {
+        if let Some(top) = self.top {
+            self.copy_content(top);
+        }
+    }
+
+    pub(super) fn step(&mut self, step: &Step<'_>) {
+        let (parent, clean) = self.levels.last().copied().unwrap_or((None, false));
+        match step {
+            Step::Enter(subtree) => self.enter(subtree, parent),
+            Step::Leave => {
+                self.builder.leave();
+                self.levels.pop();
+            }
+            Step::Same(subtree) => {
+                let cached = parent.and_then(|parent| parent.child(subtree.name()));
+                self.copy(subtree.name(), subtree.new, cached);
+            }
+            Step::Unchanged => self.builder.add_entries(1),
+            Step::Change(change) if clean && change.new.is_some() => self.builder.add_entries(1),
+            Step::Change(_) => {}
+        }
+    }
+
+    fn enter(&mut self, subtree: &Subtree<'_>, parent: Option<CachedDirectory<'a>>) {
+        let cached = parent.and_then(|parent| parent.child(subtree.name()));
+        let clean = match subtree.old {
+            Some(_) => makes(cached, subtree.old),
+            None => self.index.below(subtree.path).is_empty(),
+        };
+        self.builder.enter(subtree.name(), subtree.new);
+        if !clean {
+            self.builder.spoil();
+        }
+        self.levels.push((cached, clean));
+    }
+
+    /// A directory that stays as it is.
+    fn copy(&mut self, name: &BStr, id: ObjectId, cached: Option<CachedDirectory<'_>>) {
+        self.builder.enter(name, id);
+        match cached {
+            Some(cached) if makes(Some(cached), Some(id)) => self.copy_content(cached),
+            Some(cached) => {
+                self.builder.spoil();
+                self.copy_content(cached);
+            }
+            None => self.builder.spoil(),
+        }
+        self.builder.leave();
+    }
+
+    fn copy_content(&mut self, cached: CachedDirectory<'_>) {
+        let mut below = 0;
+        for child in cached.children() {
+            let Some(id) = child.id() else {
+                // Its own name has no tree, but those below may.
+                self.builder.enter(child.name(), self.index.kind().null());
+                self.builder.spoil();
+                self.copy_content(child);
+                self.builder.leave();
+                continue;
+            };
+            below += child.entry_count().unwrap_or(0);
+            self.builder.enter(child.name(), id.to_owned());
+            self.copy_content(child);
+            self.builder.leave();
+        }
+        match cached.entry_count() {
+            Some(count) => self.builder.add_entries(count.saturating_sub(below)),
+            None => self.builder.spoil(),
+        }
+    }
+
+    pub(super) fn finish(self) -> CachedTree {
+        self.builder.finish()
+    }
+}
+
+fn makes(cached: Option<CachedDirectory<'_>>, tree: TreeId) -> bool {
+    match (cached.and_then(|cached| cached.id()), tree) {
+        (Some(cached), Some(tree)) => cached == &tree as &pronto_hash::oid,
+        _ => false,
+    }
+}

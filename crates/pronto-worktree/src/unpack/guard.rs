@@ -1,0 +1,235 @@
+//! Looks whether anything would be lost, at all paths of a plan at once.
+
+use std::collections::HashSet;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Mutex, PoisonError};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{Stat, mode};
+use pronto_io::dir::EntryKind;
+use pronto_io::error::IoContext;
+use pronto_io::pool::{self, Gather};
+
+use super::refusal::Refusals;
+use super::situation::{Comparison, Look, Looker, Situation, is_absence};
+use crate::{Error, ErrorKind};
+
+/// Which entries of the index have files that are as the index says, with their facts now; which
+/// have none; which have others.
+#[derive(Default)]
+pub(super) struct Compared {
+    pub(super) same: Vec<(usize, Stat)>,
+    pub(super) missing: Vec<usize>,
+    pub(super) modified: Vec<usize>,
+}
+
+/// Compares the files of the entries at `positions` (in order) with them.
+pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<Compared, Error> {
+    let _region = pronto_io::region!("checkout", "verify");
+    let gathered = [Gather::default(), Gather::default(), Gather::default()];
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    pool::run(
+        situation.workers,
+        positions.len(),
+        || (Looker::new(situation), [Vec::new(), Vec::new(), Vec::new()]),
+        |(looker, found), range: Range<usize>| {
+            if situation.interrupt.is_triggered() {
+                return ControlFlow::Break(());
+            }
+            for &position in &positions[range] {
+                match looker.compare(&situation.index.entry(position)) {
+                    Ok(Comparison::Same(stat)) => found[0].push((position, stat)),
+                    Ok(Comparison::Missing) => found[1].push((position, Stat::default())),
+                    Ok(Comparison::Modified) => found[2].push((position, Stat::default())),
+                    Err(error) => {
+                        failed
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_or_insert(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        },
+        |(_, found)| {
+            for (all, found) in gathered.iter().zip(found) {
+                all.add(found);
+            }
+        },
+    );
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    super::check(situation.interrupt)?;
+    let [same, missing, modified] = gathered.map(Gather::into_inner);
+    let sorted = |found: Vec<(usize, Stat)>| {
+        let mut positions: Vec<usize> = found.into_iter().map(|(position, _)| position).collect();
+        positions.sort_unstable();
+        positions
+    };
+    Ok(Compared {
+        same,
+        missing: sorted(missing),
+        modified: sorted(modified),
+    })
+}
+
+/// A path that is to be there, or not, of which the index knows nothing.
+pub(super) struct Free<'a> {
+    pub(super) path: &'a BStr,
+    /// What it becomes: `None` if only nothing may be there.
+    pub(super) mode: Option<u32>,
+}
+
+/// Says whether an untracked path (and whether it is a directory) is ignored, and so may go.
+pub type MayGo<'a> = dyn FnMut(&BStr, bool) -> Result<bool, Error> + 'a;
+
+/// Refuses what is untracked in the places of `free` (in order). `leaving` are the tracked paths
+/// that the plan removes.
+pub(super) fn refuse_untracked(
+    situation: &Situation<'_>,
+    free: &[Free<'_>],
+    leaving: &HashSet<&BStr>,
+    may_go: &mut MayGo<'_>,
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
+    let mut looker = Looker::new(situation);
+    for (at, look) in occupied(situation, free)? {
+        let free = &free[at];
+        let refused = match look {
+            Look::Nothing => None,
+            Look::Obstructed => obstacle(&mut looker, free.path, leaving, may_go)?,
+            Look::There(metadata) if metadata.is_directory() => {
+                refuse_directory(situation, free, leaving, may_go, refusals)?;
+                None
+            }
+            Look::There(_) if leaving.contains(free.path) => None,
+            Look::There(_) => (!may_go(free.path, false)?).then(|| free.path.to_owned()),
+        };
+        match free.mode {
+            Some(_) => refusals.overwritten.extend(refused),
+            None => refusals.removed.extend(refused),
+        }
+    }
+    Ok(())
+}
+
+/// Those of `free` where something is, looked at by many threads.
+fn occupied(situation: &Situation<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
+    let found = Gather::default();
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    pool::run(
+        situation.workers,
+        free.len(),
+        || (Looker::new(situation), Vec::new()),
+        |(looker, found), range: Range<usize>| {
+            if situation.interrupt.is_triggered() {
+                return ControlFlow::Break(());
+            }
+            for at in range {
+                match looker.look(free[at].path) {
+                    Ok(Look::Nothing) => {}
+                    Ok(look) => found.push((at, look)),
+                    Err(error) => {
+                        failed
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_or_insert(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        },
+        |(_, all)| found.add(all),
+    );
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    super::check(situation.interrupt)?;
+    let mut found = found.into_inner();
+    found.sort_unstable_by_key(|(at, _)| *at);
+    Ok(found)
+}
+
+/// The first component above `path` that is no directory, if it may not go.
+fn obstacle(
+    looker: &mut Looker<'_>,
+    path: &BStr,
+    leaving: &HashSet<&BStr>,
+    may_go: &mut MayGo<'_>,
+) -> Result<Option<BString>, Error> {
+    for slash in path.find_iter("/") {
+        let above = path[..slash].as_bstr();
+        if let Look::There(metadata) = looker.look(above)?
+            && !metadata.is_directory()
+        {
+            let goes = leaving.contains(above) || may_go(above, false)?;
+            return Ok((!goes).then(|| above.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// A directory in the place of a file: everything in it must be tracked and leave, or be ignored.
+fn refuse_directory(
+    situation: &Situation<'_>,
+    free: &Free<'_>,
+    leaving: &HashSet<&BStr>,
+    may_go: &mut MayGo<'_>,
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
+    // A submodule may be where it always was, and nothing is removed where nothing is made.
+    if free.mode.is_none_or(|mode| mode == mode::GITLINK) || leaving.contains(free.path) {
+        return Ok(());
+    }
+    let here = situation.keep_directory;
+    if here.is_some_and(|here| here == free.path) {
+        refusals.current_directory.push(free.path.to_owned());
+        return Ok(());
+    }
+    if !all_may_go(situation, free.path, leaving, may_go)? {
+        refusals.directories.push(free.path.to_owned());
+    }
+    Ok(())
+}
+
+fn all_may_go(
+    situation: &Situation<'_>,
+    top: &BStr,
+    leaving: &HashSet<&BStr>,
+    may_go: &mut MayGo<'_>,
+) -> Result<bool, Error> {
+    let mut todo = vec![top.to_owned()];
+    while let Some(path) = todo.pop() {
+        let directory = match situation.top.open_beneath(&path) {
+            Ok(directory) => directory,
+            Err(error) if is_absence(&error) => continue,
+            failed => failed.context(ErrorKind::Io, "cannot open directory", path.to_string())?,
+        };
+        let entries = directory.entries();
+        let entries = entries.context(ErrorKind::Io, "cannot read directory", path.to_string())?;
+        // A repository of its own is never given up.
+        if entries.iter().any(|(name, _)| name == b".git") {
+            return Ok(false);
+        }
+        for (name, kind) in entries {
+            let mut below = path.clone();
+            below.push(b'/');
+            below.extend_from_slice(&name);
+            let is_directory = match kind {
+                EntryKind::Unknown => directory.metadata(&name).is_ok_and(|it| it.is_directory()),
+                kind => kind == EntryKind::Directory,
+            };
+            if leaving.contains(below.as_bstr()) || may_go(below.as_bstr(), is_directory)? {
+                continue;
+            }
+            if !is_directory {
+                return Ok(false);
+            }
+            todo.push(below);
+        }
+    }
+    Ok(true)
+}

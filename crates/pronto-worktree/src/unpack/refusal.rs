@@ -1,0 +1,78 @@
+//! Why a plan is not carried out: what it would lose.
+
+use bstr::{BString, ByteSlice};
+
+/// The paths that are in the way, by reason, each list in the order of the index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// Entries of the index that are neither as in the old tree nor as in the new.
+    pub staged: Vec<BString>,
+    /// Files that are not as the index says.
+    pub modified: Vec<BString>,
+    /// Directories that hold untracked files and would become files.
+    pub directories: Vec<BString>,
+    /// The directory where the user is, which would become a file.
+    pub current_directory: Vec<BString>,
+    /// Untracked files in the place of new ones.
+    pub overwritten: Vec<BString>,
+    /// Untracked files in the place of removed ones.
+    pub removed: Vec<BString>,
+}
+
+impl Refusals {
+    /// Whether nothing is in the way.
+    pub fn is_empty(&self) -> bool {
+        *self == Refusals::default()
+    }
+
+    pub(super) fn sort(&mut self) {
+        for paths in [
+            &mut self.staged,
+            &mut self.modified,
+            &mut self.directories,
+            &mut self.current_directory,
+            &mut self.overwritten,
+            &mut self.removed,
+        ] {
+            paths.sort();
+            paths.dedup();
+        }
+    }
+
+    /// What Git prints, from `error:` to before `Aborting`. `operation` is Git's word for what
+    /// is being done ("checkout", "merge"), `advice` what to do instead ("switch branches",
+    /// "merge"; `None` if no advice is wanted).
+    pub fn message(&self, operation: &str, advice: Option<&str>) -> String {
+        let mut text = String::new();
+        let mut say = |paths: &[BString], head: String, tail: Option<String>| {
+            if paths.is_empty() {
+                return;
+            }
+            text.push_str(&format!("error: {head}\n"));
+            for path in paths {
+                text.push_str(&format!("\t{}\n", path.to_str_lossy()));
+            }
+            // Git ends the advice of its format with the line end of `error()`.
+            text.push_str(&tail.unwrap_or_default());
+            text.push('\n');
+        };
+        let local = format!(
+            "Your local changes to the following files would be overwritten by {operation}:"
+        );
+        let stash = advice
+            .map(|verb| format!("Please commit your changes or stash them before you {verb}."));
+        let moving = advice.map(|verb| format!("Please move or remove them before you {verb}."));
+        let untracked = |what| {
+            format!("The following untracked working tree files would be {what} by {operation}:")
+        };
+        say(&self.staged, local.clone(), stash.clone());
+        say(&self.modified, local, stash);
+        let directories = "Updating the following directories would lose untracked files in them:";
+        say(&self.directories, directories.to_owned(), None);
+        let current = "Refusing to remove the current working directory:";
+        say(&self.current_directory, current.to_owned(), None);
+        say(&self.overwritten, untracked("overwritten"), moving.clone());
+        say(&self.removed, untracked("removed"), moving);
+        text
+    }
+}

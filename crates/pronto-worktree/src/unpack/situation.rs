@@ -1,0 +1,234 @@
+//! What is there before a plan is made: the index, the worktree, and how to compare them.
+
+use std::io;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{EntryRef, Index, Rules, Stat, mode};
+use pronto_io::dir::{Directory, Metadata};
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::Workers;
+use rustix::io::Errno;
+
+use crate::filter::ToGit;
+use crate::hostile::Protect;
+use crate::recorded::recorded;
+use crate::sparse::Sparse;
+use crate::{Error, ErrorKind, Objects};
+
+/// What is there, and the rules to see it by.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// The index.
+    pub index: &'a Index,
+    /// Where trees come from.
+    pub objects: &'a dyn Objects,
+    /// The top of the worktree.
+    pub top: &'a Directory,
+    /// Names that must never be written.
+    pub protect: Protect,
+    /// Which recorded facts count.
+    pub rules: Rules,
+    /// `core.fileMode`.
+    pub file_mode: bool,
+    /// `core.symlinks`.
+    pub symlinks: bool,
+    /// Makes converters, one per thread: for files whose facts differ from the recorded ones.
+    pub to_git: &'a (dyn Fn() -> ToGit + Sync),
+    /// Which paths are to be in the worktree; `None`: all.
+    pub sparse: Option<&'a Sparse>,
+    /// How many threads look at files.
+    pub workers: Workers,
+    /// The directory where the user is, which may not become a file.
+    pub keep_directory: Option<&'a BString>,
+    /// Looked at between files.
+    pub interrupt: &'a Interrupt,
+}
+
+/// How the file of an entry compares with it.
+pub(super) enum Comparison {
+    /// There is no file.
+    Missing,
+    /// It is what the entry says; these are its facts now.
+    Same(Stat),
+    /// It is something else.
+    Modified,
+}
+
+/// Looks at files, one after another; cheapest when those of a directory come together. One per
+/// thread.
+pub(super) struct Looker<'a> {
+    situation: Situation<'a>,
+    /// The last directory.
+    open: Option<(BString, Opened)>,
+    to_git: Option<ToGit>,
+    content: Vec<u8>,
+}
+
+/// What came of opening a directory.
+enum Opened {
+    Yes(Directory),
+    Missing,
+    /// Something above or in its place is no directory.
+    Obstructed,
+}
+
+/// What is at a path.
+pub(super) enum Look {
+    Nothing,
+    /// Something above it is no directory.
+    Obstructed,
+    There(Metadata),
+}
+
+impl<'a> Looker<'a> {
+    pub(super) fn new(situation: &Situation<'a>) -> Self {
+        Looker {
+            situation: *situation,
+            open: None,
+            to_git: None,
+            content: Vec::new(),
+        }
+    }
+
+    /// What is at `path`.
+    pub(super) fn look(&mut self, path: &BStr) -> Result<Look, Error> {
+        let (directory, name) = split(path);
+        let directory = match self.directory(directory)? {
+            Ok(directory) => directory,
+            Err(look) => return Ok(look),
+        };
+        match directory.metadata(name) {
+            Ok(metadata) => Ok(Look::There(metadata)),
+            Err(error) if is_absence(&error) => Ok(Look::Nothing),
+            Err(error) => Err(error).context(ErrorKind::Io, "cannot stat", path.to_string()),
+        }
+    }
+
+    /// The directory at `path`, or what that says of everything in it.
+    fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, Look>, Error> {
+        if path.is_empty() {
+            return Ok(Ok(self.situation.top));
+        }
+        if self.open.as_ref().is_none_or(|(open, _)| open != path) {
+            let opened = match self.situation.top.open_beneath(path) {
+                Ok(directory) => Opened::Yes(directory),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Opened::Missing,
+                Err(error) if is_absence(&error) => Opened::Obstructed,
+                Err(error) => {
+                    return Err(error).context(
+                        ErrorKind::Io,
+                        "cannot open directory",
+                        path.to_string(),
+                    );
+                }
+            };
+            self.open = Some((path.to_owned(), opened));
+        }
+        Ok(match &self.open {
+            Some((_, Opened::Yes(directory))) => Ok(directory),
+            Some((_, Opened::Obstructed)) => Err(Look::Obstructed),
+            _ => Err(Look::Nothing),
+        })
+    }
+
+    /// Compares the file of `entry` with it, by its content where its facts do not decide.
+    pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
+        let Look::There(metadata) = self.look(entry.path)? else {
+            return Ok(Comparison::Missing);
+        };
+        let now = recorded(&metadata);
+        if entry.mode == mode::GITLINK {
+            // Submodules may be at any commit.
+            return Ok(if metadata.is_directory() {
+                Comparison::Same(now)
+            } else {
+                Comparison::Modified
+            });
+        }
+        if !self.has_kind(entry.mode, &metadata) {
+            return Ok(Comparison::Modified);
+        }
+        let recorded = &entry.stat;
+        if recorded.matches(&now, self.situation.rules)
+            && !recorded.is_racy(self.situation.index.timestamp())
+        {
+            return Ok(Comparison::Same(now));
+        }
+        let id = self.digest(entry, &metadata)?;
+        Ok(if id.as_ref() == entry.id {
+            Comparison::Same(now)
+        } else {
+            Comparison::Modified
+        })
+    }
+
+    fn has_kind(&self, entry_mode: u32, metadata: &Metadata) -> bool {
+        match entry_mode {
+            mode::SYMLINK => {
+                metadata.is_symlink() || (!self.situation.symlinks && metadata.is_file())
+            }
+            mode::FILE | mode::EXECUTABLE => {
+                let executable = entry_mode == mode::EXECUTABLE;
+                metadata.is_file()
+                    && (!self.situation.file_mode || metadata.is_executable() == executable)
+            }
+            _ => false,
+        }
+    }
+
+    fn digest(&mut self, entry: &EntryRef<'_>, metadata: &Metadata) -> Result<ObjectId, Error> {
+        let path = entry.path;
+        let kind = entry.id.kind();
+        let (directory, name) = split(path);
+        self.content.clear();
+        let mut content = std::mem::take(&mut self.content);
+        let unreadable = || path.to_string();
+        let Ok(directory) = self.directory(directory)? else {
+            return Ok(kind.null());
+        };
+        if metadata.is_symlink() {
+            let target =
+                directory
+                    .read_link(name)
+                    .context(ErrorKind::Io, "readlink", unreadable())?;
+            return blob_id(kind, &target);
+        }
+        let read = directory
+            .open_file(name)
+            .and_then(|mut file| io::Read::read_to_end(&mut file, &mut content));
+        read.context(ErrorKind::Io, "cannot read", unreadable())?;
+        let to_git = self.to_git.get_or_insert_with(self.situation.to_git);
+        let objects = self.situation.objects;
+        let blob = to_git.convert(path, &content, &mut |buffer| {
+            crate::objects::blob(objects, entry.id, buffer).map(|()| true)
+        })?;
+        let id = blob_id(kind, &blob);
+        drop(blob);
+        self.content = content;
+        id
+    }
+}
+
+fn blob_id(kind: pronto_hash::Kind, content: &[u8]) -> Result<ObjectId, Error> {
+    let header = format!("blob {}\0", content.len());
+    pronto_hash::digest(kind, &[header.as_bytes(), content])
+        .map_err(|collision| Error::new(ErrorKind::CorruptObject, collision.to_string()))
+}
+
+/// The directory of a path and the last component.
+pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
+    match path.rfind_byte(b'/') {
+        Some(slash) => (path[..slash].as_bstr(), path[slash + 1..].as_bstr()),
+        None => (b"".as_bstr(), path),
+    }
+}
+
+/// Whether the error says that there is nothing at a path, or nothing that a path can go through.
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+    )
+}

@@ -1,0 +1,240 @@
+//! From one tree to another, as when switching branches: local changes stay where the trees
+//! agree, and where they do not, nothing is done if a local change would be lost.
+//!
+//! The rules are the table of git-read-tree(1), "Two Tree Merge".
+
+use std::collections::HashSet;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Flags, mode};
+
+use super::cached::Trees;
+use super::guard::{self, Free, MayGo};
+use super::refusal::Refusals;
+use super::situation::Situation;
+use super::trees::{Change, Go, Side, Step, walk};
+use super::{Decision, Unpacked, is_entry, new_entry};
+use crate::Error;
+use crate::checkout::Removal;
+
+/// What happens to a path.
+struct Verdict {
+    path: BString,
+    /// Its entry in the index.
+    position: Option<usize>,
+    new: Option<Side>,
+}
+
+/// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
+///
+/// Untracked files of which `may_go` says that they are ignored may be overwritten.
+///
+/// # Errors
+/// When a tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
+/// That something would be lost is no error: see [`Decision::Refused`].
+pub fn two_way(
+    old: Option<ObjectId>,
+    new: ObjectId,
+    situation: &Situation<'_>,
+    may_go: &mut MayGo<'_>,
+) -> Result<Decision, Error> {
+    let _region = pronto_io::region!("unpack_trees", "unpack_trees");
+    let mut refusals = Refusals::default();
+    let mut verdicts = Vec::new();
+    let cached = situation.index.cached_tree();
+    let mut trees = Trees::new(new, old, cached.as_ref(), situation.index);
+    if old == Some(new) {
+        trees.same_top();
+    } else {
+        walk(
+            situation.objects,
+            Some(situation.protect),
+            (old, Some(new)),
+            &mut |step| {
+                if let Step::Change(change) = &step {
+                    decide(change, situation, &mut verdicts, &mut refusals);
+                }
+                trees.step(&step);
+                Ok(Go::On)
+            },
+        )?;
+    }
+    give_way(situation, &mut verdicts);
+    guard(situation, &verdicts, may_go, &mut refusals)?;
+    if !refusals.is_empty() {
+        refusals.sort();
+        return Ok(Decision::Refused(refusals));
+    }
+    let mut unpacked = Unpacked::default();
+    for verdict in verdicts {
+        carry_out(verdict, situation, &mut unpacked);
+    }
+    unpacked.cached_tree = Some(trees.finish());
+    super::sparsify(&mut unpacked, situation, may_go)?;
+    Ok(Decision::Plan(unpacked))
+}
+
+/// One path on which the trees differ.
+fn decide(
+    change: &Change<'_>,
+    situation: &Situation<'_>,
+    verdicts: &mut Vec<Verdict>,
+    refusals: &mut Refusals,
+) {
+    let index = situation.index;
+    let mut refuse = || refusals.staged.push(change.path.to_owned());
+    let position = match index.find(change.path, 0) {
+        Ok(position) => Some(position),
+        // A conflict is nobody's to overwrite.
+        Err(_) if !index.stages(change.path).is_empty() => return refuse(),
+        Err(_) => None,
+    };
+    let is = |side: Option<Side>| match (position, side) {
+        (Some(position), Some(side)) => is_entry(&index.entry(position), side),
+        _ => false,
+    };
+    match (position, change.old, change.new) {
+        // It is what it shall be already.
+        (Some(_), _, Some(_)) if is(change.new) => {}
+        // It is as it was: it becomes what it shall be, or goes.
+        (Some(_), Some(_), _) if is(change.old) => {}
+        // It is new here only, or was changed here.
+        (Some(_), ..) => return refuse(),
+        // It was removed here, and shall be something else.
+        (None, Some(_), Some(_)) => return refuse(),
+        // It is new, or gone here as there.
+        (None, ..) => {}
+    }
+    if is(change.new) {
+        return;
+    }
+    verdicts.push(Verdict {
+        path: change.path.to_owned(),
+        position,
+        new: change.new,
+    });
+}
+
+/// New paths take the place of entries that stand where their directories, or what is in them,
+/// are: those go, if nothing is lost by it.
+fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
+    let index = situation.index;
+    let known: HashSet<BString> = verdicts
+        .iter()
+        .map(|verdict| verdict.path.clone())
+        .collect();
+    let mut more: HashSet<usize> = HashSet::new();
+    let mut last = BString::default();
+    for verdict in verdicts.iter() {
+        if verdict.new.is_none() || verdict.position.is_some() {
+            continue;
+        }
+        more.extend(index.below(verdict.path.as_bstr()));
+        let directory = super::situation::split(verdict.path.as_bstr()).0;
+        if directory == last {
+            continue;
+        }
+        last = directory.to_owned();
+        for end in directory
+            .find_iter("/")
+            .chain([directory.len()])
+            .filter(|end| *end > 0)
+        {
+            more.extend(index.find(directory[..end].as_bstr(), 0).ok());
+        }
+    }
+    let before = verdicts.len();
+    for position in more {
+        let path = index.path(position);
+        if !known.contains(path) {
+            verdicts.push(Verdict {
+                path: path.to_owned(),
+                position: Some(position),
+                new: None,
+            });
+        }
+    }
+    if verdicts.len() > before {
+        verdicts.sort_by(|one, two| one.path.cmp(&two.path));
+    }
+}
+
+/// Looks whether anything would be lost.
+fn guard(
+    situation: &Situation<'_>,
+    verdicts: &[Verdict],
+    may_go: &mut MayGo<'_>,
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
+    let index = situation.index;
+    let mut tracked: Vec<usize> = verdicts
+        .iter()
+        .filter_map(|verdict| verdict.position)
+        .filter(|position| {
+            let entry = index.entry(*position);
+            entry.mode != mode::GITLINK && !entry.flags.contains(Flags::SKIP_WORKTREE)
+        })
+        .collect();
+    tracked.sort_unstable();
+    let compared = guard::compare(situation, &tracked)?;
+    let modified = compared.modified.into_iter();
+    refusals
+        .modified
+        .extend(modified.map(|position| index.path(position).to_owned()));
+    let leaving: HashSet<&BStr> = verdicts
+        .iter()
+        .filter(|verdict| verdict.position.is_some())
+        .map(|verdict| verdict.path.as_bstr())
+        .collect();
+    let free: Vec<Free<'_>> = verdicts
+        .iter()
+        .filter(|verdict| verdict.position.is_none())
+        .filter(|verdict| is_wanted(verdict.path.as_bstr(), situation))
+        .map(|verdict| Free {
+            path: verdict.path.as_bstr(),
+            mode: verdict.new.map(|side| side.mode),
+        })
+        .collect();
+    guard::refuse_untracked(situation, &free, &leaving, may_go, refusals)
+}
+
+fn is_wanted(path: &BStr, situation: &Situation<'_>) -> bool {
+    situation.sparse.is_none_or(|sparse| sparse.includes(path))
+}
+
+fn carry_out(verdict: Verdict, situation: &Situation<'_>, unpacked: &mut Unpacked) {
+    let path = verdict.path.as_bstr();
+    let before = verdict
+        .position
+        .map(|position| situation.index.entry(position));
+    let skipped = before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
+    let Some(side) = verdict.new else {
+        let Some(entry) = before else {
+            return;
+        };
+        if !skipped {
+            unpacked.plan.remove.push(Removal {
+                path: verdict.path.clone(),
+                gitlink: entry.mode == mode::GITLINK,
+            });
+        }
+        return unpacked.change(path, None, None);
+    };
+    let wanted = match situation.sparse {
+        Some(sparse) => sparse.includes(path),
+        None => !skipped,
+    };
+    if wanted {
+        return unpacked.write(path, side, before.is_some() && !skipped);
+    }
+    if before.is_some() && !skipped {
+        unpacked.plan.remove.push(Removal {
+            path: verdict.path.clone(),
+            gitlink: before.is_some_and(|entry| entry.mode == mode::GITLINK),
+        });
+    }
+    let mut entry = new_entry(path, side);
+    entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+    unpacked.change(path, Some(entry), None);
+}
