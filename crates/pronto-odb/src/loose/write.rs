@@ -1,5 +1,6 @@
 //! Writing loose objects: whole under a temporary name, then renamed, so that nobody sees a part.
 
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -12,10 +13,13 @@ use pronto_hash::{Digester, ObjectId, digest, oid};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use sirocco::Format;
-use sirocco::deflate::{Level, Writer};
+use sirocco::deflate::{Encoder, Flush, Level, Writer, compress_bound};
 
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
+
+/// Up to this size an object is deflated in one piece.
+const SMALL_LEN: usize = 4 << 20;
 
 /// How many bytes of a stream are moved at once.
 const CHUNK_LEN: usize = 64 << 10;
@@ -47,14 +51,57 @@ pub(crate) fn write(
     let header = gix_object::encode::loose_header(kind, content.len() as u64);
     let path = super::path(objects, id);
     let directory = path.parent().unwrap_or(objects);
-    let temporary = Temporary::create(directory, objects, options)?;
-    let mut deflater = Writer::new(Format::Zlib, level(options), temporary);
-    let written = deflater
-        .write_all(&header)
-        .and_then(|()| deflater.write_all(content))
-        .and_then(|()| deflater.finish())
-        .context(ErrorKind::Io, "cannot write loose object", &path)?;
+    let mut temporary = Temporary::create(directory, objects, options)?;
+    let written = if content.len() <= SMALL_LEN {
+        DEFLATER.with_borrow_mut(|deflater| {
+            let deflated = deflater.deflate(level(options), &header, content);
+            temporary.write_all(deflated).map(|()| temporary)
+        })
+    } else {
+        let mut deflater = Writer::new(Format::Zlib, level(options), temporary);
+        deflater
+            .write_all(&header)
+            .and_then(|()| deflater.write_all(content))
+            .and_then(|()| deflater.finish())
+    };
+    let written = written.context(ErrorKind::Io, "cannot write loose object", &path)?;
     written.publish(&path, options)
+}
+
+thread_local! {
+    static DEFLATER: RefCell<Deflater> = RefCell::default();
+}
+
+/// Deflates whole objects, keeping its tables and buffers between them.
+#[derive(Default)]
+struct Deflater {
+    encoder: Option<Encoder>,
+    inflated: Vec<u8>,
+    deflated: Vec<u8>,
+}
+
+impl Deflater {
+    fn deflate(&mut self, level: Level, header: &[u8], content: &[u8]) -> &[u8] {
+        if self
+            .encoder
+            .as_ref()
+            .is_none_or(|encoder| encoder.level() != level)
+        {
+            self.encoder = None;
+        }
+        let encoder = self
+            .encoder
+            .get_or_insert_with(|| Encoder::new(Format::Zlib, level));
+        self.inflated.clear();
+        self.inflated.extend_from_slice(header);
+        self.inflated.extend_from_slice(content);
+        let bound = compress_bound(Format::Zlib, self.inflated.len());
+        if self.deflated.len() < bound {
+            self.deflated.resize(bound, 0);
+        }
+        let progress = encoder.compress(&self.inflated, &mut self.deflated, Flush::Finish);
+        progress.output
+    }
 }
 
 /// Writes an object of `size_bytes` from a stream, without ever holding it whole.
