@@ -191,6 +191,15 @@ impl View {
         }
     }
 
+    /// Asks the processor to load the cache line at `offset` of a mapped file while it does other
+    /// things. Out of bounds, or not mapped: does nothing.
+    #[inline(always)]
+    pub fn prefetch(&self, offset: u64) {
+        if let Some(bytes) = self.bytes() {
+            prefetch(bytes, offset as usize);
+        }
+    }
+
     /// Tells the system how a mapped file will be read. Never fails: it is only a hint.
     pub fn advise(&self, advice: Advice) {
         if let Source::Mapped(map) = &self.source {
@@ -203,6 +212,20 @@ impl View {
             let _ = map.advise(advice);
         }
     }
+}
+
+/// Asks the processor to load the cache line of `bytes[at]` while it does other things. Out of
+/// bounds: does nothing.
+#[inline(always)]
+pub fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = bytes.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and the address is that of a live reference.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
 }
 
 #[cfg(test)]

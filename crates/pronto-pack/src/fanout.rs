@@ -6,12 +6,15 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
-use pronto_io::view::View;
+use pronto_io::view::{View, prefetch};
 
 use crate::error::{Error, ErrorKind};
 
 /// The size in bytes of a fan-out on disk.
 pub const FANOUT_LEN: usize = 256 * 4;
+
+/// The size of a cache line in bytes.
+const LINE_LEN: usize = 64;
 
 /// How many rows are read at once around the guess when the file is not mapped.
 const WINDOW_ROWS: u32 = 96;
@@ -90,6 +93,26 @@ impl Table {
         self.search_within(view, fanout.bucket(id.first_byte()), id)
     }
 
+    /// As [`search`](Self::search). While it waits for memory, `hint` is told which row it will
+    /// probably be, twice: what belongs to that row can be fetched meanwhile.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    #[inline]
+    pub fn search_hinting(
+        &self,
+        view: &View,
+        fanout: &Fanout,
+        id: &oid,
+        hint: impl Fn(u32),
+    ) -> Result<Search, Error> {
+        let rows = fanout.bucket(id.first_byte());
+        match view.bytes() {
+            Some(bytes) => Ok(self.ids(bytes).search(rows, id, hint)),
+            None => self.search_by_position(view, rows, id),
+        }
+    }
+
     /// As [`search`](Self::search), in `rows` alone, all of which must start with the first byte
     /// of `id`.
     ///
@@ -98,7 +121,7 @@ impl Table {
     #[inline]
     pub fn search_within(&self, view: &View, rows: Range<u32>, id: &oid) -> Result<Search, Error> {
         match view.bytes() {
-            Some(bytes) => Ok(self.ids(bytes).search(rows, id)),
+            Some(bytes) => Ok(self.ids(bytes).search(rows, id, |_| ())),
             None => self.search_by_position(view, rows, id),
         }
     }
@@ -196,7 +219,7 @@ impl Table {
             } else if last < high && id.as_bytes() > ids.id(count - 1) {
                 (low, low_key) = (last, ids.prefix(count - 1));
             } else {
-                return Ok(match ids.search(0..count, id) {
+                return Ok(match ids.search(0..count, id, |_| ()) {
                     Ok(row) => Ok(first + row),
                     Err(row) => Err(first + row),
                 });
@@ -230,10 +253,11 @@ impl<'a> Ids<'a> {
         &self.bytes[start..start + self.hash_len]
     }
 
-    fn search(&self, rows: Range<u32>, id: &oid) -> Search {
+    #[inline]
+    fn search(&self, rows: Range<u32>, id: &oid, hint: impl Fn(u32)) -> Search {
         let wanted = prefix64(id.as_bytes());
         let end = rows.end;
-        let mut row = self.lower_bound(rows, wanted);
+        let mut row = self.lower_bound(rows, wanted, hint);
         while row < end && self.prefix(row) == wanted {
             match self.id(row)[8..].cmp(&id.as_bytes()[8..]) {
                 Ordering::Less => row += 1,
@@ -248,7 +272,7 @@ impl<'a> Ids<'a> {
     /// first one led, then steps of doubling width until `wanted` is enclosed, then bisection: a
     /// table that is not spread evenly costs a few reads more, never a wrong answer.
     #[inline]
-    fn lower_bound(&self, rows: Range<u32>, wanted: u64) -> u32 {
+    fn lower_bound(&self, rows: Range<u32>, wanted: u64, hint: impl Fn(u32)) -> u32 {
         let Range {
             start: mut low,
             end: mut high,
@@ -257,6 +281,7 @@ impl<'a> Ids<'a> {
             let (low_key, high_key) = bucket_keys(wanted);
             let gap = ((high_key - low_key) / u64::from(high - low)).max(1);
             let first = interpolate(low..high, low_key, high_key, wanted);
+            hint(first);
             let found = self.prefix(first);
             let second = if found < wanted {
                 low = first + 1;
@@ -265,6 +290,7 @@ impl<'a> Ids<'a> {
                 high = first;
                 u64::from(first).saturating_sub((found - wanted) / gap)
             };
+            hint(second.min(u64::from(high)) as u32);
             (low, high) = self.enclose(low..high, second, wanted);
         }
         while low < high {
@@ -288,6 +314,9 @@ impl<'a> Ids<'a> {
             return (low, high);
         }
         let guess = guess.clamp(u64::from(low), u64::from(high - 1)) as u32;
+        let place = guess as usize * self.row_len + self.id_offset;
+        prefetch(self.bytes, place + LINE_LEN);
+        prefetch(self.bytes, place.saturating_sub(LINE_LEN));
         let mut step = 2;
         if self.prefix(guess) < wanted {
             low = guess + 1;

@@ -174,9 +174,18 @@ impl Index {
     /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
     #[inline]
     pub fn find_offset(&self, id: &oid) -> Result<Option<PackOffset>, Error> {
-        match self.find(id)? {
-            Some(position) => self.offset_at(position).map(Some),
-            None => Ok(None),
+        if id.kind() != self.ids.kind {
+            return Ok(None);
+        }
+        let (start, row_len) = match self.version {
+            Version::One => (self.ids.start, u64::from(self.ids.row_len)),
+            Version::Two => (self.offsets_start(), 4),
+        };
+        let hint = |row: u32| self.view.prefetch(start + u64::from(row) * row_len);
+        match self.ids.search_hinting(&self.view, &self.fanout, id, hint) {
+            Ok(Ok(row)) => self.offset_at(IndexPosition(row)).map(Some),
+            Ok(Err(_)) => Ok(None),
+            Err(error) => Err(error.at_path(&self.path)),
         }
     }
 
