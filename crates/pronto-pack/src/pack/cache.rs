@@ -119,18 +119,19 @@ impl BaseCache {
         });
         drop(shard);
         if self.used() > self.limit {
-            self.evict_elsewhere();
+            self.evict_elsewhere(shard_of(key));
         }
     }
 
-    /// One shard alone could not make room: takes it from the others, whichever are free.
-    fn evict_elsewhere(&self) {
-        for shard in &self.shards {
+    /// One shard alone could not make room: takes it from the others, whichever are free, going
+    /// round twice, for what was asked for is spared the first time.
+    fn evict_elsewhere(&self, own: usize) {
+        for step in 1..=2 * SHARDS {
             let excess = self.used().saturating_sub(self.limit);
             if excess == 0 {
                 return;
             }
-            if let Ok(mut shard) = shard.try_lock() {
+            if let Ok(mut shard) = self.shards[(own + step) % SHARDS].try_lock() {
                 let freed = shard.evict(excess);
                 self.used.fetch_sub(freed, Relaxed);
             }
@@ -138,18 +139,21 @@ impl BaseCache {
     }
 
     fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
-        let at = (mix(key) >> 32) as usize % SHARDS;
-        self.shards[at]
+        self.shards[shard_of(key)]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shard {
-    /// Frees at least `bytes`, if it has them, and says how many.
+    /// Goes round once until `bytes` are freed, sparing what was asked for since the last time.
+    /// Says how many were.
     fn evict(&mut self, bytes: usize) -> usize {
         let mut freed = 0;
-        while freed < bytes && !self.slots.is_empty() {
+        for _ in 0..self.slots.len() {
+            if freed >= bytes {
+                break;
+            }
             self.hand %= self.slots.len();
             let slot = &mut self.slots[self.hand];
             if slot.asked_for {
@@ -167,6 +171,10 @@ impl Shard {
         }
         freed
     }
+}
+
+fn shard_of(key: Key) -> usize {
+    (mix(key) >> 32) as usize % SHARDS
 }
 
 fn mix(key: Key) -> u64 {
