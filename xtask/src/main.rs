@@ -1,2 +1,63 @@
-//! xtask.
-fn main() {}
+//! Chores of the house:
+//!
+//! - `cargo xtask tidy`: holds the tree against the rules of `ARCHITECTURE.md` and
+//!   `CONTRIBUTING.md`; `--ratchet` lowers the exemptions to what is left of them.
+//! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
+//!   the definitions of the arguments; `--check` says which are stale.
+//! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for people who work on the house"
+)]
+
+mod docs;
+mod startup;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let problems = match words.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["tidy", "--ratchet"] => tidy::ratchet(&root()),
+        ["docs"] => docs::write(&root()),
+        ["docs", "--check"] => docs::check(&root()),
+        ["startup"] => startup::run(&root()),
+        _ => vec!["usage: cargo xtask tidy [--ratchet] | docs [--check] | startup".to_owned()],
+    };
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    if problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The top of the workspace.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let problems = tidy::run(&root());
+        assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+    }
+
+    #[test]
+    fn what_is_made_from_the_definitions_is_fresh() {
+        let problems = docs::check(&root());
+        assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+    }
+}

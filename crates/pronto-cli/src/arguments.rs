@@ -63,6 +63,22 @@ pub fn complete(definition: Command) -> Command {
         })
 }
 
+/// As [`complete`], for readers instead of parsing: an `Option<bool>` looks like the flag it is.
+pub fn document(definition: Command) -> Command {
+    definition
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .mut_args(|argument| {
+            if is_toggle(&argument) {
+                argument.action(ArgAction::SetTrue).num_args(0)
+            } else if takes(&argument) == Takes::Optional {
+                argument.require_equals(true)
+            } else {
+                argument
+            }
+        })
+}
+
 /// Brings `arguments` into the form that clap reads, by the options in `definition`.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use clap::Command as Definition;
 
-use crate::arguments::{complete, normalise};
+use crate::arguments::{complete, document, normalise};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
@@ -115,7 +115,10 @@ pub fn definition() -> Definition {
         .disable_version_flag(true)
         .disable_help_subcommand(true)
         .subcommand_required(true);
-    crate::globals::define(all).subcommands(COMMANDS.iter().map(Command::definition))
+    let documented = |command: &Command| {
+        document((command.augment)(Definition::new(command.name))).about(command.summary)
+    };
+    crate::globals::define(all).subcommands(COMMANDS.iter().map(documented))
 }
 
 /// The native command called `name`.

@@ -1,0 +1,51 @@
+//! What it costs to start: instructions of `pronto version` against those of `git version`.
+
+use std::path::Path;
+use std::process::Command;
+
+/// `pronto version` may take this many percent of the instructions of `git version`.
+const LIMIT_PERCENT: u64 = 150;
+
+pub(crate) fn run(root: &Path) -> Vec<String> {
+    match compare(root) {
+        Ok((ours, theirs)) => {
+            let percent = ours * 100 / theirs.max(1);
+            println!("pronto version: {ours} instructions, git version: {theirs} ({percent} %)");
+            if percent > LIMIT_PERCENT {
+                return vec![format!(
+                    "starting costs {percent} % of git, more than {LIMIT_PERCENT} %"
+                )];
+            }
+            Vec::new()
+        }
+        Err(problem) => vec![problem],
+    }
+}
+
+fn compare(root: &Path) -> Result<(u64, u64), String> {
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--release", "--package", "pronto-cli"])
+        .current_dir(root)
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !built.success() {
+        return Err("pronto does not build".to_owned());
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let ours = instructions(&target.join("release/pronto"))?;
+    Ok((ours, instructions(Path::new("git"))?))
+}
+
+fn instructions(program: &Path) -> Result<u64, String> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .arg("version")
+        .output()
+        .map_err(|error| format!("cannot run valgrind: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    said.lines()
+        .find_map(|line| line.split("Collected : ").nth(1)?.trim().parse().ok())
+        .ok_or_else(|| format!("valgrind did not count: {said}"))
+}

@@ -1,0 +1,90 @@
+//! The grammar of messages: they start in lower case and end without a full stop.
+//!
+//! Best effort: looks at the literals that go straight into an error. Where Git says it with a
+//! capital, the message stands in the exemptions.
+
+use super::exemptions::Finding;
+use super::source::Source;
+
+/// Calls whose text is shown as `fatal: …`, `error: …` or `warning: …`.
+const CALLS: &[&str] = &[
+    "Error::new(",
+    "CliError::fatal(",
+    "CliError::error(",
+    "CliError::usage(",
+    ".context(",
+    ".warn(",
+];
+
+pub(crate) fn findings(source: &Source) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for at in (0..source.lines.len()).filter(|&at| !source.is_test[at]) {
+        let line = &source.lines[at];
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        let Some(call) = CALLS
+            .iter()
+            .find_map(|call| Some(line.find(call)? + call.len()))
+        else {
+            continue;
+        };
+        let Some(message) = literal_after(&source.lines, at, call) else {
+            continue;
+        };
+        if is_well_put(&message) {
+            continue;
+        }
+        let what = format!("message {} {message}", source.path);
+        match findings.iter_mut().find(|known| known.what == what) {
+            Some(known) => known.size += 1,
+            None => findings.push(Finding {
+                what,
+                size: 1,
+                rule: "messages start in lower case and have no full stop".to_owned(),
+            }),
+        }
+    }
+    findings
+}
+
+/// The first literal after `column` on the line, or on the next three.
+fn literal_after(lines: &[String], at: usize, column: usize) -> Option<String> {
+    let mut start = column;
+    for line in lines.iter().skip(at).take(4) {
+        let rest = line.get(start..).unwrap_or_default();
+        if let Some(open) = rest.find('"') {
+            let literal = &rest[open + 1..];
+            let close = literal.find('"').unwrap_or(literal.len());
+            return Some(literal[..close].to_owned());
+        }
+        if rest.contains(';') {
+            return None;
+        }
+        start = 0;
+    }
+    None
+}
+
+fn is_well_put(message: &str) -> bool {
+    let mut characters = message.chars();
+    let first = characters.next().unwrap_or('a');
+    let second = characters.next().unwrap_or('a');
+    // Names written in capitals (HEAD, GIT_DIR) stay as they are.
+    let starts_well = !first.is_uppercase() || second.is_uppercase() || second == '_';
+    starts_well && (!message.ends_with('.') || message.ends_with("..."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_and_full_stops_are_found() {
+        let text = "//! x\nfn a() {\n    Error::new(\n        Kind::Io,\n        \"Cannot open\",\n    );\n    \
+                    CliError::fatal(\"it broke.\");\n    CliError::fatal(\"HEAD is odd\");\n}\n";
+        let found = findings(&Source::new("a.rs".to_owned(), text));
+        let what: Vec<&str> = found.iter().map(|finding| finding.what.as_str()).collect();
+        assert_eq!(what, ["message a.rs Cannot open", "message a.rs it broke."]);
+    }
+}
