@@ -25,4 +25,4 @@ mod traits;
 pub use error::{Error, ErrorKind};
 pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;
-pub use store::{Ids, Inventory, Location, Matches, ObjectReader, Packed, Store};
+pub use store::{Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Store};

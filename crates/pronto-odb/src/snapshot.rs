@@ -33,6 +33,8 @@ pub(crate) struct Snapshot {
     pub(crate) single: Vec<Arc<PackFile>>,
     /// Packs that a multi-pack-index covers.
     pub(crate) covered: Vec<Arc<PackFile>>,
+    /// All packs, by their numbers.
+    numbered: Vec<Arc<PackFile>>,
     stamps: Vec<Stamp>,
     /// The place in `single` of the pack where something was found last.
     pub(crate) last_hit: AtomicUsize,
@@ -58,6 +60,14 @@ struct Stamp {
 impl Snapshot {
     pub(crate) fn all_packs(&self) -> impl Iterator<Item = &Arc<PackFile>> {
         self.single.iter().chain(&self.covered)
+    }
+
+    /// The pack with this number.
+    pub(crate) fn pack(&self, number: u32) -> Option<&Arc<PackFile>> {
+        let found = self
+            .numbered
+            .binary_search_by_key(&number, |pack| pack.number);
+        found.ok().map(|at| &self.numbered[at])
     }
 
     /// Whether a new listing could say anything else. One `stat` for each directory.
@@ -130,6 +140,8 @@ impl Snapshot {
             }
             snapshot.single.append(&mut packs);
         }
+        snapshot.numbered = snapshot.all_packs().cloned().collect();
+        snapshot.numbered.sort_unstable_by_key(|pack| pack.number);
         Ok(snapshot)
     }
 

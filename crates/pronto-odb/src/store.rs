@@ -18,7 +18,7 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_pack::pack::{BaseCache, Bases, Decoder, PackOffset};
 
 pub use batch::Inventory;
-pub use details::{ObjectReader, Packed};
+pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 
 use crate::error::{Error, ErrorKind, from_pack};
@@ -162,7 +162,8 @@ impl Store {
     }
 
     /// The content of `id` into `out`, whose former content is lost; `None` if there is no such
-    /// object. A damaged copy is passed over if there is another one.
+    /// object. A damaged copy is passed over if there is another one. The empty tree is always
+    /// there, as in Git.
     ///
     /// # Errors
     /// `Corrupt` and others when the object is there but cannot be read.
@@ -174,16 +175,21 @@ impl Store {
     }
 
     fn find_exactly(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
-        let out = RefCell::new(out);
-        self.lookup(
+        let shared = RefCell::new(&mut *out);
+        let found = self.lookup(
             id,
-            |pack, offset| self.decode(pack, offset, &mut out.borrow_mut()),
+            |pack, offset| self.decode(pack, offset, &mut shared.borrow_mut()),
             |objects| {
                 with_scratch(|scratch| {
-                    loose::read(objects, id, &mut scratch.loose, &mut out.borrow_mut())
+                    loose::read(objects, id, &mut scratch.loose, &mut shared.borrow_mut())
                 })
             },
-        )
+        )?;
+        if found.is_none() && id.is_empty_tree() {
+            out.clear();
+            return Ok(Some(ObjectKind::Tree));
+        }
+        Ok(found)
     }
 
     /// Kind and size of `id`; `None` if there is no such object. Nothing is inflated but a few
@@ -199,7 +205,7 @@ impl Store {
     }
 
     fn header_exactly(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
-        self.lookup(
+        let found = self.lookup(
             id,
             |pack, offset| {
                 let opened = pack.pack()?;
@@ -209,7 +215,12 @@ impl Store {
                 .map_err(|error| pack.failed(error))
             },
             |objects| with_scratch(|scratch| loose::header(objects, id, &mut scratch.loose)),
-        )
+        )?;
+        let empty_tree = gix_object::Header {
+            kind: ObjectKind::Tree,
+            size: 0,
+        };
+        Ok(found.or_else(|| id.is_empty_tree().then_some(empty_tree)))
     }
 
     /// Whether `id` is there. Replacements do not count.
@@ -222,7 +233,7 @@ impl Store {
             |pack, _| pack.pack().map(|_| ()),
             |objects| Ok(loose::exists(objects, id).then_some(())),
         );
-        Ok(found?.is_some())
+        Ok(found?.is_some() || id.is_empty_tree())
     }
 
     /// Where `id` lies in a pack; `None` if it is loose or not there. Packs are not listed anew
@@ -251,10 +262,7 @@ impl Store {
     ) -> Result<Option<ObjectKind>, Error> {
         if self.replacements.is_none() {
             let snapshot = self.snapshot()?;
-            let pack = snapshot
-                .all_packs()
-                .find(|pack| pack.number == location.pack);
-            if let Some(pack) = pack
+            if let Some(pack) = snapshot.pack(location.pack)
                 && let Ok(kind) = self.decode(pack, location.offset, out)
             {
                 return Ok(Some(kind));

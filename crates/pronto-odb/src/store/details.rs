@@ -1,5 +1,6 @@
 //! How an object is stored, and reading it piece by piece.
 
+use std::cell::RefCell;
 use std::io::{self, Cursor, Read};
 
 use gix_object::Kind as ObjectKind;
@@ -7,7 +8,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_pack::entry::Header;
 use pronto_pack::pack::{EntryReader, PackOffset};
 
-use super::Store;
+use super::{Store, with_scratch};
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::loose::{self, LooseReader};
 use crate::packs::PackFile;
@@ -23,6 +24,14 @@ pub struct Packed {
 
 /// Reads the content of an object piece by piece.
 pub struct ObjectReader(Source);
+
+/// The content of an object, from [`Store::find_or_stream`].
+pub enum Content {
+    /// All of it was put into the buffer.
+    Whole(ObjectKind),
+    /// It is large and is to be read piece by piece.
+    Large(ObjectReader),
+}
 
 enum Source {
     Entry(EntryReader),
@@ -63,6 +72,54 @@ impl Store {
     pub fn delta_base(&self, id: &oid) -> Result<Option<ObjectId>, Error> {
         let details = self.details(id)?;
         Ok(details.and_then(|details| details.delta_base))
+    }
+
+    /// The content of `id`: into `out` as [`find`](Self::find) has it, or, if it takes at least
+    /// `threshold_bytes` and is stored whole, as a reader.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_or_stream(
+        &self,
+        id: &oid,
+        threshold_bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Content>, Error> {
+        let id = self.replaced(id)?;
+        let out = RefCell::new(out);
+        let found = self.lookup(
+            &id,
+            |pack, offset| {
+                let opened = pack.pack()?;
+                let entry = opened.entry(offset).map_err(|error| pack.failed(error))?;
+                if entry.size_bytes >= threshold_bytes
+                    && let Some(reader) = opened.reader(offset).map_err(from_pack)?
+                {
+                    return Ok(Content::Large(ObjectReader(Source::Entry(reader))));
+                }
+                let kind = self.decode(pack, offset, &mut out.borrow_mut())?;
+                Ok(Content::Whole(kind))
+            },
+            |objects| {
+                let deflated = loose::size_on_disk(objects, &id);
+                // Only what is large may inflate to something large without being read first.
+                if deflated.is_some_and(|size| size >= threshold_bytes / 64)
+                    && let Some(reader) = loose::reader(objects, &id)?
+                    && reader.size_bytes >= threshold_bytes
+                {
+                    return Ok(Some(Content::Large(ObjectReader(Source::Loose(reader)))));
+                }
+                let kind = with_scratch(|scratch| {
+                    loose::read(objects, &id, &mut scratch.loose, &mut out.borrow_mut())
+                })?;
+                Ok(kind.map(Content::Whole))
+            },
+        )?;
+        if found.is_none() && id.is_empty_tree() {
+            out.borrow_mut().clear();
+            return Ok(Some(Content::Whole(ObjectKind::Tree)));
+        }
+        Ok(found)
     }
 
     /// A reader of `id`; `None` if there is no such object. An object that is stored whole is

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use pronto_hash::{Kind, ObjectId, Prefix};
 use pronto_io::view::Access;
-use pronto_odb::{Matches, Options, Store};
+use pronto_odb::{Content, Matches, Options, Store};
 
 use super::support::{Repository, assert_same, git_in};
 
@@ -190,6 +190,20 @@ fn large_blobs_are_streamed() {
             let mut found = Vec::new();
             store.find(&id, &mut found).expect("it can be read");
             assert!(found == content);
+            for (threshold, large) in [(content.len() as u64, true), (1 << 30, false)] {
+                let got = store
+                    .find_or_stream(&id, threshold, &mut found)
+                    .expect("it can be read");
+                match got.expect("it is there") {
+                    Content::Large(mut reader) => {
+                        assert!(large);
+                        found.clear();
+                        reader.read_to_end(&mut found).expect("it is whole");
+                    }
+                    Content::Whole(_) => assert!(!large),
+                }
+                assert!(found == content);
+            }
         }
     }
 }
@@ -293,8 +307,41 @@ fn batches_and_positions() {
             Ok(())
         })
         .expect("it can be read");
+    assert_each_once(stored, &told);
+    // Now some are stored twice or three times.
+    repository.git(&["repack", "-aq"]);
+    let mut stored = Vec::new();
+    repository
+        .store()
+        .for_each_stored::<pronto_odb::Error>(|id, _| {
+            stored.push(id.to_owned());
+            Ok(())
+        })
+        .expect("it can be read");
+    assert_each_once(stored, &told);
+}
+
+fn assert_each_once(mut stored: Vec<ObjectId>, told: &[super::support::Told]) {
     stored.sort_unstable();
-    assert_eq!(stored.len(), told.len());
+    assert!(stored.iter().eq(told.iter().map(|told| &told.id)));
+}
+
+#[test]
+fn the_empty_tree_is_always_there() {
+    for kind in [Kind::Sha1, Kind::Sha256] {
+        let repository = Repository::new(kind);
+        let store = repository.store();
+        let id = kind.empty_tree();
+        let found = store.find(&id, &mut Vec::new()).expect("it can be read");
+        assert_eq!(found, Some(gix_object::Kind::Tree));
+        assert!(store.contains(&id).expect("it can be read"));
+        let header = store.header(&id).expect("it can be read").expect("there");
+        assert_eq!(header.size, 0);
+        store
+            .write(gix_object::Kind::Tree, b"")
+            .expect("it can be written");
+        assert_eq!(store.iter().expect("it can be listed").count(), 1);
+    }
 }
 
 #[test]
