@@ -1,5 +1,6 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
+mod clone;
 mod help;
 mod version;
 
@@ -101,6 +102,7 @@ macro_rules! command {
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
+    command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
 ];

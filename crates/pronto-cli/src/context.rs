@@ -72,7 +72,7 @@ impl Context {
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
         let stderr = io::stderr();
         let is_terminal = stderr.is_terminal();
-        let meters = explicit.unwrap_or(!quiet && is_terminal);
+        let meters = self.shows_progress(explicit, quiet);
         if !meters && quiet {
             return Arc::new(());
         }
@@ -94,6 +94,11 @@ impl Context {
         let terminal = Terminal::new(look, Box::new(stderr));
         self.terminal = Some(terminal.clone());
         Arc::new(terminal)
+    }
+
+    /// Whether [`progress`](Self::progress) would draw meters.
+    pub fn shows_progress(&self, explicit: Option<bool>, quiet: bool) -> bool {
+        explicit.unwrap_or(!quiet && io::stderr().is_terminal())
     }
 
     /// The environment of this process, as the options before the command have left it.

@@ -1,6 +1,7 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
 pub mod checkout_tree;
+pub mod clone;
 pub mod config;
 pub mod environment;
 mod error;
@@ -13,6 +14,7 @@ mod objects;
 pub mod path;
 pub mod quote;
 pub mod refs;
+pub mod remote;
 pub mod repository;
 pub mod status;
 mod worktree;

@@ -136,10 +136,11 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     Process::start(command)
 }
 
-/// `sh -c LINE`.
+/// `sh -c LINE`, which calls itself by the line in its messages.
 pub(super) fn shell(line: &BStr) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(OsStr::from_bytes(line));
+    let line = OsStr::from_bytes(line);
+    command.arg("-c").arg(line).arg(line);
     command
 }
 

@@ -1,0 +1,343 @@
+//! `clone`: copy a repository into a new directory.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pronto::clone::{self, Options, Outcome};
+use pronto::remote::connection::Settings;
+use pronto::remote::{Deepen, Family, parse_date};
+use pronto::{ErrorKind, path};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `clone`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// What to clone: an address or a path
+    repository: Option<OsString>,
+    /// Where to put it
+    directory: Option<OsString>,
+    /// More, which is an error
+    #[arg(hide = true)]
+    rest: Vec<OsString>,
+    /// Show more
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Show nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Refuse a source whose history is cut off
+    #[arg(long)]
+    reject_shallow: Option<bool>,
+    /// Do not check out files
+    #[arg(long, short = 'n')]
+    no_checkout: bool,
+    /// Make a repository without a work tree
+    #[arg(long)]
+    bare: bool,
+    /// Take all references as they are, and keep doing so
+    #[arg(long)]
+    mirror: bool,
+    /// Take over the files of a repository on this machine
+    #[arg(long, short)]
+    local: Option<bool>,
+    /// Copy the files of a repository on this machine instead of linking them
+    #[arg(long)]
+    no_hardlinks: bool,
+    /// Use the objects of a repository on this machine where they are
+    #[arg(long, short)]
+    shared: bool,
+    /// Clone the submodules too
+    #[arg(long, alias = "recursive", value_name = "PATHSPEC", num_args = 0..=1, default_missing_value = ".")]
+    recurse_submodules: Vec<OsString>,
+    /// How many submodules to clone at once
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<OsString>,
+    /// Where the templates of new repositories are
+    #[arg(long, value_name = "DIRECTORY")]
+    template: Option<OsString>,
+    /// A repository on this machine whose objects may be used
+    #[arg(long, value_name = "REPOSITORY")]
+    reference: Vec<PathBuf>,
+    /// The same, if it is there
+    #[arg(long, value_name = "REPOSITORY")]
+    reference_if_able: Vec<PathBuf>,
+    /// What to call the remote
+    #[arg(long, short, value_name = "NAME")]
+    origin: Option<OsString>,
+    /// What to check out in place of the remote's HEAD
+    #[arg(long, short, value_name = "BRANCH")]
+    branch: Option<OsString>,
+    /// Take one revision only, and detach HEAD there
+    #[arg(long, value_name = "REVISION")]
+    revision: Option<OsString>,
+    /// The program that serves on the other side
+    #[arg(long, short, value_name = "PATH")]
+    upload_pack: Option<OsString>,
+    /// Take so many commits of each branch only
+    #[arg(long, value_name = "DEPTH")]
+    depth: Option<String>,
+    /// Take only what is newer than this
+    #[arg(long, value_name = "TIME")]
+    shallow_since: Option<String>,
+    /// Take nothing that this reference leads to
+    #[arg(long, value_name = "REF")]
+    shallow_exclude: Vec<OsString>,
+    /// Take only one branch
+    #[arg(long)]
+    single_branch: Option<bool>,
+    /// Take no tags
+    #[arg(long)]
+    no_tags: bool,
+    /// Clone submodules with a depth of one
+    #[arg(long)]
+    shallow_submodules: Option<bool>,
+    /// Where the repository itself goes, apart from its work tree
+    #[arg(long, value_name = "DIRECTORY")]
+    separate_git_dir: Option<PathBuf>,
+    /// A setting for the new repository
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    config: Vec<OsString>,
+    /// A value for the hooks of the other side
+    #[arg(long, value_name = "VALUE")]
+    server_option: Vec<OsString>,
+    /// What to leave out until it is needed
+    #[arg(long, value_name = "FILTER")]
+    filter: Option<OsString>,
+    /// Use internet addresses of version 4 only
+    #[arg(long, short = '4', overrides_with = "ipv6")]
+    ipv4: bool,
+    /// Use internet addresses of version 6 only
+    #[arg(long, short = '6', overrides_with = "ipv4")]
+    ipv6: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if !args.rest.is_empty() {
+        return Err(CliError::fatal("Too many arguments.").with_code(ExitCode::USAGE));
+    }
+    let Some(source) = &args.repository else {
+        let message = "You must specify a repository to clone.";
+        return Err(CliError::fatal(message).with_code(ExitCode::USAGE));
+    };
+    let environment = context.environment()?;
+    if environment.get("GIT_WORK_TREE").is_some() {
+        return Err(CliError::unsupported("a clone with GIT_WORK_TREE set"));
+    }
+    if environment
+        .get("GIT_DEFAULT_REF_FORMAT")
+        .is_some_and(|format| format != "files")
+    {
+        return Err(CliError::unsupported("other formats of references"));
+    }
+    let options = options(args, context)?;
+    let source = source.as_bytes();
+    let directory = match &args.directory {
+        Some(directory) => trimmed(directory),
+        None => {
+            let bare = args.bare || args.mirror;
+            path::from_bytes(&clone::guess_directory(source.into(), bare)?)
+        }
+    };
+    let progress = context.progress(args.progress, args.quiet);
+    let watch = (&*progress, &context.interrupt);
+    let cloned = clone::clone(source.into(), &directory, &options, &environment, watch);
+    let outcome = cloned.map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => CliError::lacking(error),
+        _ => error.into(),
+    })?;
+    report(args, &outcome, context);
+    if outcome.checkout_failed {
+        context.warn(
+            "Clone succeeded, but checkout failed.\n\
+             You can inspect what was checked out with 'git status'\n\
+             and retry with 'git restore --source=HEAD :/'\n",
+        );
+        return Err(CliError::silent(ExitCode::FATAL));
+    }
+    let mut code = match outcome.run_hook()? {
+        Some(status) => ExitCode::new(u8::try_from(status).unwrap_or(1)),
+        None => ExitCode::SUCCESS,
+    };
+    if !args.recurse_submodules.is_empty() && !args.no_checkout && outcome.has_submodules {
+        code = update_submodules(args, &outcome, context)?.unwrap_or(code);
+    }
+    Ok(code)
+}
+
+/// The path without the slashes at its end.
+fn trimmed(directory: &OsStr) -> PathBuf {
+    let mut bytes = directory.as_bytes();
+    while let [rest @ .., b'/'] = bytes
+        && !rest.is_empty()
+    {
+        bytes = rest;
+    }
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+fn bytes(text: &OsString) -> Vec<u8> {
+    text.clone().into_vec()
+}
+
+fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
+    let mut options = Options::default();
+    let together = |first: &str, second: &str| {
+        let message = format!("options '{first}' and '{second}' cannot be used together");
+        Err(CliError::fatal(message))
+    };
+    if args.separate_git_dir.is_some() && (args.bare || args.mirror) {
+        return together("--bare", "--separate-git-dir");
+    }
+    if args.revision.is_some() && args.branch.is_some() {
+        return together("--revision", "--branch");
+    }
+    if args.revision.is_some() && args.mirror {
+        return together("--revision", "--mirror");
+    }
+    options.bare = args.bare;
+    options.mirror = args.mirror;
+    options.checkout = !args.no_checkout;
+    options.branch = args.branch.as_ref().map(|name| bytes(name).into());
+    options.revision = args.revision.as_ref().map(|name| bytes(name).into());
+    options.origin = args.origin.as_ref().map(|name| bytes(name).into());
+    options.deepen = deepen(args)?;
+    options.single_branch = args.single_branch;
+    options.tags = !args.no_tags;
+    options.filter = args.filter.as_ref().map(|filter| bytes(filter).into());
+    let required = args.reference.iter().map(|path| (path.clone(), true));
+    let optional = args
+        .reference_if_able
+        .iter()
+        .map(|path| (path.clone(), false));
+    options.references = required.chain(optional).collect();
+    options.shared = args.shared;
+    options.local = args.local;
+    options.hardlinks = !args.no_hardlinks;
+    options.config = args
+        .config
+        .iter()
+        .map(|setting| bytes(setting).into())
+        .collect();
+    for pathspec in &args.recurse_submodules {
+        let setting = [b"submodule.active=".as_slice(), pathspec.as_bytes()].concat();
+        options.config.push(setting.into());
+    }
+    options.template = args.template.as_ref().map(PathBuf::from);
+    options.separate_git_dir.clone_from(&args.separate_git_dir);
+    options.reject_shallow = args.reject_shallow;
+    options.settings = Settings {
+        upload_pack: args
+            .upload_pack
+            .as_ref()
+            .map(|program| bytes(program).into()),
+        family: match (args.ipv4, args.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        ..Settings::default()
+    };
+    options.server_options = args
+        .server_option
+        .iter()
+        .map(|text| bytes(text).into())
+        .collect();
+    options.show_progress = context.shows_progress(args.progress, args.quiet);
+    Ok(options)
+}
+
+fn deepen(args: &Args) -> Result<Deepen, CliError> {
+    let mut deepen = Deepen::default();
+    if let Some(depth) = &args.depth {
+        let parsed = depth.parse::<u32>().ok().filter(|&depth| depth > 0);
+        let message = format!("depth {depth} is not a positive number");
+        deepen.depth = Some(parsed.ok_or_else(|| CliError::fatal(message))?);
+    }
+    if let Some(since) = &args.shallow_since {
+        deepen.since = Some(parse_date(since)?);
+    }
+    deepen.not = args
+        .shallow_exclude
+        .iter()
+        .map(|name| bytes(name).into())
+        .collect();
+    Ok(deepen)
+}
+
+fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
+    for warning in &outcome.warnings {
+        context.warn(warning);
+    }
+    for warning in outcome.repository.take_warnings() {
+        context.warn(&warning);
+    }
+    if outcome.was_local && !args.quiet {
+        context.remark("done.");
+    }
+    for line in &outcome.complaints {
+        context.remark(line.trim_end_matches('\n'));
+    }
+    let config = outcome.repository.config();
+    let advise = config.bool_or("advice.detachedhead", true).unwrap_or(true);
+    if let Some(id) = outcome
+        .detached
+        .filter(|_| advise && !args.quiet && !args.no_checkout)
+    {
+        context.remark(&format!(
+            "Note: switching to '{id}'.\n\n\
+             You are in 'detached HEAD' state. You can look around, make experimental\n\
+             changes and commit them, and you can discard any commits you make in this\n\
+             state without impacting any branches by switching back to a branch.\n\n\
+             If you want to create a new branch to retain commits you create, you may\n\
+             do so (now or later) by using -c with the switch command. Example:\n\n  \
+             git switch -c <new-branch-name>\n\n\
+             Or undo this operation with:\n\n  \
+             git switch -\n\n\
+             Turn off this advice by setting config variable advice.detachedHead to false\n"
+        ));
+    }
+}
+
+/// Lets git clone the submodules; the code it ended with, if it failed.
+fn update_submodules(
+    args: &Args,
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Option<ExitCode>, CliError> {
+    let top = outcome.repository.work_tree().unwrap_or(Path::new("."));
+    let mut command = Command::new("git");
+    command
+        .args(["submodule", "update", "--require-init", "--recursive"])
+        .current_dir(top)
+        .envs(context.globals.variables())
+        .env_remove("GIT_DIR");
+    let given = [
+        ("--quiet", args.quiet),
+        (
+            "--progress",
+            context.shows_progress(args.progress, args.quiet),
+        ),
+        ("--depth=1", args.shallow_submodules == Some(true)),
+        ("--single-branch", args.single_branch == Some(true)),
+    ];
+    for (option, _) in given.iter().filter(|(_, given)| *given) {
+        command.arg(option);
+    }
+    if let Some(jobs) = &args.jobs {
+        command.arg("--jobs").arg(jobs);
+    }
+    let status = command
+        .status()
+        .map_err(|error| CliError::fatal(format!("cannot run git submodule: {error}")))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(match code {
+        Some(0) => None,
+        code => Some(ExitCode::new(code.unwrap_or(1))),
+    })
+}

@@ -1,0 +1,89 @@
+//! The first checkout, and fetching beforehand what a partial clone needs for it.
+
+use std::collections::HashSet;
+
+use bstr::BString;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_odb::Store;
+
+use super::{Outcome, Work, objects};
+use crate::checkout_tree::{self, collision_warning};
+use crate::remote::{from_store, tree_entries};
+use crate::{Repository, Result};
+
+/// Writes the files of `commit` into the work tree of the repository, then the index. `head` is
+/// the full name of the branch, or `HEAD`.
+pub(super) fn check_out(
+    work: &Work<'_>,
+    (head, commit): (&BString, ObjectId),
+    store: &Store,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let repository = &outcome.repository;
+    if work.options.filter.is_some() {
+        fetch_contents(work, commit, store, repository)?;
+    }
+    let options = checkout_tree::Options {
+        ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
+    };
+    let done = checkout_tree::checkout_tree(
+        repository,
+        (store, commit),
+        &options,
+        work.progress,
+        work.interrupt,
+    )?;
+    outcome.complaints.extend(done.warnings);
+    for failure in &done.failed {
+        outcome.complaints.push(format!("error: {}", failure.error));
+    }
+    if !done.collided.is_empty() {
+        outcome.complaints.push(collision_warning(&done.collided));
+    }
+    outcome.checkout_failed = !done.failed.is_empty();
+    Ok(())
+}
+
+/// Fetches in one go the contents that were left out and are needed now.
+fn fetch_contents(
+    work: &Work<'_>,
+    commit: ObjectId,
+    store: &Store,
+    repository: &Repository,
+) -> Result<()> {
+    let mut trees = vec![checkout_tree::tree_of(store, commit)?];
+    let (mut seen, mut files) = (HashSet::new(), Vec::new());
+    let mut content = Vec::new();
+    while let Some(id) = trees.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        // Trees may be left out too; then what is below them is asked for by and by.
+        if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+            objects::fetch_exactly(work, vec![id], repository)?;
+            if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+                continue;
+            }
+        }
+        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+            let Ok(child) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            if entry.is_directory() {
+                trees.push(child);
+            } else if !entry.is_submodule() {
+                files.push(child);
+            }
+        }
+    }
+    files.sort_unstable();
+    files.dedup();
+    let found = store.contains_batch(&files).map_err(from_store)?;
+    let missing = files.iter().zip(found).filter(|(_, found)| !found);
+    let missing: Vec<ObjectId> = missing.map(|(id, _)| *id).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    objects::fetch_exactly(work, missing, repository)
+}

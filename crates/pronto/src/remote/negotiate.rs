@@ -1,0 +1,158 @@
+//! The commits that are here, for the negotiation and for checks.
+
+use std::collections::BTreeSet;
+
+use bstr::ByteSlice;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_odb::Store;
+use pronto_wire::ErrorKind as WireKind;
+use pronto_wire::negotiate::{Commit, Commits};
+
+/// Reads commits from a store. Parents beyond a cut of the history are not seen.
+pub(crate) struct History<'a> {
+    store: &'a Store,
+    shallow: &'a BTreeSet<ObjectId>,
+    buffer: Vec<u8>,
+}
+
+/// The links of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommitLinks {
+    pub(crate) tree: ObjectId,
+    pub(crate) parents: Vec<ObjectId>,
+    pub(crate) time: i64,
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(store: &'a Store, shallow: &'a BTreeSet<ObjectId>) -> Self {
+        History {
+            store,
+            shallow,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The links of commit `id`; `None` if there is no such object or it is no commit.
+    pub(crate) fn links(&mut self, id: &oid) -> Result<Option<CommitLinks>, pronto_odb::Error> {
+        let found = self.store.find(id, &mut self.buffer)?;
+        if found != Some(ObjectKind::Commit) {
+            return Ok(None);
+        }
+        let mut links = parse_commit(&self.buffer);
+        if let Some(links) = &mut links
+            && self.shallow.contains(id)
+        {
+            links.parents.clear();
+        }
+        Ok(links)
+    }
+
+    /// The commit that `id` is or leads to through tags; `None` if it is something else.
+    pub(crate) fn peel(&mut self, id: &oid) -> Result<Option<ObjectId>, pronto_odb::Error> {
+        let mut id = id.to_owned();
+        for _ in 0..MAX_TAGS {
+            match self.store.find(&id, &mut self.buffer)? {
+                Some(ObjectKind::Commit) => return Ok(Some(id)),
+                Some(ObjectKind::Tag) => match parse_tag(&self.buffer) {
+                    Some(target) => id = target,
+                    None => return Ok(None),
+                },
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Tags of tags of tags are followed only so far.
+const MAX_TAGS: usize = 64;
+
+impl Commits for History<'_> {
+    fn commit(&mut self, id: &oid) -> Result<Option<Commit>, pronto_wire::Error> {
+        let links = self
+            .links(id)
+            .map_err(|error| error.map_kind(|_| WireKind::Local))?;
+        Ok(links.map(|links| Commit {
+            time: links.time,
+            parents: links.parents,
+        }))
+    }
+}
+
+/// Reads the lines of a commit up to the committer.
+pub(crate) fn parse_commit(content: &[u8]) -> Option<CommitLinks> {
+    let mut lines = content.lines();
+    let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
+    let mut parents = Vec::new();
+    for line in lines {
+        if let Some(parent) = line.strip_prefix(b"parent ") {
+            parents.push(ObjectId::from_hex(parent).ok()?);
+        } else if let Some(committer) = line.strip_prefix(b"committer ") {
+            let time = committer
+                .rsplit_once_str("> ")
+                .and_then(|(_, time)| time.fields().next()?.to_str().ok()?.parse().ok());
+            let time = time.unwrap_or(0);
+            return Some(CommitLinks {
+                tree,
+                parents,
+                time,
+            });
+        } else if line.is_empty() {
+            break;
+        }
+    }
+    Some(CommitLinks {
+        tree,
+        parents,
+        time: 0,
+    })
+}
+
+/// What a tag points to.
+pub(crate) fn parse_tag(content: &[u8]) -> Option<ObjectId> {
+    ObjectId::from_hex(content.lines().next()?.strip_prefix(b"object ")?).ok()
+}
+
+/// The entries of a tree: whether it is a directory, and its id. Ends early at a broken one.
+pub(crate) fn tree_entries(content: &[u8], id_length: usize) -> TreeEntries<'_> {
+    TreeEntries { content, id_length }
+}
+
+/// See [`tree_entries`].
+pub(crate) struct TreeEntries<'a> {
+    content: &'a [u8],
+    id_length: usize,
+}
+
+/// One entry of a tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TreeEntry<'a> {
+    pub(crate) mode: &'a [u8],
+    pub(crate) name: &'a [u8],
+    pub(crate) id: &'a [u8],
+}
+
+impl TreeEntry<'_> {
+    pub(crate) fn is_directory(&self) -> bool {
+        matches!(self.mode, b"40000" | b"040000")
+    }
+
+    pub(crate) fn is_submodule(&self) -> bool {
+        self.mode == b"160000"
+    }
+}
+
+impl<'a> Iterator for TreeEntries<'a> {
+    type Item = TreeEntry<'a>;
+
+    fn next(&mut self) -> Option<TreeEntry<'a>> {
+        let space = self.content.iter().position(|&byte| byte == b' ')?;
+        let (mode, rest) = (&self.content[..space], &self.content[space + 1..]);
+        let end = rest.find_byte(0)?;
+        let id = rest.get(end + 1..end + 1 + self.id_length)?;
+        self.content = &rest[end + 1 + self.id_length..];
+        let name = &rest[..end];
+        Some(TreeEntry { mode, name, id })
+    }
+}

@@ -1,0 +1,110 @@
+//! Taking in the pack that the other side sends, while it arrives.
+
+use std::path::Path;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, oid};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_pack::indexer::{Context, Existing, Inspect, Options, Outcome, index_stream};
+use pronto_wire::client::Pack;
+
+use super::connection::from_wire;
+use crate::config::Config;
+use crate::{Error, ErrorKind, Result};
+
+/// Where a pack goes and what is to be looked at on the way.
+pub(crate) struct Receive<'a> {
+    /// The directory for the pack and its indexes.
+    pub(crate) directory: &'a Path,
+    pub(crate) hash: Kind,
+    pub(crate) config: &'a Config,
+    /// What is here already: bases of thin packs, and objects that must not change.
+    pub(crate) existing: Option<&'a Store>,
+    pub(crate) inspect: Option<&'a dyn Inspect>,
+    /// What the file says that marks the pack as one whose links may be missing.
+    pub(crate) promisor: Option<Vec<u8>>,
+    /// Whether the files must be on the disk before they get their names.
+    pub(crate) sync: bool,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+/// Reads `pack` to its end and indexes it as it arrives.
+///
+/// # Errors
+/// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
+pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
+    let options = options(receive)?;
+    let present = receive.existing.map(Present);
+    let context = Context {
+        existing: present.as_ref().map(|present| present as &dyn Existing),
+        inspect: receive.inspect,
+        progress: receive.progress,
+        interrupt: Some(receive.interrupt),
+    };
+    let indexed = index_stream(pack, receive.directory, &options, &context);
+    // Why the connection broke says more than that the pack ended too early.
+    if indexed.is_err()
+        && let Some(error) = pack.take_failure()
+    {
+        return Err(from_wire(error));
+    }
+    let outcome = indexed.map_err(from_pack)?;
+    pack.finish().map_err(from_wire)?;
+    Ok(outcome)
+}
+
+fn options(receive: &Receive<'_>) -> Result<Options> {
+    let config = receive.config;
+    let mut options = Options::default();
+    options.kind = receive.hash;
+    options.fix_thin = receive.existing.is_some();
+    options.sync = receive.sync;
+    options.promisor.clone_from(&receive.promisor);
+    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
+    if let Some(threads) = config.u64("pack.threads")? {
+        options.threads = usize::try_from(threads).unwrap_or(0);
+    }
+    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+        options.big_file_threshold_bytes = bytes;
+    }
+    if let Some(bytes) = config.u64("core.deltabasecachelimit")? {
+        options.base_cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    }
+    Ok(options)
+}
+
+/// The error of the pack crate as one of this crate.
+pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        pronto_pack::ErrorKind::Interrupted => ErrorKind::Interrupted,
+        pronto_pack::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::Object,
+    })
+}
+
+/// What a store has, as the indexer asks for it.
+struct Present<'a>(&'a Store);
+
+impl Existing for Present<'_> {
+    fn contains_batch(
+        &self,
+        ids: &[ObjectId],
+        found: &mut Vec<usize>,
+    ) -> Result<(), pronto_pack::Error> {
+        let present = self.0.contains_batch(ids).map_err(to_pack)?;
+        let places = present.iter().enumerate().filter(|(_, present)| **present);
+        found.extend(places.map(|(at, _)| at));
+        Ok(())
+    }
+
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, pronto_pack::Error> {
+        self.0.find(id, out).map_err(to_pack)
+    }
+}
+
+fn to_pack(error: pronto_odb::Error) -> pronto_pack::Error {
+    error.map_kind(|_| pronto_pack::ErrorKind::Corrupt)
+}
