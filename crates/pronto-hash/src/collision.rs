@@ -8,7 +8,7 @@ use crate::ObjectId;
 ///
 /// The id it would have had is kept for messages; it must not be used to store the object, as
 /// another content with the same id can be made by whoever made this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Collision {
     id: ObjectId,
 }

@@ -17,11 +17,11 @@ mod suspects;
 mod tests;
 mod vector;
 
-use crate::many::Message;
-use feed::Feed;
+use crate::Kind;
+use feed::{Feed, Kernel};
 use suspects::{Batch, Suspects};
 
-pub(crate) use feed::{Buffer, HEADER_MAX};
+pub(crate) use feed::{HEADER_MAX, Outcome};
 
 /// The words of the state of all lanes: the first word of each, the second of each, and so on.
 /// SHA-1 uses five of the eight.
@@ -39,8 +39,8 @@ struct Run<'a, const N: usize> {
     fresh: u16,
     /// The lanes whose blocks mean something, as bits.
     active: u16,
-    /// Which message each lane is working on.
-    messages: &'a [u32; N],
+    /// The number of the message each lane is working on.
+    numbers: &'a [u32; N],
 }
 
 /// A width of vectors that this processor has.
@@ -68,62 +68,109 @@ impl Width {
         }
     }
 
-    /// How much longer all lanes together take for a block each than one message does alone.
+    /// How much longer all lanes together take for a block each than one message does alone, in
+    /// quarters.
     pub(crate) fn step_cost(self) -> usize {
-        5
-    }
-}
-
-/// Digests with SHA-1 the messages that `order` names and gives the words of the digest of each to
-/// `done`. Returns the messages in which an attack may be, perhaps repeatedly.
-pub(crate) fn sha1(
-    width: Width,
-    messages: &[Message<'_>],
-    order: &[u32],
-    buffers: &mut [Buffer],
-    done: impl FnMut(u32, [u32; 5]),
-) -> Vec<u32> {
-    match width {
-        Width::Eight => {
-            assert!(avx2::is_available(), "a width comes from what is available");
-            // SAFETY: the processor was just asked.
-            let suspects = unsafe { Suspects::new(recheck_eight) };
-            sha1_with(suspects, run_sha1_eight, messages, order, buffers, done)
-        }
-        Width::Sixteen => {
-            assert!(
-                avx512::is_available(),
-                "a width comes from what is available"
-            );
-            // SAFETY: the processor was just asked.
-            let suspects = unsafe { Suspects::new(recheck_sixteen) };
-            sha1_with(suspects, run_sha1_sixteen, messages, order, buffers, done)
+        match self {
+            Width::Eight => 21,
+            Width::Sixteen => 17,
         }
     }
 }
 
-/// What [`sha1`] does once the width is known; `run` is safe to call on this processor.
-fn sha1_with<const N: usize>(
-    mut suspects: Suspects<N>,
-    run: unsafe fn(&mut States<N>, &Run<'_, N>, &mut Suspects<N>),
-    messages: &[Message<'_>],
-    order: &[u32],
-    buffers: &mut [Buffer],
-    mut done: impl FnMut(u32, [u32; 5]),
-) -> Vec<u32> {
-    let feed = Feed::<N>::new(messages, order, buffers);
-    feed.run(
-        // SAFETY: the feed gives readable blocks, and `sha1` asked for the instructions.
-        |states, blocks| unsafe { run(states, blocks, &mut suspects) },
-        |message, words| done(message, [words[0], words[1], words[2], words[3], words[4]]),
-    );
-    suspects.finish()
+/// Lanes of some width with the messages in them, each known to the caller by a `T`.
+pub(crate) struct Lanes<T>(Feeds<T>);
+
+enum Feeds<T> {
+    Eight(Box<Feed<T, 8>>),
+    Sixteen(Box<Feed<T, 16>>),
+}
+
+impl<T> Lanes<T> {
+    /// All idle.
+    pub(crate) fn new(kind: Kind, width: Width) -> Self {
+        let step_cost = width.step_cost();
+        match width {
+            Width::Eight => {
+                assert!(avx2::is_available(), "a width comes from what is available");
+                let kernel = Kernel {
+                    kind,
+                    step_cost,
+                    run: run_sha1_eight,
+                    recheck: recheck_eight,
+                };
+                // SAFETY: the processor was just asked.
+                Lanes(Feeds::Eight(Box::new(unsafe { Feed::new(kernel) })))
+            }
+            Width::Sixteen => {
+                assert!(
+                    avx512::is_available(),
+                    "a width comes from what is available"
+                );
+                let kernel = Kernel {
+                    kind,
+                    step_cost,
+                    run: run_sha1_sixteen,
+                    recheck: recheck_sixteen,
+                };
+                // SAFETY: the processor was just asked.
+                Lanes(Feeds::Sixteen(Box::new(unsafe { Feed::new(kernel) })))
+            }
+        }
+    }
+
+    /// How wide they are.
+    pub(crate) fn width(&self) -> Width {
+        match self.0 {
+            Feeds::Eight(_) => Width::Eight,
+            Feeds::Sixteen(_) => Width::Sixteen,
+        }
+    }
+
+    /// Adds a message, whose header is at most [`HEADER_MAX`] long, and digests until there is
+    /// room for another one; `ended` is given those that end meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The body must stay readable and unchanged until the message has ended or [`Lanes::clear`]
+    /// was called.
+    pub(crate) unsafe fn push(
+        &mut self,
+        header: &[u8],
+        body: *const [u8],
+        token: T,
+        ended: &mut impl FnMut(T, Outcome),
+    ) {
+        // SAFETY: the caller vouches for the body.
+        unsafe {
+            match &mut self.0 {
+                Feeds::Eight(feed) => feed.push(header, body, token, ended),
+                Feeds::Sixteen(feed) => feed.push(header, body, token, ended),
+            }
+        }
+    }
+
+    /// Digests everything to its end.
+    pub(crate) fn finish(&mut self, ended: &mut impl FnMut(T, Outcome)) {
+        match &mut self.0 {
+            Feeds::Eight(feed) => feed.finish(ended),
+            Feeds::Sixteen(feed) => feed.finish(ended),
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.0 {
+            Feeds::Eight(feed) => feed.clear(),
+            Feeds::Sixteen(feed) => feed.clear(),
+        }
+    }
 }
 
 /// # Safety
 ///
 /// Needs the instructions named, and the blocks must be readable.
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
     // SAFETY: the caller vouches for it.
     unsafe { sha1::run::<avx2::Eight, 8>(states, run, suspects) }
@@ -132,7 +179,7 @@ unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mu
 /// # Safety
 ///
 /// Needs the instructions named, and the blocks must be readable.
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn run_sha1_sixteen(
     states: &mut States<16>,
     run: &Run<'_, 16>,
@@ -145,7 +192,7 @@ unsafe fn run_sha1_sixteen(
 /// # Safety
 ///
 /// Needs the instructions named.
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
     // SAFETY: the caller vouches for it.
     unsafe { suspects::recheck::<avx2::Eight, 8>(batch) }
@@ -154,7 +201,7 @@ unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
 /// # Safety
 ///
 /// Needs the instructions named.
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
     // SAFETY: the caller vouches for it.
     unsafe { suspects::recheck::<avx512::Sixteen, 16>(batch) }

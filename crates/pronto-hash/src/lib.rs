@@ -2,7 +2,7 @@
 //!
 //! [`Digester`] and [`digest`] turn one stream into an [`ObjectId`]; [`digest_many`] does the
 //! same for many independent messages at once and is the faster way whenever there is more than
-//! one. SHA-1 is always computed with collision detection: a message that is part of a known kind
+//! one, and [`DigestStream`] for messages that come one after the other. SHA-1 is always computed with collision detection: a message that is part of a known kind
 //! of attack gives [`Collision`] rather than an id. [`TrailerDigester`] is the exception, for the
 //! checksums at the end of packs and indexes, which guard against accidents only.
 //!
@@ -30,10 +30,12 @@ mod lanes;
 mod many;
 #[cfg(target_arch = "x86_64")]
 mod plan;
+mod stream;
 mod trailer;
 
 pub use collision::Collision;
 pub use digester::{Digester, digest};
 pub use gix_hash::{Kind, ObjectId, Prefix, oid};
 pub use many::{Backend, ManyDigester, Message, digest_many};
+pub use stream::{Body, DigestStream};
 pub use trailer::TrailerDigester;

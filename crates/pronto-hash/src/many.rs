@@ -1,5 +1,9 @@
 //! Many independent messages at a time.
 
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Lanes;
+#[cfg(target_arch = "x86_64")]
+use crate::plan::Plan;
 use crate::{Collision, Kind, ObjectId, digest};
 
 /// One message to digest: the header and the body are digested as if they were one slice.
@@ -36,9 +40,7 @@ pub struct ManyDigester {
     kind: Kind,
     backend: Backend,
     #[cfg(target_arch = "x86_64")]
-    plan: crate::plan::Plan,
-    #[cfg(target_arch = "x86_64")]
-    buffers: Box<[crate::lanes::Buffer]>,
+    lanes: Option<(Plan, Lanes<u32>)>,
 }
 
 impl ManyDigester {
@@ -55,9 +57,7 @@ impl ManyDigester {
             kind,
             backend,
             #[cfg(target_arch = "x86_64")]
-            plan: crate::plan::Plan::default(),
-            #[cfg(target_arch = "x86_64")]
-            buffers: vec![crate::lanes::Buffer::new(); backend.lanes()].into_boxed_slice(),
+            lanes: backend.lanes_of(kind).map(|lanes| (Plan::default(), lanes)),
         }
     }
 
@@ -68,56 +68,45 @@ impl ManyDigester {
     pub fn digest(&mut self, messages: &[Message<'_>], ids: &mut Vec<Result<ObjectId, Collision>>) {
         ids.reserve(messages.len());
         for batch in messages.chunks(MESSAGES_MAX) {
-            match self.backend.0 {
-                Repr::OneAtATime => {
-                    ids.extend(batch.iter().map(|message| message.digest(self.kind)));
-                }
-                #[cfg(target_arch = "x86_64")]
-                Repr::Lanes(width) => self.digest_in_lanes(width, batch, ids),
+            #[cfg(target_arch = "x86_64")]
+            if let Some((plan, lanes)) = &mut self.lanes {
+                let first = ids.len();
+                ids.resize(first + batch.len(), Ok(ObjectId::null(self.kind)));
+                digest_in_lanes(plan, lanes, self.kind, batch, &mut ids[first..]);
+                continue;
             }
+            ids.extend(batch.iter().map(|message| message.digest(self.kind)));
         }
     }
+}
 
-    #[cfg(target_arch = "x86_64")]
-    fn digest_in_lanes(
-        &mut self,
-        width: crate::lanes::Width,
-        messages: &[Message<'_>],
-        ids: &mut Vec<Result<ObjectId, Collision>>,
-    ) {
-        let first = ids.len();
-        ids.resize(first + messages.len(), Ok(ObjectId::null(self.kind)));
-        let ids = &mut ids[first..];
-        let (alone, together) = self.plan.divide(messages, width);
-        for index in alone.iter().map(|index| *index as usize) {
-            ids[index] = messages[index].digest(self.kind);
-        }
-        let mut set = |index: u32, id| ids[index as usize] = Ok(id);
-        match self.kind {
-            Kind::Sha256 => {
-                for index in together.iter().map(|index| *index as usize) {
-                    ids[index] = messages[index].digest(self.kind);
-                }
-            }
-            _ => {
-                let suspicious = crate::lanes::sha1(
-                    width,
-                    messages,
-                    together,
-                    &mut self.buffers,
-                    |at, words| {
-                        set(at, ObjectId::Sha1(bytes(words)));
-                    },
-                );
-                // The verdict is that of the exact digest of the whole message.
-                for index in suspicious.into_iter().map(|index| index as usize) {
-                    if ids[index].is_ok() {
-                        ids[index] = messages[index].digest(self.kind);
-                    }
-                }
-            }
-        }
+/// Digests a batch into as many `ids`.
+#[cfg(target_arch = "x86_64")]
+#[expect(
+    unsafe_code,
+    reason = "the lanes keep pointers to the bodies between calls"
+)]
+fn digest_in_lanes(
+    plan: &mut Plan,
+    lanes: &mut Lanes<u32>,
+    kind: Kind,
+    messages: &[Message<'_>],
+    ids: &mut [Result<ObjectId, Collision>],
+) {
+    // A panic may have left pointers to the bodies of another batch.
+    lanes.clear();
+    let (alone, together) = plan.divide(messages, lanes.width());
+    for index in alone.iter().map(|index| *index as usize) {
+        ids[index] = messages[index].digest(kind);
     }
+    let mut set = |index: u32, id| ids[index as usize] = id;
+    for index in together {
+        let message = &messages[*index as usize];
+        // SAFETY: the body is borrowed until all have ended below, and after a panic there is
+        // nothing done with the lanes before they are cleared.
+        unsafe { lanes.push(message.header, message.body, *index, &mut set) };
+    }
+    lanes.finish(&mut set);
 }
 
 impl std::fmt::Debug for ManyDigester {
@@ -159,8 +148,17 @@ impl Backend {
     }
 
     /// The fastest for a kind of hash.
-    fn fastest(_kind: Kind) -> Backend {
+    pub(crate) fn fastest(_kind: Kind) -> Backend {
         Backend::available()[0]
+    }
+
+    /// Idle lanes for a kind of hash, if the backend has any for it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn lanes_of<T>(self, kind: Kind) -> Option<Lanes<T>> {
+        match (self.0, kind) {
+            (Repr::Lanes(width), Kind::Sha1) => Some(Lanes::new(kind, width)),
+            _ => None,
+        }
     }
 }
 
@@ -178,13 +176,3 @@ pub fn digest_many(
 
 /// How many messages are planned together; it bounds the memory for the plan.
 const MESSAGES_MAX: usize = 1 << 16;
-
-/// The digest that consists of the given words.
-#[cfg(target_arch = "x86_64")]
-fn bytes<const WORDS: usize, const BYTES: usize>(words: [u32; WORDS]) -> [u8; BYTES] {
-    let mut bytes = [0; BYTES];
-    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
-        bytes.copy_from_slice(&word.to_be_bytes());
-    }
-    bytes
-}

@@ -80,6 +80,7 @@ fn count_alone(messages: &[Message<'_>], order: &[u32], width: Width) -> usize {
             .map_or(0, |at| blocks(&messages[*at as usize]))
     };
     let mut rest: usize = order.iter().map(|at| blocks(&messages[*at as usize])).sum();
+    // Times are in quarters of what a block takes alone.
     let mut time_alone = 0;
     let (mut best, mut best_time) = (0, usize::MAX);
     // Beyond that many there is always enough to do in the other lanes.
@@ -88,7 +89,7 @@ fn count_alone(messages: &[Message<'_>], order: &[u32], width: Width) -> usize {
         if time < best_time {
             (best, best_time) = (count, time);
         }
-        time_alone += length(count);
+        time_alone += 4 * length(count);
         rest -= length(count);
     }
     best

@@ -7,6 +7,8 @@ use super::vector::Vector;
 /// Whether the processor has what [`Eight`] and the functions made of it need.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// Eight words.

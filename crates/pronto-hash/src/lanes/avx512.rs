@@ -6,7 +6,7 @@ use super::vector::Vector;
 
 /// Whether the processor has what [`Sixteen`] and the functions made of it need.
 pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("avx2")
+    super::avx2::is_available()
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")

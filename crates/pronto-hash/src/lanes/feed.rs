@@ -5,14 +5,18 @@
 //! read in place; and the rest with the padding, copied again. Short messages are copied whole.
 //! All lanes run until the first of them comes to the end of its piece.
 
+use super::suspects::{Batch, Suspects};
 use super::{Run, States};
-use crate::many::Message;
+use crate::{Collision, Kind, ObjectId, digest};
 
 /// The longest header that fits.
-pub(crate) const HEADER_MAX: usize = 192;
+pub(crate) const HEADER_MAX: usize = 64;
 
-/// Bytes in a buffer; what is shorter, with its padding, is copied whole.
-const BUFFER: usize = 512;
+/// What is shorter, with its padding, is copied whole.
+const SHORT: usize = 512;
+
+/// Bytes in a buffer: there is room for more padding than there can be.
+const BUFFER: usize = SHORT + 2 * BLOCK;
 
 /// The end-of-message byte and the length.
 const PADDING: usize = 9;
@@ -20,16 +24,38 @@ const PADDING: usize = 9;
 /// Bytes in a block, of SHA-1 and SHA-256 alike.
 const BLOCK: usize = 64;
 
-/// Room for the pieces of a message that are not read in place. One is needed per lane.
-#[derive(Clone)]
+/// Room for the pieces of a message that are not read in place.
 #[repr(align(64))]
-pub(crate) struct Buffer([u8; BUFFER]);
+struct Buffer([u8; BUFFER]);
 
-impl Buffer {
-    /// An empty one.
-    pub(crate) fn new() -> Self {
-        Buffer([0; BUFFER])
-    }
+/// The functions that do the work for a kind of hash, with the instructions for `N` lanes.
+pub(super) struct Kernel<const N: usize> {
+    pub(super) kind: Kind,
+    /// How much longer all lanes together take for a block each than one message does alone, in
+    /// quarters.
+    pub(super) step_cost: usize,
+    /// Advances the states by some blocks. The blocks must be readable.
+    pub(super) run: unsafe fn(&mut States<N>, &Run<'_, N>, &mut Suspects<N>),
+    /// Checks suspects.
+    pub(super) recheck: unsafe fn(&Batch<N>) -> u16,
+}
+
+/// The id of a message, or that there is an attack in it.
+pub(crate) type Outcome = Result<ObjectId, Collision>;
+
+/// A message in a lane.
+struct Current<T> {
+    token: T,
+    header_length: usize,
+    body: *const [u8],
+}
+
+/// A message that has ended, but with a suspect that has not been checked.
+struct Waiting<T> {
+    message: Current<T>,
+    header: [u8; HEADER_MAX],
+    number: u32,
+    words: [u32; 8],
 }
 
 /// What follows the piece a lane is working on.
@@ -40,15 +66,16 @@ enum Next {
     /// The end of the body, from this position, and the padding.
     Tail(usize),
     /// Another message.
-    Done,
+    End,
 }
 
 /// Messages on their way through `N` lanes.
-pub(super) struct Feed<'a, const N: usize> {
-    messages: &'a [Message<'a>],
-    waiting: std::slice::Iter<'a, u32>,
-    /// One per lane; a pointer, so that filling one leaves pointers into the others alone.
-    buffers: *mut Buffer,
+pub(super) struct Feed<T, const N: usize> {
+    kernel: Kernel<N>,
+    states: States<N>,
+    suspects: Suspects<N>,
+    /// One per lane.
+    buffers: Box<[Buffer; N]>,
     /// How many blocks all lanes have gone through.
     clock: usize,
     /// Where the piece of each lane begins, less `BLOCK * clock` at the time it was begun.
@@ -56,75 +83,149 @@ pub(super) struct Feed<'a, const N: usize> {
     /// The clock at which the piece of each lane ends; never for idle lanes.
     ends: [usize; N],
     next: [Next; N],
-    current: [u32; N],
+    messages: [Option<Current<T>>; N],
+    headers: [[u8; HEADER_MAX]; N],
+    /// The numbers of the messages in the lanes, and the next one to be given.
+    numbers: [u32; N],
+    number: u32,
+    /// The clock at which they began.
+    begun: [usize; N],
     /// Lanes that have begun a message and not run since.
     fresh: u16,
     active: u16,
-    buffers_borrow: std::marker::PhantomData<&'a mut [Buffer]>,
+    waiting: Vec<Waiting<T>>,
 }
 
-impl<'a, const N: usize> Feed<'a, N> {
-    /// The messages named in `order`, whose headers are at most [`HEADER_MAX`] long, in that order.
-    pub(super) fn new(
-        messages: &'a [Message<'a>],
-        order: &'a [u32],
-        buffers: &'a mut [Buffer],
-    ) -> Self {
-        assert!(buffers.len() >= N, "each lane has a buffer");
-        let mut feed = Feed {
-            messages,
-            waiting: order.iter(),
-            buffers: buffers.as_mut_ptr(),
+// SAFETY: the pointers are to bodies that the caller keeps readable wherever this is moved, and
+// into the buffers, which belong to it.
+unsafe impl<T: Send, const N: usize> Send for Feed<T, N> {}
+
+impl<T, const N: usize> Feed<T, N> {
+    /// All lanes, as bits.
+    const FULL: u16 = u16::MAX >> (16 - N);
+
+    /// With all lanes idle.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the instructions of the kernel.
+    pub(super) unsafe fn new(kernel: Kernel<N>) -> Self {
+        Feed {
+            states: [[0; N]; 8],
+            // SAFETY: the caller vouches for the instructions.
+            suspects: unsafe { Suspects::new(kernel.recheck) },
+            kernel,
+            buffers: Box::new([const { Buffer([0; BUFFER]) }; N]),
             clock: 0,
             bases: [std::ptr::null(); N],
             ends: [usize::MAX; N],
-            next: [Next::Done; N],
-            current: [0; N],
+            next: [Next::End; N],
+            messages: [const { None }; N],
+            headers: [[0; HEADER_MAX]; N],
+            begun: [0; N],
+            numbers: [0; N],
+            number: 0,
             fresh: 0,
             active: 0,
-            buffers_borrow: std::marker::PhantomData,
-        };
-        for lane in 0..N {
-            feed.begin_message(lane);
+            waiting: Vec::new(),
         }
-        feed
     }
 
-    /// Digests everything. `run` advances the states by blocks, all of which are readable; `done`
-    /// takes a message and the words of its state at the end.
-    pub(super) fn run(
-        mut self,
-        mut run: impl FnMut(&mut States<N>, &Run<'_, N>),
-        mut done: impl FnMut(u32, [u32; 8]),
+    /// Forgets all messages on their way.
+    pub(super) fn clear(&mut self) {
+        self.messages = [const { None }; N];
+        self.ends = [usize::MAX; N];
+        (self.active, self.fresh) = (0, 0);
+        self.suspects.clear();
+        self.waiting.clear();
+    }
+
+    /// Adds a message, and advances all until there is room for another one.
+    ///
+    /// # Safety
+    ///
+    /// The body must stay readable and unchanged until the message has ended or [`Feed::clear`]
+    /// was called.
+    pub(super) unsafe fn push(
+        &mut self,
+        header: &[u8],
+        body: *const [u8],
+        token: T,
+        ended: &mut impl FnMut(T, Outcome),
     ) {
-        let mut states = [[0; N]; 8];
+        // SAFETY: the caller vouches for the body.
+        unsafe { self.begin_message(header, body, token) };
+        while self.active == Self::FULL {
+            self.step(ended);
+        }
+    }
+
+    /// Advances all messages to their end.
+    pub(super) fn finish(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         while self.active != 0 {
-            self.point_idle_lanes();
-            let end = self.ends.iter().copied().fold(usize::MAX, usize::min);
-            run(
-                &mut states,
-                &Run {
-                    bases: &self.bases,
-                    offset: self.clock.wrapping_mul(BLOCK),
-                    blocks: end - self.clock,
-                    fresh: self.fresh,
-                    active: self.active,
-                    messages: &self.current,
-                },
-            );
-            self.clock = end;
-            self.fresh = 0;
-            for lane in 0..N {
-                if self.ends[lane] == end {
-                    self.advance(lane, &states, &mut done);
-                }
+            if let Some(lane) = self.straggler() {
+                let message = self.leave(lane);
+                let outcome = message.digest_alone(self.kernel.kind, &self.headers[lane]);
+                ended(message.token, outcome);
+            } else {
+                self.step(ended);
+            }
+        }
+        self.suspects.flush();
+        self.end_waiting(ended);
+        self.suspects.clear();
+    }
+
+    /// Advances all lanes to the end of the shortest piece.
+    fn step(&mut self, ended: &mut impl FnMut(T, Outcome)) {
+        self.point_idle_lanes();
+        let end = self.next_end();
+        let run = Run {
+            bases: &self.bases,
+            offset: self.clock.wrapping_mul(BLOCK),
+            blocks: end - self.clock,
+            fresh: self.fresh,
+            active: self.active,
+            numbers: &self.numbers,
+        };
+        // SAFETY: `new` was promised the instructions; `begin_message` and `begin_piece` see to it
+        // that the blocks up to the least of `ends` are readable in all active lanes, and idle
+        // ones read the same as one of those.
+        unsafe { (self.kernel.run)(&mut self.states, &run, &mut self.suspects) };
+        self.clock = end;
+        self.fresh = 0;
+        if self.suspects.was_flushed() {
+            self.end_waiting(ended);
+        }
+        let mut ending = 0;
+        for lane in 0..N {
+            ending |= u32::from(self.ends[lane] == end) << lane;
+        }
+        while ending != 0 {
+            let lane = ending.trailing_zeros() as usize;
+            ending &= ending - 1;
+            match self.next[lane] {
+                Next::Middle(from) => self.begin_middle(lane, from),
+                Next::Tail(from) => self.begin_tail(lane, from),
+                Next::End => self.end_message(lane, ended),
             }
         }
     }
 
+    /// The least of the ends, in four strands as each comparison waits for the one before.
+    fn next_end(&self) -> usize {
+        let mut least = [usize::MAX; 4];
+        for ends in self.ends.chunks_exact(4) {
+            for (least, end) in least.iter_mut().zip(ends) {
+                *least = (*least).min(*end);
+            }
+        }
+        least[0].min(least[1]).min(least[2].min(least[3]))
+    }
+
     /// Idle lanes read what an active one reads.
     fn point_idle_lanes(&mut self) {
-        if self.active.count_ones() as usize == N {
+        if self.active == Self::FULL {
             return;
         }
         let base = self.bases[self.active.trailing_zeros() as usize];
@@ -135,64 +236,55 @@ impl<'a, const N: usize> Feed<'a, N> {
         }
     }
 
-    /// Begins the next piece of a lane that has come to the end of one.
-    fn advance(&mut self, lane: usize, states: &States<N>, done: &mut impl FnMut(u32, [u32; 8])) {
-        match self.next[lane] {
-            Next::Middle(from) => self.begin_middle(lane, from),
-            Next::Tail(from) => self.begin_tail(lane, from),
-            Next::Done => {
-                done(
-                    self.current[lane],
-                    std::array::from_fn(|word| states[word][lane]),
-                );
-                self.begin_message(lane);
-            }
-        }
-    }
-
-    /// Gives the lane a message, or lets it idle if there are no more.
-    fn begin_message(&mut self, lane: usize) {
-        let Some(&index) = self.waiting.next() else {
-            self.ends[lane] = usize::MAX;
-            self.active &= !(1 << lane);
-            return;
-        };
-        self.current[lane] = index;
+    /// Puts a message into an idle lane.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Feed::push`].
+    unsafe fn begin_message(&mut self, header: &[u8], body: *const [u8], token: T) {
+        let lane = self.active.trailing_ones() as usize;
+        assert!(lane < N, "a lane is idle after each push");
         self.active |= 1 << lane;
         self.fresh |= 1 << lane;
-        let Message { header, body } = self.messages[index as usize];
-        assert!(
-            header.len() <= HEADER_MAX,
-            "longer headers are digested elsewhere"
-        );
-        if header.len() + body.len() <= BUFFER - PADDING {
-            let buffer = self.buffer(lane);
-            buffer[..header.len()].copy_from_slice(header);
-            buffer[header.len()..][..body.len()].copy_from_slice(body);
-            let blocks = pad(buffer, header.len() + body.len(), header.len() + body.len());
-            self.begin_buffer(lane, blocks, Next::Done);
+        self.begun[lane] = self.clock;
+        self.numbers[lane] = self.number;
+        self.number = self.number.wrapping_add(1);
+        self.messages[lane] = Some(Current {
+            token,
+            header_length: header.len(),
+            body,
+        });
+        // SAFETY: the caller vouches for the body.
+        let body = unsafe { &*body };
+        let length = header.len() + body.len();
+        self.headers[lane][..header.len()].copy_from_slice(header);
+        let buffer = &mut self.buffers[lane].0;
+        // A fixed length, as that is fast; what is too much is written over.
+        buffer[..HEADER_MAX].copy_from_slice(&self.headers[lane]);
+        if length <= SHORT - PADDING {
+            buffer[header.len()..length].copy_from_slice(body);
+            let blocks = pad(buffer, length, length);
+            self.begin_buffer(lane, blocks, Next::End);
         } else if header.is_empty() {
             self.begin_middle(lane, 0);
         } else {
-            let length = header.len().next_multiple_of(BLOCK);
-            let from = length - header.len();
-            let buffer = self.buffer(lane);
-            buffer[..header.len()].copy_from_slice(header);
-            buffer[header.len()..length].copy_from_slice(&body[..from]);
-            self.begin_buffer(lane, length / BLOCK, Next::Middle(from));
+            let end = header.len().next_multiple_of(BLOCK);
+            let from = end - header.len();
+            buffer[header.len()..end].copy_from_slice(&body[..from]);
+            self.begin_buffer(lane, end / BLOCK, Next::Middle(from));
         }
     }
 
     /// Begins the blocks of the body that are read in place.
     fn begin_middle(&mut self, lane: usize, from: usize) {
-        let body = self.messages[self.current[lane] as usize].body;
-        let blocks = (body.len() - from) / BLOCK;
+        let rest = &self.message(lane).body()[from..];
+        let blocks = rest.len() / BLOCK;
         if blocks == 0 {
             self.begin_tail(lane, from);
         } else {
             self.begin_piece(
                 lane,
-                &body[from..],
+                rest.as_ptr(),
                 blocks,
                 Next::Tail(from + blocks * BLOCK),
             );
@@ -201,38 +293,135 @@ impl<'a, const N: usize> Feed<'a, N> {
 
     /// Begins what is left of the body, with the padding.
     fn begin_tail(&mut self, lane: usize, from: usize) {
-        let Message { header, body } = self.messages[self.current[lane] as usize];
-        let rest = &body[from..];
-        let buffer = self.buffer(lane);
+        let message = self.messages[lane]
+            .as_ref()
+            .expect("an active lane has a message");
+        let rest = &message.body()[from..];
+        let buffer = &mut self.buffers[lane].0;
         buffer[..rest.len()].copy_from_slice(rest);
-        let blocks = pad(buffer, rest.len(), header.len() + body.len());
-        self.begin_buffer(lane, blocks, Next::Done);
+        let blocks = pad(buffer, rest.len(), message.len());
+        self.begin_buffer(lane, blocks, Next::End);
     }
 
-    /// The buffer of a lane that does not read from it now.
-    fn buffer(&mut self, lane: usize) -> &mut [u8; BUFFER] {
-        assert!(lane < N, "there are N buffers");
-        // SAFETY: the pointer comes from an exclusive borrow of at least `N` buffers, and no
-        // reference to this one is held.
-        unsafe { &mut (*self.buffers.add(lane)).0 }
-    }
-
-    /// Sets the lane to the beginning of its buffer.
+    /// Sets the lane to the begin of its buffer.
     fn begin_buffer(&mut self, lane: usize, blocks: usize, next: Next) {
-        let buffer = std::ptr::from_ref(self.buffer(lane));
-        // SAFETY: as for `buffer`; it is read only until the lane comes to the end of the piece.
-        self.begin_piece(lane, unsafe { &*buffer }, blocks, next);
+        assert!(blocks <= BUFFER / BLOCK, "the piece is in the buffer");
+        let buffer = self.buffers[lane].0.as_ptr();
+        self.begin_piece(lane, buffer, blocks, next);
     }
 
-    /// Sets the lane to the beginning of `bytes`.
-    fn begin_piece(&mut self, lane: usize, bytes: &[u8], blocks: usize, next: Next) {
-        assert!(
-            blocks > 0 && blocks <= bytes.len() / BLOCK,
-            "a piece has all its blocks"
-        );
-        self.bases[lane] = bytes.as_ptr().wrapping_sub(self.clock.wrapping_mul(BLOCK));
+    /// Sets the lane to as many blocks, which must be readable, from `bytes`.
+    fn begin_piece(&mut self, lane: usize, bytes: *const u8, blocks: usize, next: Next) {
+        self.bases[lane] = bytes.wrapping_sub(self.clock.wrapping_mul(BLOCK));
         self.ends[lane] = self.clock + blocks;
         self.next[lane] = next;
+    }
+
+    /// The message of an active lane.
+    fn message(&self, lane: usize) -> &Current<T> {
+        self.messages[lane]
+            .as_ref()
+            .expect("an active lane has a message")
+    }
+
+    /// Makes a lane idle.
+    fn leave(&mut self, lane: usize) -> Current<T> {
+        self.active &= !(1 << lane);
+        self.fresh &= !(1 << lane);
+        self.ends[lane] = usize::MAX;
+        self.messages[lane]
+            .take()
+            .expect("an active lane has a message")
+    }
+
+    /// Ends the message of a lane, now or when its suspects have been checked.
+    fn end_message(&mut self, lane: usize, ended: &mut impl FnMut(T, Outcome)) {
+        let message = self.leave(lane);
+        let number = self.numbers[lane];
+        let words = std::array::from_fn(|word| self.states[word][lane]);
+        if self.suspects.is_pending(number) {
+            self.waiting.push(Waiting {
+                message,
+                header: self.headers[lane],
+                number,
+                words,
+            });
+        } else {
+            let outcome = self.conclude(number, &words, &message, &self.headers[lane]);
+            ended(message.token, outcome);
+        }
+    }
+
+    /// Ends the messages whose suspects have been checked meanwhile.
+    fn end_waiting(&mut self, ended: &mut impl FnMut(T, Outcome)) {
+        while let Some(waiting) = self.waiting.pop() {
+            let Waiting {
+                message,
+                header,
+                number,
+                words,
+            } = waiting;
+            let outcome = self.conclude(number, &words, &message, &header);
+            ended(message.token, outcome);
+        }
+    }
+
+    /// The id of a message whose suspects have been checked.
+    fn conclude(
+        &self,
+        number: u32,
+        words: &[u32; 8],
+        message: &Current<T>,
+        header: &[u8; HEADER_MAX],
+    ) -> Outcome {
+        match self.kernel.kind {
+            // The verdict is that of the exact digest of the whole message.
+            kind if self.suspects.is_attacked(number) => message.digest_alone(kind, header),
+            Kind::Sha256 => Ok(ObjectId::Sha256(bytes(words))),
+            _ => Ok(ObjectId::Sha1(bytes(words))),
+        }
+    }
+
+    /// The message with the most before it, if it is done sooner alone and from its begin than
+    /// with the lanes, most of them idle.
+    fn straggler(&self) -> Option<usize> {
+        if self.active == Self::FULL {
+            return None;
+        }
+        let mut longest = self.active.trailing_zeros() as usize;
+        let (mut rest, mut rest_of_others) = (0, 0);
+        for lane in (0..N).filter(|lane| self.active >> lane & 1 == 1) {
+            let blocks = self.message(lane).blocks() - (self.clock - self.begun[lane]);
+            if blocks > rest {
+                (longest, rest, rest_of_others) = (lane, blocks, rest);
+            } else {
+                rest_of_others = rest_of_others.max(blocks);
+            }
+        }
+        let alone = 4 * self.message(longest).blocks();
+        let saved = self.kernel.step_cost * (rest - rest_of_others);
+        (alone < saved).then_some(longest)
+    }
+}
+
+impl<T> Current<T> {
+    fn body(&self) -> &[u8] {
+        // SAFETY: whoever pushed the message promised that.
+        unsafe { &*self.body }
+    }
+
+    fn len(&self) -> usize {
+        self.header_length + self.body.len()
+    }
+
+    /// How many blocks it has with its padding.
+    fn blocks(&self) -> usize {
+        (self.len() + PADDING).div_ceil(BLOCK)
+    }
+
+    /// The id, found without the lanes.
+    fn digest_alone(&self, kind: Kind, header: &[u8; HEADER_MAX]) -> Outcome {
+        digest(kind, &[&header[..self.header_length], self.body()])
     }
 }
 
@@ -240,8 +429,18 @@ impl<'a, const N: usize> Feed<'a, N> {
 /// there are in the buffer with the padding.
 fn pad(buffer: &mut [u8; BUFFER], used: usize, length: usize) -> usize {
     let end = (used + PADDING).next_multiple_of(BLOCK);
+    // A fixed length again, a block more than needed at most.
+    buffer[used..used + BLOCK + PADDING].fill(0);
     buffer[used] = 0x80;
-    buffer[used + 1..end - 8].fill(0);
     buffer[end - 8..end].copy_from_slice(&(length as u64).wrapping_mul(8).to_be_bytes());
     end / BLOCK
+}
+
+/// The digest that consists of the first of the given words.
+fn bytes<const BYTES: usize>(words: &[u32; 8]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
 }

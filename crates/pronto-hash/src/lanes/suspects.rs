@@ -49,8 +49,10 @@ pub(super) struct Suspects<const N: usize> {
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
-    messages: [u32; N],
+    /// The numbers of the messages of the batch.
+    numbers: [u32; N],
     attacked: Vec<u32>,
+    was_flushed: bool,
     recheck: unsafe fn(&Batch<N>) -> u16,
 }
 
@@ -99,8 +101,9 @@ impl<const N: usize> Suspects<N> {
             places: Box::new([(0, 0); TRACES * VECTORS + 2]),
             batch,
             length: 0,
-            messages: [0; N],
+            numbers: [0; N],
             attacked: Vec::new(),
+            was_flushed: false,
             recheck,
         }
     }
@@ -110,7 +113,7 @@ impl<const N: usize> Suspects<N> {
     /// # Safety
     ///
     /// The blocks must be readable.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) unsafe fn collect(&mut self, run: &Run<'_, N>, blocks: usize) {
         let count = self.find(blocks);
         for place in 0..count {
@@ -130,6 +133,7 @@ impl<const N: usize> Suspects<N> {
     ///
     /// Usually there is one in a block, or none. Two are listed without asking whether they exist,
     /// so that the processor need not guess.
+    #[inline(always)]
     fn find(&mut self, blocks: usize) -> usize {
         let mut count = 0;
         for (index, trace) in self.traces[..blocks].iter().enumerate() {
@@ -176,21 +180,38 @@ impl<const N: usize> Suspects<N> {
         // SAFETY: the caller vouches for it, and arrays of bytes need no alignment.
         self.batch.blocks[slot] = unsafe { *block };
         self.batch.vectors[slot] = vector as u8;
-        self.messages[slot] = run.messages[lane];
+        self.numbers[slot] = run.numbers[lane];
         self.length += 1;
         if self.length == N {
             self.flush();
         }
     }
 
-    /// The messages in which there is an attack, in no particular order and perhaps repeatedly.
-    pub(super) fn finish(mut self) -> Vec<u32> {
-        self.flush();
-        self.attacked
+    /// Whether the batch holds a block of the message with that number.
+    pub(super) fn is_pending(&self, number: u32) -> bool {
+        self.numbers[..self.length].contains(&number)
+    }
+
+    /// Whether an attack was found in the message with that number.
+    pub(super) fn is_attacked(&self, number: u32) -> bool {
+        self.attacked.contains(&number)
+    }
+
+    /// Whether everything pending at some time since this was asked last has been rechecked.
+    pub(super) fn was_flushed(&mut self) -> bool {
+        std::mem::take(&mut self.was_flushed)
+    }
+
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.length = 0;
+        self.attacked.clear();
     }
 
     /// Rechecks what there is.
-    fn flush(&mut self) {
+    #[inline(never)]
+    pub(super) fn flush(&mut self) {
+        self.was_flushed = true;
         if self.length == 0 {
             return;
         }
@@ -199,7 +220,7 @@ impl<const N: usize> Suspects<N> {
         attacks &= (u32::MAX >> (32 - self.length)) as u16;
         while attacks != 0 {
             self.attacked
-                .push(self.messages[attacks.trailing_zeros() as usize]);
+                .push(self.numbers[attacks.trailing_zeros() as usize]);
             attacks &= attacks - 1;
         }
         self.length = 0;

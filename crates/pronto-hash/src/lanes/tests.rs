@@ -135,15 +135,15 @@ fn survivors(width: Width, blocks: &[[u8; 64]; 16]) -> [u16; VECTORS] {
         first: usize,
     ) -> [u16; VECTORS] {
         let bases: [*const u8; N] = std::array::from_fn(|lane| blocks[first + lane].as_ptr());
-        let messages = std::array::from_fn(|lane| lane as u32);
-        let (bases, messages) = (&bases, &messages);
+        let numbers = std::array::from_fn(|lane| lane as u32);
+        let (bases, numbers) = (&bases, &numbers);
         let blocks = Run {
             bases,
             offset: 0,
             blocks: 1,
             fresh: u16::MAX,
             active: u16::MAX,
-            messages,
+            numbers,
         };
         // SAFETY: the width is available, and the blocks are whole.
         unsafe {

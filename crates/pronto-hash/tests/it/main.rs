@@ -3,3 +3,4 @@
 mod api;
 mod collisions;
 mod many;
+mod stream;

@@ -3,7 +3,7 @@
 use pronto_hash::{Backend, Kind, ManyDigester, Message, ObjectId, TrailerDigester};
 
 /// Numbers that look random.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
@@ -13,11 +13,11 @@ impl Numbers {
         self.0
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
-    fn bytes(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| (self.next() >> 24) as u8).collect()
     }
 }

@@ -1,0 +1,156 @@
+//! Messages that come one after the other, and are digested many at a time nevertheless.
+
+use std::sync::Arc;
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{HEADER_MAX, Lanes};
+use crate::{Backend, Collision, Kind, ObjectId, digest};
+
+/// A body that can be given to a [`DigestStream`], which owns it until it has been digested.
+///
+/// Implemented for borrowed bytes, `Vec<u8>`, and anything with bytes in an [`Arc`].
+pub trait Body: sealed::Bytes {}
+
+mod sealed {
+    /// Bytes that stay where they are when `self` is moved.
+    pub trait Bytes {
+        /// The content.
+        fn bytes(&self) -> &[u8];
+    }
+}
+
+impl sealed::Bytes for &[u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl sealed::Bytes for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> sealed::Bytes for Arc<T> {
+    fn bytes(&self) -> &[u8] {
+        (**self).as_ref()
+    }
+}
+
+impl Body for &[u8] {}
+impl Body for Vec<u8> {}
+impl<T: AsRef<[u8]> + ?Sized> Body for Arc<T> {}
+
+/// Digests messages as they come, as many at once as the processor can.
+///
+/// For objects that are produced one after the other, of very different lengths: a message waits
+/// only for there to be as many as there are lanes, and a long one does not hold up the others. So
+/// there is nothing to be gained from making batches; with [`ManyDigester`](crate::ManyDigester)
+/// batches end with most lanes idle.
+///
+/// Each message comes with a token `T` for the caller to know it by. Ids are given to a closure,
+/// in no particular order, together with the token and the body, whose memory can be used again.
+/// At most some dozens of messages are on their way at any time.
+///
+/// ```
+/// use pronto_hash::{DigestStream, Kind, ObjectId};
+///
+/// let mut ids = Vec::new();
+/// let mut ended = |_body: Vec<u8>, name: &'static str, id| ids.push((name, id));
+/// let mut stream = DigestStream::new(Kind::Sha1);
+/// stream.push(b"blob 0\0", Vec::new(), "nothing", &mut ended);
+/// stream.push(b"tree 0\0", Vec::new(), "also nothing", &mut ended);
+/// stream.finish(&mut ended);
+/// ids.sort();
+/// assert_eq!(ids[0], ("also nothing", Ok(ObjectId::empty_tree(Kind::Sha1))));
+/// assert_eq!(ids[1], ("nothing", Ok(ObjectId::empty_blob(Kind::Sha1))));
+/// ```
+pub struct DigestStream<B, T> {
+    kind: Kind,
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Lanes<(B, T)>>,
+    #[cfg(not(target_arch = "x86_64"))]
+    lanes: std::marker::PhantomData<fn(B, T)>,
+}
+
+impl<B: Body, T> DigestStream<B, T> {
+    /// An empty one, for the fastest backend of this processor.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        DigestStream::with_backend(kind, Backend::fastest(kind))
+    }
+
+    /// An empty one that works in the given way; the ids are the same for all of them.
+    #[must_use]
+    pub fn with_backend(kind: Kind, backend: Backend) -> Self {
+        DigestStream {
+            kind,
+            #[cfg(target_arch = "x86_64")]
+            lanes: backend.lanes_of(kind),
+            #[cfg(not(target_arch = "x86_64"))]
+            lanes: std::marker::PhantomData,
+        }
+    }
+
+    /// Adds a message that consists of `header` and `body`; `ended` is called for those that come
+    /// to their end meanwhile, perhaps with this one among them.
+    ///
+    /// An id is an error if its message holds a block of a known kind of SHA-1 collision attack.
+    pub fn push(
+        &mut self,
+        header: &[u8],
+        body: B,
+        token: T,
+        ended: &mut impl FnMut(B, T, Result<ObjectId, Collision>),
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = &mut self.lanes
+            && header.len() <= HEADER_MAX
+        {
+            return push(lanes, header, body, token, ended);
+        }
+        let id = digest(self.kind, &[header, body.bytes()]);
+        ended(body, token, id);
+    }
+
+    /// Digests what is left. The stream is empty then and can be used again.
+    ///
+    /// What is left of a stream that is dropped instead is not digested.
+    pub fn finish(&mut self, ended: &mut impl FnMut(B, T, Result<ObjectId, Collision>)) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = &mut self.lanes {
+            lanes.finish(&mut |(body, token), id| ended(body, token, id));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = ended;
+    }
+}
+
+/// [`DigestStream::push`] where there are lanes.
+#[cfg(target_arch = "x86_64")]
+#[expect(
+    unsafe_code,
+    reason = "the lanes keep pointers to the bodies between calls"
+)]
+fn push<B: Body, T>(
+    lanes: &mut Lanes<(B, T)>,
+    header: &[u8],
+    body: B,
+    token: T,
+    ended: &mut impl FnMut(B, T, Result<ObjectId, Collision>),
+) {
+    let bytes = std::ptr::from_ref(body.bytes());
+    // SAFETY: the body goes along with its bytes, which stay in place when it is moved, and comes
+    // out of the lanes only when its message has ended.
+    unsafe {
+        lanes.push(header, bytes, (body, token), &mut |(body, token), id| {
+            ended(body, token, id)
+        })
+    }
+}
+
+impl<B, T> std::fmt::Debug for DigestStream<B, T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "DigestStream({})", self.kind)
+    }
+}
