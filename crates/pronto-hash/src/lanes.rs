@@ -12,6 +12,7 @@ mod avx512;
 mod disturbance;
 mod feed;
 mod sha1;
+mod sha256;
 mod suspects;
 #[cfg(test)]
 mod tests;
@@ -69,11 +70,13 @@ impl Width {
     }
 
     /// How much longer all lanes together take for a block each than one message does alone, in
-    /// quarters.
-    pub(crate) fn step_cost(self) -> usize {
-        match self {
-            Width::Eight => 21,
-            Width::Sixteen => 17,
+    /// quarters; as measured with SHA instructions for the one.
+    pub(crate) fn step_cost(self, kind: Kind) -> usize {
+        match (self, kind) {
+            (Width::Eight, Kind::Sha256) => 32,
+            (Width::Sixteen, Kind::Sha256) => 28,
+            (Width::Eight, _) => 21,
+            (Width::Sixteen, _) => 17,
         }
     }
 }
@@ -89,14 +92,18 @@ enum Feeds<T> {
 impl<T> Lanes<T> {
     /// All idle.
     pub(crate) fn new(kind: Kind, width: Width) -> Self {
-        let step_cost = width.step_cost();
+        let step_cost = width.step_cost(kind);
         match width {
             Width::Eight => {
                 assert!(avx2::is_available(), "a width comes from what is available");
+                let run = match kind {
+                    Kind::Sha256 => run_sha256_eight,
+                    _ => run_sha1_eight,
+                };
                 let kernel = Kernel {
                     kind,
                     step_cost,
-                    run: run_sha1_eight,
+                    run,
                     recheck: recheck_eight,
                 };
                 // SAFETY: the processor was just asked.
@@ -107,10 +114,14 @@ impl<T> Lanes<T> {
                     avx512::is_available(),
                     "a width comes from what is available"
                 );
+                let run = match kind {
+                    Kind::Sha256 => run_sha256_sixteen,
+                    _ => run_sha1_sixteen,
+                };
                 let kernel = Kernel {
                     kind,
                     step_cost,
-                    run: run_sha1_sixteen,
+                    run,
                     recheck: recheck_sixteen,
                 };
                 // SAFETY: the processor was just asked.
@@ -205,4 +216,26 @@ unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
 unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
     // SAFETY: the caller vouches for it.
     unsafe { suspects::recheck::<avx512::Sixteen, 16>(batch) }
+}
+
+/// # Safety
+///
+/// Needs the instructions named, and the blocks must be readable.
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+unsafe fn run_sha256_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
+    // SAFETY: the caller vouches for it.
+    unsafe { sha256::run::<avx2::Eight, 8>(states, run, suspects) }
+}
+
+/// # Safety
+///
+/// Needs the instructions named, and the blocks must be readable.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
+unsafe fn run_sha256_sixteen(
+    states: &mut States<16>,
+    run: &Run<'_, 16>,
+    suspects: &mut Suspects<16>,
+) {
+    // SAFETY: the caller vouches for it.
+    unsafe { sha256::run::<avx512::Sixteen, 16>(states, run, suspects) }
 }

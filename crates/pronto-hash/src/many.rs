@@ -95,7 +95,7 @@ fn digest_in_lanes(
 ) {
     // A panic may have left pointers to the bodies of another batch.
     lanes.clear();
-    let (alone, together) = plan.divide(messages, lanes.width());
+    let (alone, together) = plan.divide(messages, kind, lanes.width());
     for index in alone.iter().map(|index| *index as usize) {
         ids[index] = messages[index].digest(kind);
     }
@@ -148,15 +148,24 @@ impl Backend {
     }
 
     /// The fastest for a kind of hash.
-    pub(crate) fn fastest(_kind: Kind) -> Backend {
-        Backend::available()[0]
+    pub(crate) fn fastest(kind: Kind) -> Backend {
+        let available = Backend::available();
+        #[cfg(target_arch = "x86_64")]
+        if kind == Kind::Sha256
+            && available[0].lanes() == 8
+            && std::arch::is_x86_feature_detected!("sha")
+        {
+            // AVX2 lacks rotations, of which SHA-256 has many.
+            return Backend(Repr::OneAtATime);
+        }
+        available[0]
     }
 
     /// Idle lanes for a kind of hash, if the backend has any for it.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn lanes_of<T>(self, kind: Kind) -> Option<Lanes<T>> {
         match (self.0, kind) {
-            (Repr::Lanes(width), Kind::Sha1) => Some(Lanes::new(kind, width)),
+            (Repr::Lanes(width), Kind::Sha1 | Kind::Sha256) => Some(Lanes::new(kind, width)),
             _ => None,
         }
     }

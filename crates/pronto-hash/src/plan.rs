@@ -1,5 +1,6 @@
 //! In which order to digest a batch, and what of it in lanes.
 
+use crate::Kind;
 use crate::lanes::{HEADER_MAX, Width};
 use crate::many::Message;
 
@@ -24,9 +25,20 @@ impl Plan {
     /// The longest come first, so that the lanes end at about the same time. Those so long that
     /// the other lanes would have nothing to do for most of their time are digested alone; in a
     /// batch smaller than the lanes that may be all of them.
-    pub(crate) fn divide(&mut self, messages: &[Message<'_>], width: Width) -> (&[u32], &[u32]) {
+    pub(crate) fn divide(
+        &mut self,
+        messages: &[Message<'_>],
+        kind: Kind,
+        width: Width,
+    ) -> (&[u32], &[u32]) {
         let unfit = self.sort(messages);
-        let alone = unfit + count_alone(messages, &self.order[unfit..], width);
+        let alone = unfit
+            + count_alone(
+                messages,
+                &self.order[unfit..],
+                width.lanes(),
+                width.step_cost(kind),
+            );
         self.order.split_at(alone)
     }
 
@@ -72,8 +84,7 @@ fn class(message: &Message<'_>) -> usize {
 }
 
 /// How many of the messages, from the longest, to digest alone for the least time.
-fn count_alone(messages: &[Message<'_>], order: &[u32], width: Width) -> usize {
-    let (lanes, step) = (width.lanes(), width.step_cost());
+fn count_alone(messages: &[Message<'_>], order: &[u32], lanes: usize, step: usize) -> usize {
     let length = |index: usize| {
         order
             .get(index)

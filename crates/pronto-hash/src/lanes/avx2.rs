@@ -168,6 +168,12 @@ impl Vector<8> for Eight {
     }
 
     #[inline(always)]
+    unsafe fn shift_right<const COUNT: u32>(self) -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        Eight(unsafe { _mm256_srl_epi32(self.0, _mm_cvtsi32_si128(COUNT.cast_signed())) })
+    }
+
+    #[inline(always)]
     unsafe fn bits<const BIT: i32>(self) -> u16 {
         // SAFETY: the caller vouches for the instructions.
         unsafe {

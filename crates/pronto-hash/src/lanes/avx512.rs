@@ -149,6 +149,12 @@ impl Vector<16> for Sixteen {
     }
 
     #[inline(always)]
+    unsafe fn shift_right<const COUNT: u32>(self) -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        Sixteen(unsafe { _mm512_srli_epi32::<COUNT>(self.0) })
+    }
+
+    #[inline(always)]
     unsafe fn bits<const BIT: i32>(self) -> u16 {
         // SAFETY: the caller vouches for the instructions.
         unsafe { _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(1 << BIT)) }

@@ -37,6 +37,9 @@ pub(super) trait Vector<const N: usize>: Copy {
     /// Rotation towards the high end by `COUNT`, which is 1 to 31.
     unsafe fn rotate_left<const COUNT: i32>(self) -> Self;
 
+    /// Shift towards the low end by `COUNT`, which is 1 to 31.
+    unsafe fn shift_right<const COUNT: u32>(self) -> Self;
+
     /// A bit for each lane, the first lane lowest: bit `BIT` of that lane's word.
     unsafe fn bits<const BIT: i32>(self) -> u16;
 
