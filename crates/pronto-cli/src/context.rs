@@ -156,6 +156,9 @@ impl Context {
     /// asked for. With `signals`, from here on SIGINT and its kin trigger
     /// [`interrupt`](Self::interrupt) and clean up before they end the process.
     pub(crate) fn prepare(&mut self, command: &str, signals: bool) -> Result<(), CliError> {
+        if self.wants_pager(command) {
+            return Err(CliError::unsupported("a pager"));
+        }
         self.begin_trace(command);
         if signals {
             let watch = Watch::start(self.interrupt.clone(), self.trace.clone())
@@ -163,6 +166,25 @@ impl Context {
             self.watch = Some(watch);
         }
         Ok(())
+    }
+
+    /// Whether the output goes to a terminal and `pager.COMMAND` is configured.
+    fn wants_pager(&mut self, command: &str) -> bool {
+        const WITHOUT_REPOSITORY: &[&str] = &["clone", "help", "init", "version"];
+        if self.globals.paginate == Some(false)
+            || WITHOUT_REPOSITORY.contains(&command)
+            || !io::stdout().is_terminal()
+        {
+            return false;
+        }
+        let Ok(repository) = self.repository() else {
+            return false;
+        };
+        match repository.config().entry_of(format!("pager.{command}")) {
+            // What is not a boolean is the pager to use.
+            Some(entry) => entry.bool().unwrap_or(true),
+            None => false,
+        }
     }
 
     /// Ends the process if a signal asked for it.

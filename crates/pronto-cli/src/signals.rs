@@ -87,3 +87,110 @@ fn ignored_signals() -> u64 {
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    const VARIABLE: &str = "PRONTO_TEST_SIGNALS";
+
+    /// Not a test by itself: what runs in the process that gets the signals.
+    #[test]
+    fn in_a_process_of_its_own() {
+        let Some(file) = std::env::var_os(VARIABLE) else {
+            return;
+        };
+        let interrupt = Interrupt::new();
+        let watch = Watch::start(interrupt.clone(), None).expect("signals can be watched");
+        let _guard = pronto_io::cleanup::Guard::new(&file);
+        std::fs::write(&file, b"half").expect("a file");
+        println!("\nready");
+        while !interrupt.is_triggered() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if Path::new(&file).with_extension("stuck").exists() {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        watch.end_if_asked();
+    }
+
+    /// Starts the process above and waits until it waits for signals.
+    fn start(program: &mut Command, file: &Path) -> Child {
+        let mut child = program
+            .args([
+                "--exact",
+                "signals::tests::in_a_process_of_its_own",
+                "--nocapture",
+            ])
+            .env(VARIABLE, file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("this binary runs");
+        let stdout = child.stdout.take().expect("it is piped");
+        let ready = BufReader::new(stdout)
+            .lines()
+            .any(|line| line.is_ok_and(|line| line == "ready"));
+        assert!(ready, "it says when it is ready");
+        child
+    }
+
+    fn own_binary() -> Command {
+        Command::new(std::env::current_exe().expect("this binary has a path"))
+    }
+
+    fn send(child: &Child, signal: Signal) {
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        kill_process(process.expect("a process"), signal).expect("it runs still");
+    }
+
+    #[test]
+    fn it_cleans_up_and_dies_of_the_signal() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let file = directory.path().join("file");
+            let mut child = start(&mut own_binary(), &file);
+            assert!(file.exists());
+            send(&child, signal);
+            let status = child.wait().expect("it ends");
+            assert_eq!(status.signal(), Some(signal.as_raw()));
+            assert!(!file.exists());
+        }
+    }
+
+    #[test]
+    fn an_operation_that_does_not_stop_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        std::fs::write(file.with_extension("stuck"), b"").expect("a file");
+        let mut child = start(&mut own_binary(), &file);
+        let begun = Instant::now();
+        send(&child, Signal::INT);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(SIGINT));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_was_ignored_from_the_start_stays_so() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+            .arg(own_binary().get_program());
+        let mut child = start(&mut program, &file);
+        send(&child, Signal::HUP);
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().expect("it can be asked").is_none());
+        send(&child, Signal::TERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(SIGTERM));
+    }
+}
