@@ -57,8 +57,7 @@ pub struct Options {
     pub max_input_size_bytes: Option<u64>,
     /// Whole blobs larger than this are never held in memory (`core.bigFileThreshold`).
     pub big_file_threshold_bytes: u64,
-    /// How much memory contents may take while they wait to be a base, in all threads together
-    /// (`core.deltaBaseCacheLimit`).
+    /// How much memory contents may take while they wait to be a base, in all threads together.
     pub base_cache_bytes: usize,
     /// How much memory inflated deltas may take while they wait for their base.
     pub kept_deltas_bytes: usize,
@@ -89,8 +88,8 @@ impl Default for Options {
             threads: 0,
             max_input_size_bytes: None,
             big_file_threshold_bytes: 512 << 20,
-            base_cache_bytes: 96 << 20,
-            kept_deltas_bytes: 192 << 20,
+            base_cache_bytes: 64 << 20,
+            kept_deltas_bytes: 128 << 20,
             index_version: Version::Two,
             index_offset_limit: u64::MAX,
             reverse_index: true,

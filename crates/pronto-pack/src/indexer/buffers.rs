@@ -35,15 +35,28 @@ impl Content {
 /// Spare buffers of one thread, by size.
 #[derive(Default)]
 pub(super) struct Pool {
-    classes: Vec<Vec<Vec<u8>>>,
+    classes: Vec<Class>,
     spare_bytes: usize,
+    /// Counts what was taken, to tell classes that are in use from those that were.
+    taken: u64,
+}
+
+/// Spare buffers of one size.
+#[derive(Default)]
+struct Class {
+    spare: Vec<Vec<u8>>,
+    last_taken: u64,
 }
 
 impl Pool {
     /// A content of `len` bytes, whatever they are.
     pub(super) fn take(&mut self, len: usize, kind: ObjectKind) -> Content {
-        let (class, size) = class_of(len);
-        let spare = self.classes.get_mut(class).and_then(Vec::pop);
+        let (number, size) = class_of(len);
+        self.taken += 1;
+        let taken = self.taken;
+        let class = self.class(number);
+        class.last_taken = taken;
+        let spare = class.spare.pop();
         let bytes = match spare {
             Some(bytes) => {
                 self.spare_bytes -= bytes.len();
@@ -64,16 +77,34 @@ impl Pool {
     /// Takes the buffer of `content` back.
     pub(super) fn put(&mut self, content: Content) {
         let bytes = content.bytes;
-        if self.spare_bytes + bytes.len() > SPARE_LIMIT_BYTES {
-            return;
-        }
-        let (class, size) = class_of(bytes.len());
+        let (number, size) = class_of(bytes.len());
         debug_assert_eq!(size, bytes.len(), "buffers have the size of their class");
-        if self.classes.len() <= class {
-            self.classes.resize_with(class + 1, Vec::new);
+        self.spare_bytes += size;
+        self.class(number).spare.push(bytes);
+        while self.spare_bytes > SPARE_LIMIT_BYTES {
+            self.shrink();
         }
-        self.spare_bytes += bytes.len();
-        self.classes[class].push(bytes);
+    }
+
+    fn class(&mut self, number: usize) -> &mut Class {
+        if self.classes.len() <= number {
+            self.classes.resize_with(number + 1, Class::default);
+        }
+        &mut self.classes[number]
+    }
+
+    /// Frees a buffer of the size that was not asked for for the longest time.
+    #[cold]
+    fn shrink(&mut self) {
+        let stale = self
+            .classes
+            .iter_mut()
+            .filter(|class| !class.spare.is_empty())
+            .min_by_key(|class| class.last_taken);
+        match stale.and_then(|class| class.spare.pop()) {
+            Some(bytes) => self.spare_bytes -= bytes.len(),
+            None => self.spare_bytes = 0,
+        }
     }
 }
 

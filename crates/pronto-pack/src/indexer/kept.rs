@@ -4,8 +4,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const CHUNK_BYTES: usize = 1 << 20;
-/// Larger ones are cheap to inflate again for their size, so small ones get the memory.
-const LARGEST_BYTES: usize = 64 << 10;
+/// Larger ones take little longer to inflate again than to read, for their size: they are kept
+/// only while most of the budget is left. Nineteen deltas in twenty are smaller.
+const SMALL_BYTES: usize = 4 << 10;
+/// Larger than this are never kept.
+const LARGEST_BYTES: usize = 256 << 10;
 
 /// Where a delta is kept, if it is.
 #[derive(Clone, Copy)]
@@ -27,17 +30,28 @@ impl Kept {
 }
 
 /// How much memory all arenas together may take.
-pub(super) struct Budget(AtomicUsize);
+pub(super) struct Budget {
+    left: AtomicUsize,
+    /// What is left for small deltas alone.
+    reserve: usize,
+}
 
 impl Budget {
     pub(super) fn new(bytes: usize) -> Self {
-        Budget(AtomicUsize::new(bytes))
+        Budget {
+            left: AtomicUsize::new(bytes),
+            reserve: bytes / 4 * 3,
+        }
     }
 
     fn take(&self, bytes: usize) -> bool {
-        self.0
+        self.left
             .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes))
             .is_ok()
+    }
+
+    fn admits(&self, len: usize) -> bool {
+        len <= SMALL_BYTES || (len <= LARGEST_BYTES && self.left.load(Relaxed) > self.reserve)
     }
 }
 
@@ -57,7 +71,7 @@ impl Arena {
 
     /// Copies `delta` into the arena if there is room.
     pub(super) fn keep(&mut self, delta: &[u8], budget: &Budget) -> Kept {
-        if delta.len() > LARGEST_BYTES {
+        if !budget.admits(delta.len()) {
             return Kept::NOT;
         }
         let fits = self
