@@ -8,7 +8,9 @@ use std::sync::Arc;
 /// Smaller contents live in buffers of this size.
 const SMALLEST_BYTES: usize = 256;
 /// What a pool keeps at most of buffers that nobody uses.
-const SPARE_LIMIT_BYTES: usize = 16 << 20;
+const SPARE_LIMIT_BYTES: usize = 24 << 20;
+/// A spare buffer this many classes larger will do: less than twice the size.
+const LARGER_CLASSES: usize = 3;
 
 /// The content of one object.
 pub(super) struct Content {
@@ -54,9 +56,11 @@ impl Pool {
         let (number, size) = class_of(len);
         self.taken += 1;
         let taken = self.taken;
-        let class = self.class(number);
-        class.last_taken = taken;
-        let spare = class.spare.pop();
+        self.class(number).last_taken = taken;
+        let larger = self.classes.iter_mut().skip(number);
+        let spare = larger
+            .take(1 + LARGER_CLASSES)
+            .find_map(|class| class.spare.pop());
         let bytes = match spare {
             Some(bytes) => {
                 self.spare_bytes -= bytes.len();
@@ -147,7 +151,7 @@ mod tests {
         assert_eq!(pool.spare_bytes, 0);
         pool.put(content);
         assert_eq!(pool.spare_bytes, 1024);
-        drop(pool.take(800, ObjectKind::Tree));
+        drop(pool.take(300, ObjectKind::Tree));
         assert_eq!(pool.spare_bytes, 1024);
     }
 }

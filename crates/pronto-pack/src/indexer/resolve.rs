@@ -149,6 +149,17 @@ impl<'a> Work<'a> {
     }
 }
 
+/// Should a thread panic, the others end rather than wait for it.
+struct Alarm<'a>(&'a Work<'a>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
+    }
+}
+
 /// One thread of the work.
 pub(super) struct Walker<'a> {
     work: &'a Work<'a>,
@@ -176,6 +187,7 @@ impl<'a> Walker<'a> {
 
     /// Walks trees until there are none.
     fn run(mut self) -> Result<Ids, Error> {
+        let _alarm = Alarm(self.work);
         let result = self.walk_all();
         if result.is_err() {
             self.work.fail();
