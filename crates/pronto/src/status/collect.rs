@@ -19,15 +19,6 @@ use pronto_worktree::diff::{self, Difference, MOST_SIMILAR, Side, tree_and_index
 use pronto_worktree::status::{Change, Conversion, Job, Outcome, digest_file, walk};
 use std::collections::{BTreeMap, HashMap};
 
-/// Reads objects of `repository`.
-pub(super) fn store(repository: &Repository) -> Result<Store> {
-    let options = pronto_odb::Options {
-        kind: repository.object_hash(),
-        ..pronto_odb::Options::default()
-    };
-    Store::open(repository.objects_dir(), options).map_err(objects)
-}
-
 /// An error of the object store as one of the repository.
 pub(super) fn objects(error: pronto_odb::Error) -> Error {
     error.map_kind(|_| ErrorKind::Object)
@@ -41,9 +32,9 @@ pub(super) fn collect(
     let work_tree = repository.require_work_tree()?;
     let index =
         Index::open(&repository.index_path(), repository.object_hash()).map_err(from_index)?;
-    let store = store(repository)?;
+    let store = repository.objects()?;
     let head = repository.head()?;
-    let converter = Converter::new(repository, &store);
+    let converter = Converter::new(repository, store);
     let root = Directory::open(work_tree).map_err(|error| {
         Error::new(ErrorKind::Io, "could not open directory")
             .at_path(work_tree)
@@ -53,7 +44,7 @@ pub(super) fn collect(
         let _region = pronto_io::region!("status", "worktrees");
         walk_files(
             repository,
-            (&index, &store, &root, &converter),
+            (&index, store, &root, &converter),
             options,
             interrupt,
         )?
@@ -62,14 +53,11 @@ pub(super) fn collect(
     pronto_io::data!("status", "opendir", outcome.open_count);
     let staged = {
         let _region = pronto_io::region!("status", "index");
-        staged(&index, &store, &head, options)?
+        staged(&index, store, &head, options)?
     };
     let state = match options.state {
         true => {
-            let reader = Reader {
-                repository,
-                store: &store,
-            };
+            let reader = Reader { repository, store };
             let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
             let mut state = reader.read(detached, options.detached_from)?;
             state.sparse_percentage = sparse_percentage(repository, &index)?;
@@ -90,7 +78,7 @@ pub(super) fn collect(
         entries: BTreeMap::new(),
     };
     let renames = Contents {
-        store: &store,
+        store,
         root: &root,
         converter: &converter,
     };

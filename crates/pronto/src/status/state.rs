@@ -21,6 +21,8 @@ pub struct State {
     pub rebase: Option<Rebase>,
     /// A cherry-pick.
     pub cherry_pick: Option<Operation>,
+    /// There is a commit that is being picked, by a rebase as well.
+    pub has_picked_commit: bool,
     /// A revert.
     pub revert: Option<Operation>,
     /// A bisection.
@@ -70,12 +72,16 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// What is in progress. `head` is the commit of `HEAD` if it is detached.
     pub(super) fn read(&self, head: Option<ObjectId>, detached_from: bool) -> Result<State> {
-        let mut state = State::default();
+        let picked = self.operation("CHERRY_PICK_HEAD")?;
+        let mut state = State {
+            has_picked_commit: picked.is_some(),
+            ..State::default()
+        };
         if self.exists("MERGE_HEAD") {
             state.merge = true;
             self.read_rebase(&mut state, head)?;
         } else if !self.read_rebase(&mut state, head)? {
-            state.cherry_pick = self.operation("CHERRY_PICK_HEAD")?;
+            state.cherry_pick = picked;
         }
         if self.exists("BISECT_LOG") {
             state.bisect = true;

@@ -133,7 +133,7 @@ impl Repository {
         theirs: ObjectId,
         interrupt: &Interrupt,
     ) -> Result<(usize, usize)> {
-        let store = super::collect::store(self)?;
+        let store = self.objects()?;
         let shallow = std::fs::read(self.shallow_path()).unwrap_or_default();
         let shallow: HashSet<ObjectId> = shallow
             .lines()

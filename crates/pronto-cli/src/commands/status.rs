@@ -1,0 +1,212 @@
+//! `status`: what has changed and what is in progress.
+
+mod long;
+mod look;
+mod porcelain;
+mod settings;
+mod short;
+
+use crate::{CliError, Context, ExitCode};
+use bstr::{BString, ByteSlice};
+use clap::ArgAction;
+use look::{Look, Slot};
+use pronto::status::{Ignored, Pathspec, Renames, Report, Untracked, Upstream};
+use pronto::{ErrorKind, Repository, refs::Head};
+use settings::Settings;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
+
+/// Arguments of `status`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Show status concisely
+    #[arg(short, long, overrides_with_all = ["long", "porcelain"])]
+    short: bool,
+    /// Show branch information
+    #[arg(short, long)]
+    branch: Option<bool>,
+    /// Show stash information
+    #[arg(long)]
+    show_stash: Option<bool>,
+    /// Compute full ahead/behind values
+    #[arg(long)]
+    ahead_behind: Option<bool>,
+    /// Machine-readable output
+    #[arg(
+        long, value_name = "VERSION", num_args = 0..=1, default_missing_value = "v1",
+        overrides_with_all = ["short", "long"]
+    )]
+    porcelain: Option<OsString>,
+    /// Show status in long format (default)
+    #[arg(long, overrides_with_all = ["short", "porcelain"])]
+    long: bool,
+    /// Terminate entries with NUL
+    #[arg(short = 'z', long)]
+    null: bool,
+    /// Show untracked files: all, normal, no
+    #[arg(short, long, value_name = "MODE", num_args = 0..=1, default_missing_value = "all")]
+    untracked_files: Option<OsString>,
+    /// Show ignored files: traditional, matching, no
+    #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "traditional")]
+    ignored: Option<OsString>,
+    /// Ignore changes to submodules: all, dirty, untracked, none
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "all")]
+    ignore_submodules: Option<OsString>,
+    /// Do not detect renames
+    #[arg(long, action = ArgAction::SetTrue)]
+    no_renames: bool,
+    /// Detect renames
+    #[arg(long, hide = true, overrides_with = "no_renames")]
+    renames: Option<bool>,
+    /// Detect renames, optionally with a similarity
+    #[arg(short = 'M', long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
+    find_renames: Option<OsString>,
+    /// Paths to look at
+    pathspec: Vec<OsString>,
+}
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Long,
+    Short,
+    Porcelain,
+    PorcelainV2,
+}
+
+/// Everything that is shown.
+struct View {
+    report: Report,
+    upstream: Option<Upstream>,
+    stash_count: Option<usize>,
+    settings: Settings,
+    look: Look,
+    /// From the top to where paths are shown from.
+    prefix: BString,
+    null: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    if repository.require_work_tree().is_err() {
+        return Err(CliError::fatal("this operation must be run in a work tree"));
+    }
+    let (settings, options) = prepare(args, &repository)?;
+    let started = Instant::now();
+    let report = repository.status(&options, &context.interrupt).map_err(failure)?;
+    context.report();
+    for (path, error) in &report.problems {
+        let reason = error.to_string();
+        let end = reason.find(" (os error").unwrap_or(reason.len());
+        context.warn(&format!("could not look at '{path}': {}", &reason[..end]));
+    }
+    let view = gather(&repository, context, report, (settings, args.null))?;
+    match view.settings.format {
+        Format::Long => long::print(&view, &repository, started.elapsed(), &mut context.out)?,
+        Format::Short | Format::Porcelain => short::print(&view, &mut context.out)?,
+        Format::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
+    }
+    context.out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is missing in pronto goes to git: nothing has been changed yet.
+fn failure(error: pronto::Error) -> CliError {
+    match error.kind() {
+        ErrorKind::Unsupported => CliError::unsupported(error.message()),
+        _ => error.into(),
+    }
+}
+
+fn prepare(
+    args: &Args,
+    repository: &Repository,
+) -> Result<(Settings, pronto::status::Options), CliError> {
+    let settings = Settings::read(args, repository)?;
+    let work_tree = repository.require_work_tree()?;
+    let prefix = repository.prefix_or_empty();
+    let pathspec = Pathspec::parse(
+        args.pathspec.iter().map(|spec| spec.as_bytes().as_bstr()),
+        prefix.as_bstr(),
+        work_tree,
+        pronto::status::pathspec_defaults(repository)?,
+    )
+    .map_err(|error| match error.kind() {
+        pronto::status::PathspecErrorKind::Unsupported => CliError::unsupported(error.message()),
+        _ => CliError::fatal(error.message()),
+    })?;
+    let optional_locks = repository.environment().boolean("GIT_OPTIONAL_LOCKS", true)?;
+    let options = pronto::status::Options {
+        untracked: settings.untracked,
+        ignored: settings.ignored,
+        pathspec,
+        renames: settings.renames,
+        ignore_submodules: settings.ignore_submodules,
+        state: matches!(settings.format, Format::Long),
+        detached_from: matches!(settings.format, Format::Long),
+        write_back: optional_locks,
+    };
+    Ok((settings, options))
+}
+
+fn gather(
+    repository: &Repository,
+    context: &Context,
+    report: Report,
+    (settings, null): (Settings, bool),
+) -> Result<View, CliError> {
+    let wants_branch = settings.branch || settings.format == Format::Long;
+    let upstream = match report.head.name().filter(|_| wants_branch) {
+        Some(name) if settings.format != Format::Long || report.head.id().is_some() => {
+            let tip = report.head.id();
+            repository.upstream(name, tip, settings.ahead_behind, &context.interrupt)?
+        }
+        _ => None,
+    };
+    let stash_count = match settings.show_stash {
+        true => repository.refs().log("refs/stash")?.map(|log| log.oldest_first().count()),
+        false => None,
+    };
+    let relative = settings.relative_paths && settings.format != Format::Porcelain;
+    let prefix = if relative { repository.prefix_or_empty() } else { BString::default() };
+    let colored = matches!(settings.format, Format::Long | Format::Short);
+    let look = Look::read(repository, colored)?;
+    Ok(View { report, upstream, stash_count, settings, look, prefix, null })
+}
+
+impl View {
+    /// The name of the branch as it is shown.
+    fn branch(&self) -> Option<&bstr::BStr> {
+        let name = self.report.head.name()?;
+        Some(name.strip_prefix(b"refs/heads/").unwrap_or(name).as_bstr())
+    }
+
+    fn is_detached(&self) -> bool {
+        matches!(self.report.head, Head::Detached { .. })
+    }
+
+    fn is_initial(&self) -> bool {
+        self.report.head.id().is_none()
+    }
+
+    /// How `path` is shown: from where the caller stands, quoted if it has to be. `space` quotes
+    /// a path with a space as well.
+    fn path(&self, path: &BString, space: bool) -> BString {
+        look::shown_path(path.as_bstr(), self.prefix.as_bstr(), (self.settings.quote_path, space))
+    }
+}
+
+/// Two letters for a conflict.
+fn conflict_letters(mask: u8) -> &'static str {
+    match mask {
+        1 => "DD",
+        2 => "AU",
+        3 => "UD",
+        4 => "UA",
+        5 => "DU",
+        6 => "AA",
+        _ => "UU",
+    }
+}

@@ -1,0 +1,351 @@
+//! The long format, for people.
+
+mod progress;
+mod tracking;
+
+use super::{Slot, Untracked, View};
+use crate::CliError;
+use bstr::{BString, ByteSlice};
+use pronto::Repository;
+use pronto::status::{Entry, Ignored};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// A search for untracked files that takes longer is worth a remark.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// Writes lines as the long format does: each in one colour, perhaps after a comment sign.
+pub(super) struct Lines<'a, W> {
+    view: &'a View,
+    out: &'a mut W,
+}
+
+impl<W: Write> Lines<'_, W> {
+    /// A line of its own.
+    pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
+        self.start(slot, text.as_bytes())?;
+        self.out.write_all(b"\n")
+    }
+
+    /// A line of its own, if there are to be hints.
+    pub(super) fn hint(&mut self, text: &str) -> io::Result<()> {
+        if self.view.settings.hints {
+            self.line(Slot::Header, text)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn empty(&mut self) -> io::Result<()> {
+        if self.view.settings.comment_prefix {
+            self.view.look.write(self.out, Slot::Header, b"#")?;
+        } else {
+            self.view.look.write(self.out, Slot::Header, b"")?;
+        }
+        self.out.write_all(b"\n")
+    }
+
+    /// The start of a line.
+    fn start(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
+        let mut whole = Vec::new();
+        if self.view.settings.comment_prefix {
+            whole.push(b'#');
+            if text.first() != Some(&b'\t') {
+                whole.push(b' ');
+            }
+        }
+        whole.extend_from_slice(text);
+        self.view.look.write(self.out, slot, &whole)
+    }
+
+    /// The rest of a line.
+    fn more(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
+        self.view.look.write(self.out, slot, text)
+    }
+}
+
+pub(super) fn print(
+    view: &View,
+    repository: &Repository,
+    elapsed: Duration,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    let mut lines = Lines { view, out };
+    branch(&mut lines)?;
+    if !view.is_initial() {
+        tracking::print(&mut lines)?;
+    }
+    progress::print(&mut lines, repository)?;
+    if view.is_initial() {
+        lines.empty()?;
+        lines.line(Slot::Header, "No commits yet")?;
+        lines.empty()?;
+    }
+    staged(&mut lines)?;
+    conflicts(&mut lines)?;
+    changed(&mut lines)?;
+    untracked(&mut lines, elapsed)?;
+    summary(&mut lines)?;
+    if let Some(count) = view.stash_count.filter(|&count| count > 0) {
+        let entries = if count == 1 { "entry" } else { "entries" };
+        lines.line(Slot::Plain, &format!("Your stash currently has {count} {entries}"))?;
+    }
+    Ok(())
+}
+
+fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+    let view = lines.view;
+    let state = &view.report.state;
+    let mut slot = Slot::Header;
+    let (on_what, name): (&str, BString) = if view.is_detached() {
+        slot = Slot::NoBranch;
+        match (&state.rebase, &state.detached_from) {
+            (Some(rebase), _) => {
+                let onto = rebase.onto.clone().unwrap_or_default();
+                match rebase.interactive {
+                    true => ("interactive rebase in progress; onto ", onto),
+                    false => ("rebase in progress; onto ", onto),
+                }
+            }
+            (None, Some(from)) if state.is_detached_there => ("HEAD detached at ", from.clone()),
+            (None, Some(from)) => ("HEAD detached from ", from.clone()),
+            (None, None) => ("Not currently on any branch.", BString::default()),
+        }
+    } else {
+        ("On branch ", view.branch().map(ToOwned::to_owned).unwrap_or_default())
+    };
+    lines.start(Slot::Header, b"")?;
+    lines.more(slot, on_what.as_bytes())?;
+    lines.more(Slot::OnBranch, &name)?;
+    lines.out.write_all(b"\n")
+}
+
+/// How to take a file out of the index again.
+fn unstage_hint<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+    let state = &lines.view.report.state;
+    if state.merge || state.has_picked_commit {
+        return Ok(());
+    }
+    if lines.view.is_initial() {
+        lines.hint("  (use \"git rm --cached <file>...\" to unstage)")
+    } else {
+        lines.hint("  (use \"git restore --staged <file>...\" to unstage)")
+    }
+}
+
+fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+    let view = lines.view;
+    let mut entries = view
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.stages.is_none() && entry.index.is_some())
+        .peekable();
+    if entries.peek().is_none() {
+        return Ok(());
+    }
+    lines.line(Slot::Header, "Changes to be committed:")?;
+    unstage_hint(lines)?;
+    for entry in entries {
+        let letter = entry.index.unwrap_or_default();
+        let origin = entry.origin.as_ref().filter(|origin| origin.letter == letter);
+        change(lines, (Slot::Updated, letter), entry, (origin.map(|origin| &origin.path), ""))?;
+    }
+    lines.empty()?;
+    Ok(())
+}
+
+fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+    let view = lines.view;
+    let is_changed = |entry: &&Entry| entry.stages.is_none() && entry.worktree.is_some();
+    let entries: Vec<&Entry> = view.report.entries.iter().filter(is_changed).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    lines.line(Slot::Header, "Changes not staged for commit:")?;
+    let add = match entries.iter().any(|entry| entry.worktree == Some(b'D')) {
+        true => "  (use \"git add/rm <file>...\" to update what will be committed)",
+        false => "  (use \"git add <file>...\" to update what will be committed)",
+    };
+    lines.hint(add)?;
+    lines.hint("  (use \"git restore <file>...\" to discard changes in working directory)")?;
+    if entries.iter().any(|entry| entry.submodule.modified || entry.submodule.untracked) {
+        lines.hint("  (commit or discard the untracked or modified content in submodules)")?;
+    }
+    for entry in entries {
+        let letter = entry.worktree.unwrap_or_default();
+        let origin = entry.origin.as_ref().filter(|origin| origin.letter == letter);
+        let state = entry.submodule;
+        let parts = [
+            (state.new_commits, "new commits"),
+            (state.modified, "modified content"),
+            (state.untracked, "untracked content"),
+        ];
+        let parts: Vec<&str> =
+            parts.iter().filter(|(is_so, _)| *is_so).map(|(_, text)| *text).collect();
+        let extra = match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", parts.join(", ")),
+        };
+        let origin = origin.map(|origin| &origin.path);
+        change(lines, (Slot::Changed, letter), entry, (origin, &extra))?;
+    }
+    lines.empty()?;
+    Ok(())
+}
+
+fn change<W: Write>(
+    lines: &mut Lines<'_, W>,
+    (slot, letter): (Slot, u8),
+    entry: &Entry,
+    (origin, extra): (Option<&BString>, &str),
+) -> Result<(), CliError> {
+    let what = match letter {
+        b'A' => "new file:",
+        b'C' => "copied:",
+        b'D' => "deleted:",
+        b'R' => "renamed:",
+        b'T' => "typechange:",
+        _ => "modified:",
+    };
+    let view = lines.view;
+    let mut text = format!("{what:12}").into_bytes();
+    if let Some(origin) = origin {
+        text.extend_from_slice(&view.path(origin, false));
+        text.extend_from_slice(b" -> ");
+    }
+    text.extend_from_slice(&view.path(&entry.path, false));
+    lines.start(Slot::Header, b"\t")?;
+    lines.more(slot, &text)?;
+    if !extra.is_empty() {
+        lines.more(Slot::Header, extra.as_bytes())?;
+    }
+    lines.out.write_all(b"\n")?;
+    Ok(())
+}
+
+fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+    let view = lines.view;
+    let entries: Vec<&Entry> =
+        view.report.entries.iter().filter(|entry| entry.stages.is_some()).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    lines.line(Slot::Header, "Unmerged paths:")?;
+    unstage_hint(lines)?;
+    let has = |masks: &[u8]| entries.iter().any(|entry| masks.contains(&entry.stage_mask()));
+    let (both_deleted, one_deleted, other) = (has(&[1]), has(&[3, 5]), has(&[2, 4, 6, 7]));
+    lines.hint(match (both_deleted, one_deleted, other) {
+        (false, false, _) => "  (use \"git add <file>...\" to mark resolution)",
+        (true, false, false) => "  (use \"git rm <file>...\" to mark resolution)",
+        _ => "  (use \"git add/rm <file>...\" as appropriate to mark resolution)",
+    })?;
+    for entry in entries {
+        let how = match entry.stage_mask() {
+            1 => "both deleted:",
+            2 => "added by us:",
+            3 => "deleted by them:",
+            4 => "added by them:",
+            5 => "deleted by us:",
+            6 => "both added:",
+            _ => "both modified:",
+        };
+        let mut text = format!("{how:17}").into_bytes();
+        text.extend_from_slice(&view.path(&entry.path, false));
+        lines.start(Slot::Header, b"\t")?;
+        // The end of the line is in the colour too.
+        text.push(b'\n');
+        colored_with_end(lines, &text)?;
+    }
+    lines.empty()?;
+    Ok(())
+}
+
+fn colored_with_end<W: Write>(lines: &mut Lines<'_, W>, text: &[u8]) -> io::Result<()> {
+    lines.more(Slot::Unmerged, text.strip_suffix(b"\n").unwrap_or(text))?;
+    lines.out.write_all(b"\n")
+}
+
+fn untracked<W: Write>(lines: &mut Lines<'_, W>, elapsed: Duration) -> Result<(), CliError> {
+    let view = lines.view;
+    if view.settings.untracked == Untracked::No {
+        if view.report.is_committable() {
+            let hint = match view.settings.hints {
+                true => " (use -u option to show untracked files)",
+                false => "",
+            };
+            lines.line(Slot::Plain, &format!("Untracked files not listed{hint}"))?;
+        }
+        return Ok(());
+    }
+    others(lines, &view.report.untracked, "Untracked files", "add")?;
+    if view.settings.ignored != Ignored::No {
+        others(lines, &view.report.ignored, "Ignored files", "add -f")?;
+    }
+    if view.settings.advise_untracked && elapsed > SLOW {
+        let seconds = elapsed.as_secs_f64();
+        lines.line(Slot::Plain, "")?;
+        lines.line(
+            Slot::Plain,
+            &format!("It took {seconds:.2} seconds to enumerate untracked files."),
+        )?;
+        lines.line(
+            Slot::Plain,
+            "See 'git help status' for information on how to improve this.",
+        )?;
+        lines.line(Slot::Plain, "")?;
+    }
+    Ok(())
+}
+
+fn others<W: Write>(
+    lines: &mut Lines<'_, W>,
+    paths: &[BString],
+    what: &str,
+    how: &str,
+) -> Result<(), CliError> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    lines.line(Slot::Header, &format!("{what}:"))?;
+    lines.hint(&format!("  (use \"git {how} <file>...\" to include in what will be committed)"))?;
+    for path in paths {
+        let path = lines.view.path(path, false);
+        lines.start(Slot::Header, b"\t")?;
+        lines.more(Slot::Untracked, path.as_bytes())?;
+        lines.out.write_all(b"\n")?;
+    }
+    lines.line_after_others()?;
+    Ok(())
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn line_after_others(&mut self) -> io::Result<()> {
+        let sign: &[u8] = if self.view.settings.comment_prefix { b"#\n" } else { b"\n" };
+        self.out.write_all(sign)
+    }
+}
+
+fn summary<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+    let view = lines.view;
+    let report = &view.report;
+    if report.is_committable() {
+        return Ok(());
+    }
+    let hints = view.settings.hints;
+    let hint = |text| if hints { text } else { "" };
+    let (text, hint) = if report.is_worktree_dirty() {
+        ("no changes added to commit", hint(" (use \"git add\" and/or \"git commit -a\")"))
+    } else if !report.untracked.is_empty() {
+        (
+            "nothing added to commit but untracked files present",
+            hint(" (use \"git add\" to track)"),
+        )
+    } else if view.is_initial() {
+        ("nothing to commit", hint(" (create/copy files and use \"git add\" to track)"))
+    } else if view.settings.untracked == Untracked::No {
+        ("nothing to commit", hint(" (use -u to show untracked files)"))
+    } else {
+        ("nothing to commit, working tree clean", "")
+    };
+    writeln!(lines.out, "{text}{hint}")
+}

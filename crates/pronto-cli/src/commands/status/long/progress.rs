@@ -1,0 +1,191 @@
+//! What the long format says about operations in progress.
+
+use super::super::{Slot, View};
+use super::Lines;
+use bstr::BString;
+use pronto::Repository;
+use pronto::status::{Operation, Rebase};
+use std::io::{self, Write};
+
+/// Commands of a rebase that are shown, before and after.
+const SHOWN_COMMANDS: usize = 2;
+
+pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository) -> io::Result<()> {
+    let view: &View = lines.view;
+    let state = &view.report.state;
+    if state.merge {
+        if let Some(rebase) = state.rebase.as_ref().filter(|rebase| rebase.interactive) {
+            commands(lines, rebase, repository)?;
+            lines.out.write_all(b"\n")?;
+        }
+        merge(lines)?;
+    } else if state.am {
+        am(lines)?;
+    } else if let Some(rebase) = &state.rebase {
+        show_rebase(lines, rebase, repository)?;
+    } else if let Some(operation) = &state.cherry_pick {
+        replay(lines, operation, ("Cherry-pick", "cherry-picking", "cherry-pick"))?;
+    } else if let Some(operation) = &state.revert {
+        replay(lines, operation, ("Revert", "reverting", "revert"))?;
+    }
+    if state.bisect {
+        match &state.bisecting_from {
+            Some(from) => lines.line(
+                Slot::Header,
+                &format!("You are currently bisecting, started from branch '{from}'."),
+            )?,
+            None => lines.line(Slot::Header, "You are currently bisecting.")?,
+        }
+        lines.hint("  (use \"git bisect reset\" to get back to the original branch)")?;
+        lines.empty()?;
+    }
+    if let Some(percentage) = state.sparse_percentage {
+        let text =
+            format!("You are in a sparse checkout with {percentage}% of tracked files present.");
+        lines.line(Slot::Header, &text)?;
+        lines.empty()?;
+    }
+    Ok(())
+}
+
+fn merge<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+    if lines.view.report.has_conflicts() {
+        lines.line(Slot::Header, "You have unmerged paths.")?;
+        lines.hint("  (fix conflicts and run \"git commit\")")?;
+        lines.hint("  (use \"git merge --abort\" to abort the merge)")?;
+    } else {
+        lines.line(Slot::Header, "All conflicts fixed but you are still merging.")?;
+        lines.hint("  (use \"git commit\" to conclude merge)")?;
+    }
+    lines.empty()
+}
+
+fn am<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+    let is_empty = lines.view.report.state.am_empty_patch;
+    lines.line(Slot::Header, "You are in the middle of an am session.")?;
+    if is_empty {
+        lines.line(Slot::Header, "The current patch is empty.")?;
+    } else {
+        lines.hint("  (fix conflicts and then run \"git am --continue\")")?;
+    }
+    lines.hint("  (use \"git am --skip\" to skip this patch)")?;
+    if is_empty {
+        lines.hint(
+            "  (use \"git am --allow-empty\" to record this patch as an empty commit)",
+        )?;
+    }
+    lines.hint("  (use \"git am --abort\" to restore the original branch)")?;
+    lines.empty()
+}
+
+fn replay<W: Write>(
+    lines: &mut Lines<'_, W>,
+    operation: &Operation,
+    (name, doing, command): (&str, &str, &str),
+) -> io::Result<()> {
+    match &operation.commit {
+        Some(commit) => {
+            lines.line(Slot::Header, &format!("You are currently {doing} commit {commit}."))?;
+        }
+        None => lines.line(Slot::Header, &format!("{name} currently in progress."))?,
+    }
+    let what = if lines.view.report.has_conflicts() {
+        format!("  (fix conflicts and run \"git {command} --continue\")")
+    } else if operation.commit.is_none() {
+        format!("  (run \"git {command} --continue\" to continue)")
+    } else {
+        format!("  (all conflicts fixed: run \"git {command} --continue\")")
+    };
+    lines.hint(&what)?;
+    lines.hint(&format!("  (use \"git {command} --skip\" to skip this patch)"))?;
+    lines.hint(&format!(
+        "  (use \"git {command} --abort\" to cancel the {command} operation)"
+    ))?;
+    lines.empty()
+}
+
+/// What a rebase has done and has to do.
+fn commands<W: Write>(
+    lines: &mut Lines<'_, W>,
+    rebase: &Rebase,
+    repository: &Repository,
+) -> io::Result<()> {
+    let Some(left) = &rebase.left else {
+        lines.line(Slot::Header, "git-rebase-todo is missing.")?;
+        return done(lines, rebase, &[], repository);
+    };
+    done(lines, rebase, left, repository)
+}
+
+fn done<W: Write>(
+    lines: &mut Lines<'_, W>,
+    rebase: &Rebase,
+    left: &[BString],
+    repository: &Repository,
+) -> io::Result<()> {
+    let count = rebase.done.len();
+    match count {
+        0 => lines.line(Slot::Header, "No commands done.")?,
+        1 => lines.line(Slot::Header, "Last command done (1 command done):")?,
+        _ => {
+            lines.line(Slot::Header, &format!("Last commands done ({count} commands done):"))?;
+        }
+    }
+    for command in &rebase.done[count.saturating_sub(SHOWN_COMMANDS)..] {
+        lines.line(Slot::Header, &format!("   {command}"))?;
+    }
+    if count > SHOWN_COMMANDS {
+        let file = repository.spoken(&repository.git_path("rebase-merge/done"));
+        lines.hint(&format!("  (see more in file {})", file.display()))?;
+    }
+    match left.len() {
+        0 => return lines.line(Slot::Header, "No commands remaining."),
+        1 => lines.line(Slot::Header, "Next command to do (1 remaining command):")?,
+        count => {
+            let text = format!("Next commands to do ({count} remaining commands):");
+            lines.line(Slot::Header, &text)?;
+        }
+    }
+    for command in left.iter().take(SHOWN_COMMANDS) {
+        lines.line(Slot::Header, &format!("   {command}"))?;
+    }
+    lines.hint("  (use \"git rebase --edit-todo\" to view and edit)")
+}
+
+fn show_rebase<W: Write>(
+    lines: &mut Lines<'_, W>,
+    rebase: &Rebase,
+    repository: &Repository,
+) -> io::Result<()> {
+    if rebase.interactive {
+        commands(lines, rebase, repository)?;
+    }
+    let onto = rebase.onto.clone().unwrap_or_default();
+    let sentence = |doing: &str, without: &str| match &rebase.branch {
+        Some(branch) => format!("You are currently {doing} branch '{branch}' on '{onto}'."),
+        None => format!("You are currently {without}."),
+    };
+    if lines.view.report.has_conflicts() {
+        lines.line(Slot::Header, &sentence("rebasing", "rebasing"))?;
+        lines.hint("  (fix conflicts and then run \"git rebase --continue\")")?;
+        lines.hint("  (use \"git rebase --skip\" to skip this patch)")?;
+        lines.hint("  (use \"git rebase --abort\" to check out the original branch)")?;
+    } else if !rebase.interactive || rebase.has_message {
+        lines.line(Slot::Header, &sentence("rebasing", "rebasing"))?;
+        lines.hint("  (all conflicts fixed: run \"git rebase --continue\")")?;
+    } else if rebase.splitting && lines.view.report.is_worktree_dirty() {
+        let text = sentence("splitting a commit while rebasing", "splitting a commit during a rebase");
+        lines.line(Slot::Header, &text)?;
+        lines.hint(
+            "  (Once your working directory is clean, run \"git rebase --continue\")",
+        )?;
+    } else {
+        let text = sentence("editing a commit while rebasing", "editing a commit during a rebase");
+        lines.line(Slot::Header, &text)?;
+        lines.hint("  (use \"git commit --amend\" to amend the current commit)")?;
+        lines.hint(
+            "  (use \"git rebase --continue\" once you are satisfied with your changes)",
+        )?;
+    }
+    lines.empty()
+}

@@ -1,0 +1,236 @@
+//! What arguments and configuration want to be shown.
+
+use super::{Args, Format, Ignored, Renames, Untracked};
+use crate::CliError;
+use bstr::{BStr, ByteSlice};
+use pronto::Repository;
+use pronto::config::BoolOrInt;
+use pronto::status::IgnoreSubmodules;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// What is to be found out and how it is shown.
+pub(super) struct Settings {
+    pub(super) format: Format,
+    pub(super) branch: bool,
+    pub(super) show_stash: bool,
+    pub(super) ahead_behind: bool,
+    pub(super) untracked: Untracked,
+    pub(super) ignored: Ignored,
+    pub(super) ignore_submodules: Option<IgnoreSubmodules>,
+    pub(super) renames: Option<Renames>,
+    pub(super) relative_paths: bool,
+    pub(super) quote_path: bool,
+    pub(super) hints: bool,
+    pub(super) comment_prefix: bool,
+    pub(super) advise_untracked: bool,
+}
+
+impl Settings {
+    pub(super) fn read(args: &Args, repository: &Repository) -> Result<Settings, CliError> {
+        let config = repository.config();
+        refuse_foreign(repository)?;
+        let (format, deferred) = format(args, repository)?;
+        let branch = match args.branch {
+            Some(branch) => branch,
+            None => deferred && config.bool_or("status.branch", false)?,
+        };
+        let ahead_behind = match args.ahead_behind {
+            Some(full) => full,
+            None => !deferred || config.bool_or("status.aheadBehind", true)?,
+        };
+        let show_stash = match args.show_stash {
+            Some(show) => show,
+            None => config.bool_or("status.showStash", false)?,
+        };
+        let untracked = untracked(args, repository)?;
+        let ignored = match args.ignored.as_deref().map(OsStr::as_bytes) {
+            None | Some(b"no") => Ignored::No,
+            Some(b"traditional") => Ignored::Traditional,
+            Some(b"matching") => Ignored::Matching,
+            Some(other) => {
+                return Err(CliError::fatal(format!("Invalid ignored mode '{}'", other.as_bstr())));
+            }
+        };
+        if ignored == Ignored::Matching && untracked == Untracked::No {
+            return Err(CliError::fatal(
+                "Unsupported combination of ignored and untracked-files arguments",
+            ));
+        }
+        let advice = |name: &str| config.bool_or(name, true);
+        Ok(Settings {
+            format,
+            branch,
+            show_stash,
+            ahead_behind,
+            untracked,
+            ignored,
+            ignore_submodules: ignore_submodules(args)?,
+            renames: renames(args, repository)?,
+            relative_paths: config.bool_or("status.relativePaths", true)?,
+            quote_path: config.bool_or("core.quotePath", true)?,
+            hints: advice("advice.statusHints")?,
+            comment_prefix: config.bool_or("status.displayCommentPrefix", false)?,
+            advise_untracked: advice("advice.statusUoption")?,
+        })
+    }
+}
+
+/// What only git shows.
+fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
+    let config = repository.config();
+    let summary = match config.bool_or_i64("status.submoduleSummary")? {
+        None | Some(BoolOrInt::Bool(false) | BoolOrInt::Int(0)) => false,
+        Some(_) => true,
+    };
+    if summary {
+        return Err(CliError::unsupported("status.submoduleSummary"));
+    }
+    let columns = ["column.ui", "column.status"].iter().filter_map(|key| config.raw(key));
+    let wanted = |value: &BStr| {
+        let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
+        let has = |word: &[u8]| value.split(|byte| b" ,".contains(byte)).any(|one| one == word);
+        has(b"always") || (terminal && !has(b"never"))
+    };
+    if columns.last().is_some_and(wanted) {
+        return Err(CliError::unsupported("status in columns"));
+    }
+    Ok(())
+}
+
+/// The format, and whether what is configured for people applies.
+fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliError> {
+    let asked = match (&args.porcelain, args.short, args.long) {
+        (Some(version), ..) => Some(match version.as_bytes() {
+            b"" | b"1" | b"v1" => Format::Porcelain,
+            b"2" | b"v2" => Format::PorcelainV2,
+            other => {
+                let other = other.as_bstr();
+                return Err(CliError::fatal(format!("unsupported porcelain version '{other}'")));
+            }
+        }),
+        (None, true, _) => Some(Format::Short),
+        (None, _, true) => Some(Format::Long),
+        _ => None,
+    };
+    if args.null && asked == Some(Format::Long) {
+        return Err(CliError::fatal("options '--long' and '-z' cannot be used together"));
+    }
+    let deferred =
+        !matches!(asked, Some(Format::Porcelain | Format::PorcelainV2)) && !args.null;
+    let configured = || repository.config().bool_or("status.short", false);
+    let format = match asked {
+        Some(format) => format,
+        None if args.null => Format::Porcelain,
+        None if configured()? => Format::Short,
+        None => Format::Long,
+    };
+    Ok((format, deferred))
+}
+
+fn untracked(args: &Args, repository: &Repository) -> Result<Untracked, CliError> {
+    let parse = |value: &[u8]| match value {
+        b"no" => Some(Untracked::No),
+        b"normal" => Some(Untracked::Normal),
+        b"all" => Some(Untracked::All),
+        _ => match pronto::config::value::parse_bool(Some(value.as_bstr())) {
+            Some(true) => Some(Untracked::Normal),
+            Some(false) => Some(Untracked::No),
+            None => None,
+        },
+    };
+    let wrong = |value: &[u8]| format!("Invalid untracked files mode '{}'", value.as_bstr());
+    if let Some(value) = args.untracked_files.as_deref().map(OsStr::as_bytes) {
+        return parse(value).ok_or_else(|| CliError::fatal(wrong(value)));
+    }
+    let Some(entry) = repository.config().entry_of("status.showUntrackedFiles") else {
+        return Ok(Untracked::Normal);
+    };
+    let value = entry.string()?;
+    parse(value).ok_or_else(|| {
+        CliError::fatal(entry.bad_variable().to_string()).and(wrong(value))
+    })
+}
+
+fn ignore_submodules(args: &Args) -> Result<Option<IgnoreSubmodules>, CliError> {
+    let Some(value) = args.ignore_submodules.as_deref().map(OsStr::as_bytes) else {
+        return Ok(None);
+    };
+    match IgnoreSubmodules::parse(value) {
+        Some(ignore) => Ok(Some(ignore)),
+        None => {
+            let value = value.as_bstr();
+            Err(CliError::fatal(format!("bad --ignore-submodules argument: {value}")))
+        }
+    }
+}
+
+fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliError> {
+    let config = repository.config();
+    let mut wanted = Some(false);
+    for key in ["status.renames", "diff.renames"] {
+        let Some(entry) = config.entry_of(key) else { continue };
+        let copies = |value: &BStr| value == "copies" || value == "copy";
+        wanted = match entry.string() {
+            Ok(value) if copies(value) => Some(true),
+            _ => entry.bool()?.then_some(false),
+        };
+        break;
+    }
+    if args.no_renames {
+        wanted = None;
+    } else if args.renames == Some(true) {
+        wanted = wanted.or(Some(false));
+    }
+    let mut renames = Renames::default();
+    if let Some(text) = &args.find_renames {
+        wanted = wanted.or(Some(false));
+        if !text.is_empty() {
+            renames.minimum_score = score(text.as_bytes())?;
+        }
+    }
+    let limit = match config.entry_of("status.renameLimit") {
+        Some(entry) => Some(entry),
+        None => config.entry_of("diff.renameLimit"),
+    };
+    if let Some(entry) = limit {
+        // Below zero means Git's default.
+        let limit = entry.i32()?;
+        renames.limit = usize::try_from(limit).unwrap_or(renames.limit);
+    }
+    Ok(wanted.map(|copies| Renames { copies, ..renames }))
+}
+
+/// A similarity: `50%`, or digits after an unwritten decimal point, or a decimal number.
+fn score(text: &[u8]) -> Result<u32, CliError> {
+    const MOST: u64 = 60_000;
+    let (mut number, mut scale, mut dot) = (0u64, 1u64, false);
+    let mut rest = text;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            b'.' if !dot => (scale, dot) = (1, true),
+            b'%' => {
+                scale = if dot { scale * 100 } else { 100 };
+                rest = tail;
+                break;
+            }
+            b'0'..=b'9' => {
+                if scale < 100_000 {
+                    scale *= 10;
+                    number = number * 10 + u64::from(byte - b'0');
+                }
+            }
+            _ => break,
+        }
+        rest = tail;
+    }
+    if !rest.is_empty() {
+        return Err(CliError::unsupported("this --find-renames"));
+    }
+    let score = if number >= scale { MOST } else { MOST * number / scale };
+    // No similarity at all stands for the default.
+    Ok(match u32::try_from(score) {
+        Ok(0) | Err(_) => Renames::default().minimum_score,
+        Ok(score) => score,
+    })
+}

@@ -1,0 +1,129 @@
+//! The short format and the first porcelain format.
+
+use super::{Format, Slot, View, conflict_letters};
+use crate::CliError;
+use bstr::BString;
+use pronto::status::{Divergence, Entry};
+use std::io::Write;
+
+pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
+    if view.settings.branch {
+        branch(view, out)?;
+    }
+    for entry in &view.report.entries {
+        if entry.stages.is_some() {
+            let letters = conflict_letters(entry.stage_mask());
+            view.look.write(out, Slot::Unmerged, letters.as_bytes())?;
+            out.write_all(b" ")?;
+            path(view, &entry.path, out)?;
+        } else {
+            changed(view, entry, out)?;
+        }
+    }
+    for (paths, sign) in [(&view.report.untracked, "??"), (&view.report.ignored, "!!")] {
+        for one in paths {
+            view.look.write(out, Slot::Untracked, sign.as_bytes())?;
+            out.write_all(b" ")?;
+            path(view, one, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliError> {
+    let mut letter = |slot, letter: Option<u8>| match letter {
+        Some(letter) => view.look.write(out, slot, &[letter]),
+        None => out.write_all(b" "),
+    };
+    letter(Slot::Updated, entry.index)?;
+    letter(Slot::Changed, worktree_letter(view, entry))?;
+    out.write_all(b" ")?;
+    match &entry.origin {
+        Some(origin) if view.null => {
+            path(view, &entry.path, out)?;
+            path(view, &origin.path, out)
+        }
+        Some(origin) => {
+            out.write_all(&view.path(&origin.path, true))?;
+            out.write_all(b" -> ")?;
+            path(view, &entry.path, out)
+        }
+        None => path(view, &entry.path, out),
+    }
+}
+
+/// For people, a submodule's letter tells what differs in it.
+fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
+    let submodule = entry.submodule;
+    if view.settings.format != Format::Short || submodule.is_clean() {
+        return entry.worktree;
+    }
+    Some(if submodule.new_commits {
+        b'M'
+    } else if submodule.modified {
+        b'm'
+    } else {
+        b'?'
+    })
+}
+
+fn path(view: &View, path: &BString, out: &mut impl Write) -> Result<(), CliError> {
+    if view.null {
+        out.write_all(path)?;
+        out.write_all(b"\0")?;
+    } else {
+        out.write_all(&view.path(path, true))?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn branch(view: &View, out: &mut impl Write) -> Result<(), CliError> {
+    let look = &view.look;
+    look.write(out, Slot::Header, b"## ")?;
+    if view.is_initial() {
+        look.write(out, Slot::Header, b"No commits yet on ")?;
+    }
+    match view.branch() {
+        Some(branch) => {
+            look.write(out, Slot::LocalBranch, branch)?;
+            if let Some(upstream) = &view.upstream {
+                look.write(out, Slot::Header, b"...")?;
+                look.write(out, Slot::RemoteBranch, &upstream.short_name)?;
+                divergence(view, upstream.divergence, out)?;
+            }
+        }
+        None => look.write(out, Slot::NoBranch, b"HEAD (no branch)")?,
+    }
+    out.write_all(if view.null { b"\0" } else { b"\n" })?;
+    Ok(())
+}
+
+fn divergence(
+    view: &View,
+    divergence: Option<Divergence>,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    let look = &view.look;
+    if divergence == Some(Divergence::Same) {
+        return Ok(());
+    }
+    look.write(out, Slot::Header, b" [")?;
+    match divergence {
+        None => look.write(out, Slot::Header, b"gone")?,
+        Some(Divergence::Counted { ahead, behind }) => {
+            if ahead > 0 || behind == 0 {
+                look.write(out, Slot::Header, b"ahead ")?;
+                look.write(out, Slot::LocalBranch, ahead.to_string().as_bytes())?;
+            }
+            if behind > 0 {
+                let comma: &[u8] = if ahead > 0 { b", behind " } else { b"behind " };
+                look.write(out, Slot::Header, comma)?;
+                look.write(out, Slot::RemoteBranch, behind.to_string().as_bytes())?;
+            }
+        }
+        Some(_) => look.write(out, Slot::Header, b"different")?,
+    }
+    look.write(out, Slot::Header, b"]")?;
+    Ok(())
+}
