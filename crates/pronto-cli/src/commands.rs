@@ -2,6 +2,7 @@
 
 mod clone;
 mod help;
+mod status;
 mod version;
 
 use std::ffi::OsString;
@@ -104,6 +105,7 @@ macro_rules! command {
 pub static COMMANDS: &[Command] = &[
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
+    command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
 ];
 

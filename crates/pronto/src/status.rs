@@ -18,9 +18,9 @@ use pronto_io::interrupt::Interrupt;
 
 pub use ignores::{ignore_patterns, read_ignore_file};
 pub use pronto_worktree::diff::Renames;
-pub use pronto_worktree::pathspec::{Defaults as PathspecDefaults, Pathspec};
+pub use pronto_worktree::pathspec::Pathspec;
 pub use pronto_worktree::status::{Ignored, SubmoduleState, Untracked};
-pub use settings::{pathspec_defaults, walk_options};
+pub use settings::walk_options;
 pub use state::{Operation, Rebase, State};
 pub use submodules::IgnoreSubmodules;
 pub use tracking::{Divergence, Upstream};

@@ -8,9 +8,8 @@ mod short;
 
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
-use clap::ArgAction;
 use look::{Look, Slot};
-use pronto::status::{Ignored, Pathspec, Renames, Report, Untracked, Upstream};
+use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
 use pronto::{ErrorKind, Repository, refs::Head};
 use settings::Settings;
 use std::ffi::OsString;
@@ -54,11 +53,8 @@ pub(crate) struct Args {
     /// Ignore changes to submodules: all, dirty, untracked, none
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "all")]
     ignore_submodules: Option<OsString>,
-    /// Do not detect renames
-    #[arg(long, action = ArgAction::SetTrue)]
-    no_renames: bool,
     /// Detect renames
-    #[arg(long, hide = true, overrides_with = "no_renames")]
+    #[arg(long)]
     renames: Option<bool>,
     /// Detect renames, optionally with a similarity
     #[arg(short = 'M', long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
@@ -93,9 +89,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if repository.require_work_tree().is_err() {
         return Err(CliError::fatal("this operation must be run in a work tree"));
     }
-    let (settings, options) = prepare(args, &repository)?;
+    let (settings, options) = prepare(args, &repository, context)?;
     let started = Instant::now();
-    let report = repository.status(&options, &context.interrupt).map_err(failure)?;
+    let report = repository
+        .status(&options, &context.interrupt)
+        .map_err(failure)?;
     context.report();
     for (path, error) in &report.problems {
         let reason = error.to_string();
@@ -123,21 +121,14 @@ fn failure(error: pronto::Error) -> CliError {
 fn prepare(
     args: &Args,
     repository: &Repository,
+    context: &mut Context,
 ) -> Result<(Settings, pronto::status::Options), CliError> {
-    let settings = Settings::read(args, repository)?;
-    let work_tree = repository.require_work_tree()?;
-    let prefix = repository.prefix_or_empty();
-    let pathspec = Pathspec::parse(
-        args.pathspec.iter().map(|spec| spec.as_bytes().as_bstr()),
-        prefix.as_bstr(),
-        work_tree,
-        pronto::status::pathspec_defaults(repository)?,
-    )
-    .map_err(|error| match error.kind() {
-        pronto::status::PathspecErrorKind::Unsupported => CliError::unsupported(error.message()),
-        _ => CliError::fatal(error.message()),
-    })?;
-    let optional_locks = repository.environment().boolean("GIT_OPTIONAL_LOCKS", true)?;
+    let settings = Settings::read(args, repository, context)?;
+    let specs = args.pathspec.iter().map(|spec| spec.as_bytes().as_bstr());
+    let pathspec = repository.pathspec(specs).map_err(failure)?;
+    let optional_locks = repository
+        .environment()
+        .boolean("GIT_OPTIONAL_LOCKS", true)?;
     let options = pronto::status::Options {
         untracked: settings.untracked,
         ignored: settings.ignored,
@@ -166,14 +157,29 @@ fn gather(
         _ => None,
     };
     let stash_count = match settings.show_stash {
-        true => repository.refs().log("refs/stash")?.map(|log| log.oldest_first().count()),
+        true => repository
+            .refs()
+            .log("refs/stash")?
+            .map(|log| log.oldest_first().count()),
         false => None,
     };
     let relative = settings.relative_paths && settings.format != Format::Porcelain;
-    let prefix = if relative { repository.prefix_or_empty() } else { BString::default() };
+    let prefix = if relative {
+        repository.prefix_or_empty()
+    } else {
+        BString::default()
+    };
     let colored = matches!(settings.format, Format::Long | Format::Short);
     let look = Look::read(repository, colored)?;
-    Ok(View { report, upstream, stash_count, settings, look, prefix, null })
+    Ok(View {
+        report,
+        upstream,
+        stash_count,
+        settings,
+        look,
+        prefix,
+        null,
+    })
 }
 
 impl View {
@@ -194,7 +200,11 @@ impl View {
     /// How `path` is shown: from where the caller stands, quoted if it has to be. `space` quotes
     /// a path with a space as well.
     fn path(&self, path: &BString, space: bool) -> BString {
-        look::shown_path(path.as_bstr(), self.prefix.as_bstr(), (self.settings.quote_path, space))
+        look::shown_path(
+            path.as_bstr(),
+            self.prefix.as_bstr(),
+            (self.settings.quote_path, space),
+        )
     }
 }
 

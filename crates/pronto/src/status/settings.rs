@@ -1,7 +1,8 @@
 //! What configuration and environment say about looking at the worktree.
 
-use crate::{Repository, Result};
-use pronto_worktree::pathspec::Defaults;
+use crate::{ErrorKind, Repository, Result};
+use bstr::{BStr, ByteSlice};
+use pronto_worktree::pathspec::{Defaults, Pathspec};
 use pronto_worktree::status::Options;
 
 /// How the files of `repository` are compared, by `core.*`.
@@ -26,7 +27,7 @@ pub fn walk_options(repository: &Repository) -> Result<Options> {
 ///
 /// # Errors
 /// A value is not a boolean, or two contradict each other.
-pub fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
+fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
     let environment = repository.environment();
     let defaults = Defaults {
         literal: environment.boolean("GIT_LITERAL_PATHSPECS", false)?,
@@ -34,7 +35,7 @@ pub fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
         noglob: environment.boolean("GIT_NOGLOB_PATHSPECS", false)?,
         icase: environment.boolean("GIT_ICASE_PATHSPECS", false)?,
     };
-    let wrong = |message: &str| crate::Error::new(crate::ErrorKind::InvalidInput, message);
+    let wrong = |message: &str| crate::Error::new(ErrorKind::InvalidInput, message);
     if defaults.glob && defaults.noglob {
         return Err(wrong(
             "global 'glob' and 'noglob' pathspec settings are incompatible",
@@ -47,4 +48,25 @@ pub fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
         ));
     }
     Ok(defaults)
+}
+
+impl Repository {
+    /// Reads pathspecs as they are given where the caller stands.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words,
+    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; there is no work tree; a variable
+    /// of the environment is not well formed.
+    pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
+        let prefix = self.prefix_or_empty();
+        let defaults = pathspec_defaults(self)?;
+        Pathspec::parse(specs, prefix.as_bstr(), self.require_work_tree()?, defaults).map_err(
+            |error| {
+                error.map_kind(|kind| match kind {
+                    pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
+                    _ => ErrorKind::InvalidInput,
+                })
+            },
+        )
+    }
 }

@@ -40,7 +40,7 @@ pub struct State {
 /// A cherry-pick or a revert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The abbreviated id of the commit at hand; `None` between two commits.
+    /// The abbreviated id of the commit at hand; `None` for one of several, as Git has it.
     pub commit: Option<BString>,
 }
 
@@ -89,10 +89,10 @@ impl Reader<'_> {
         }
         state.revert = self.operation("REVERT_HEAD")?;
         match self.sequenced() {
-            Some(b'p') if state.cherry_pick.is_none() => {
+            Some(b'p') => {
                 state.cherry_pick = Some(Operation { commit: None });
             }
-            Some(b'r') if state.revert.is_none() => {
+            Some(b'r') => {
                 state.revert = Some(Operation { commit: None });
             }
             _ => {}

@@ -87,7 +87,10 @@ pub(super) fn print(
     summary(&mut lines)?;
     if let Some(count) = view.stash_count.filter(|&count| count > 0) {
         let entries = if count == 1 { "entry" } else { "entries" };
-        lines.line(Slot::Plain, &format!("Your stash currently has {count} {entries}"))?;
+        lines.line(
+            Slot::Plain,
+            &format!("Your stash currently has {count} {entries}"),
+        )?;
     }
     Ok(())
 }
@@ -111,7 +114,10 @@ fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
             (None, None) => ("Not currently on any branch.", BString::default()),
         }
     } else {
-        ("On branch ", view.branch().map(ToOwned::to_owned).unwrap_or_default())
+        (
+            "On branch ",
+            view.branch().map(ToOwned::to_owned).unwrap_or_default(),
+        )
     };
     lines.start(Slot::Header, b"")?;
     lines.more(slot, on_what.as_bytes())?;
@@ -147,8 +153,16 @@ fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     unstage_hint(lines)?;
     for entry in entries {
         let letter = entry.index.unwrap_or_default();
-        let origin = entry.origin.as_ref().filter(|origin| origin.letter == letter);
-        change(lines, (Slot::Updated, letter), entry, (origin.map(|origin| &origin.path), ""))?;
+        let origin = entry
+            .origin
+            .as_ref()
+            .filter(|origin| origin.letter == letter);
+        change(
+            lines,
+            (Slot::Updated, letter),
+            entry,
+            (origin.map(|origin| &origin.path), ""),
+        )?;
     }
     lines.empty()?;
     Ok(())
@@ -168,20 +182,29 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     };
     lines.hint(add)?;
     lines.hint("  (use \"git restore <file>...\" to discard changes in working directory)")?;
-    if entries.iter().any(|entry| entry.submodule.modified || entry.submodule.untracked) {
+    if entries
+        .iter()
+        .any(|entry| entry.submodule.modified || entry.submodule.untracked)
+    {
         lines.hint("  (commit or discard the untracked or modified content in submodules)")?;
     }
     for entry in entries {
         let letter = entry.worktree.unwrap_or_default();
-        let origin = entry.origin.as_ref().filter(|origin| origin.letter == letter);
+        let origin = entry
+            .origin
+            .as_ref()
+            .filter(|origin| origin.letter == letter);
         let state = entry.submodule;
         let parts = [
             (state.new_commits, "new commits"),
             (state.modified, "modified content"),
             (state.untracked, "untracked content"),
         ];
-        let parts: Vec<&str> =
-            parts.iter().filter(|(is_so, _)| *is_so).map(|(_, text)| *text).collect();
+        let parts: Vec<&str> = parts
+            .iter()
+            .filter(|(is_so, _)| *is_so)
+            .map(|(_, text)| *text)
+            .collect();
         let extra = match parts.is_empty() {
             true => String::new(),
             false => format!(" ({})", parts.join(", ")),
@@ -225,14 +248,22 @@ fn change<W: Write>(
 
 fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     let view = lines.view;
-    let entries: Vec<&Entry> =
-        view.report.entries.iter().filter(|entry| entry.stages.is_some()).collect();
+    let entries: Vec<&Entry> = view
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.stages.is_some())
+        .collect();
     if entries.is_empty() {
         return Ok(());
     }
     lines.line(Slot::Header, "Unmerged paths:")?;
     unstage_hint(lines)?;
-    let has = |masks: &[u8]| entries.iter().any(|entry| masks.contains(&entry.stage_mask()));
+    let has = |masks: &[u8]| {
+        entries
+            .iter()
+            .any(|entry| masks.contains(&entry.stage_mask()))
+    };
     let (both_deleted, one_deleted, other) = (has(&[1]), has(&[3, 5]), has(&[2, 4, 6, 7]));
     lines.hint(match (both_deleted, one_deleted, other) {
         (false, false, _) => "  (use \"git add <file>...\" to mark resolution)",
@@ -307,7 +338,9 @@ fn others<W: Write>(
         return Ok(());
     }
     lines.line(Slot::Header, &format!("{what}:"))?;
-    lines.hint(&format!("  (use \"git {how} <file>...\" to include in what will be committed)"))?;
+    lines.hint(&format!(
+        "  (use \"git {how} <file>...\" to include in what will be committed)"
+    ))?;
     for path in paths {
         let path = lines.view.path(path, false);
         lines.start(Slot::Header, b"\t")?;
@@ -320,7 +353,11 @@ fn others<W: Write>(
 
 impl<W: Write> Lines<'_, W> {
     fn line_after_others(&mut self) -> io::Result<()> {
-        let sign: &[u8] = if self.view.settings.comment_prefix { b"#\n" } else { b"\n" };
+        let sign: &[u8] = if self.view.settings.comment_prefix {
+            b"#\n"
+        } else {
+            b"\n"
+        };
         self.out.write_all(sign)
     }
 }
@@ -334,16 +371,25 @@ fn summary<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     let hints = view.settings.hints;
     let hint = |text| if hints { text } else { "" };
     let (text, hint) = if report.is_worktree_dirty() {
-        ("no changes added to commit", hint(" (use \"git add\" and/or \"git commit -a\")"))
+        (
+            "no changes added to commit",
+            hint(" (use \"git add\" and/or \"git commit -a\")"),
+        )
     } else if !report.untracked.is_empty() {
         (
             "nothing added to commit but untracked files present",
             hint(" (use \"git add\" to track)"),
         )
     } else if view.is_initial() {
-        ("nothing to commit", hint(" (create/copy files and use \"git add\" to track)"))
+        (
+            "nothing to commit",
+            hint(" (create/copy files and use \"git add\" to track)"),
+        )
     } else if view.settings.untracked == Untracked::No {
-        ("nothing to commit", hint(" (use -u to show untracked files)"))
+        (
+            "nothing to commit",
+            hint(" (use -u to show untracked files)"),
+        )
     } else {
         ("nothing to commit, working tree clean", "")
     };

@@ -1,7 +1,7 @@
 //! Colours and the spelling of paths.
 
 use crate::CliError;
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use pronto::Repository;
 use pronto::quote::c_quote_into;
 use std::io::{IsTerminal, Write};
@@ -58,8 +58,8 @@ impl Look {
                 for section in ["status.color.", "color.status."] {
                     if let Some(entry) = config.entry_of(format!("{section}{name}")) {
                         let value = entry.string()?;
-                        *slot = pronto::config::color::parse(value)
-                            .ok_or_else(|| bad_color(value))?;
+                        *slot =
+                            pronto::config::color::parse(value).ok_or_else(|| bad_color(value))?;
                     }
                 }
             }
@@ -67,7 +67,9 @@ impl Look {
         if palette[Slot::OnBranch as usize].is_empty() {
             palette[Slot::OnBranch as usize] = palette[Slot::Header as usize].clone();
         }
-        Ok(Look { palette: Some(palette) })
+        Ok(Look {
+            palette: Some(palette),
+        })
     }
 
     fn color(&self, slot: Slot) -> &str {
@@ -78,7 +80,12 @@ impl Look {
     }
 
     /// Writes `text` in the colour of `slot`.
-    pub(super) fn write(&self, out: &mut impl Write, slot: Slot, text: &[u8]) -> std::io::Result<()> {
+    pub(super) fn write(
+        &self,
+        out: &mut impl Write,
+        slot: Slot,
+        text: &[u8],
+    ) -> std::io::Result<()> {
         let color = self.color(slot);
         out.write_all(color.as_bytes())?;
         out.write_all(text)?;
@@ -99,10 +106,15 @@ fn wants_color(repository: &Repository) -> Result<bool, CliError> {
         .iter()
         .find_map(|key| config.entry_of(key));
     let automatic = || {
-        let dumb = repository.environment().text("TERM").is_none_or(|term| term == "dumb");
+        let dumb = repository
+            .environment()
+            .text("TERM")
+            .is_none_or(|term| term == "dumb");
         std::io::stdout().is_terminal() && !dumb
     };
-    let Some(entry) = entry else { return Ok(automatic()) };
+    let Some(entry) = entry else {
+        return Ok(automatic());
+    };
     match entry.string() {
         Ok(value) if value.eq_ignore_ascii_case(b"always") => Ok(true),
         Ok(value) if value.eq_ignore_ascii_case(b"never") => Ok(false),
@@ -138,7 +150,10 @@ fn relative(path: &BStr, prefix: &BStr) -> BString {
             common = at + 1;
         }
     }
-    let ups = prefix[common..].iter().filter(|&&byte| byte == b'/').count();
+    let ups = prefix[common..]
+        .iter()
+        .filter(|&&byte| byte == b'/')
+        .count();
     let mut seen = b"../".repeat(ups);
     seen.extend_from_slice(&path[common..]);
     if seen.is_empty() {

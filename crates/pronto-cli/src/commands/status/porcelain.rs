@@ -2,8 +2,9 @@
 
 use super::{View, conflict_letters};
 use crate::CliError;
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use pronto::status::{Divergence, Entry};
+use pronto_hash::{Kind, ObjectId};
 use std::io::Write;
 
 const GITLINK: u32 = 0o160_000;
@@ -16,9 +17,18 @@ pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
     if let Some(count) = view.stash_count.filter(|&count| count > 0) {
         write!(out, "# stash {count}{end}")?;
     }
-    let null = view.report.head.id().map_or_else(|| view.null_id(), |id| id.kind().null());
+    let null = view
+        .report
+        .head
+        .id()
+        .map_or_else(|| view.null_id(), |id| id.kind().null());
     let hex = null.to_string();
-    for entry in view.report.entries.iter().filter(|entry| entry.stages.is_none()) {
+    for entry in view
+        .report
+        .entries
+        .iter()
+        .filter(|entry| entry.stages.is_none())
+    {
         changed(view, entry, &hex, out)?;
     }
     for entry in &view.report.entries {
@@ -79,7 +89,7 @@ fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Resu
     }
     let letter = |letter: Option<u8>| char::from(letter.unwrap_or(b'.'));
     let mode = |side: Option<(u32, _)>| side.map_or(0, |(mode, _)| mode);
-    let id = |side: Option<(u32, pronto::ObjectId)>| {
+    let id = |side: Option<(u32, ObjectId)>| {
         side.map_or_else(|| null.to_owned(), |(_, id)| id.to_string())
     };
     let kind = if entry.origin.is_some() { 2 } else { 1 };
@@ -113,19 +123,34 @@ fn submodule(entry: &Entry) -> String {
     }
     let mark = |is_set, letter| if is_set { letter } else { '.' };
     let state = entry.submodule;
-    ['S', mark(state.new_commits, 'C'), mark(state.modified, 'M'), mark(state.untracked, 'U')]
-        .iter()
-        .collect()
+    [
+        'S',
+        mark(state.new_commits, 'C'),
+        mark(state.modified, 'M'),
+        mark(state.untracked, 'U'),
+    ]
+    .iter()
+    .collect()
 }
 
 fn path(view: &View, path: &BString) -> BString {
-    if view.null { path.clone() } else { view.path(path, false) }
+    if view.null {
+        path.clone()
+    } else {
+        view.path(path, false)
+    }
 }
 
 impl View {
     /// The id of nothing, where no commit tells the kind.
-    fn null_id(&self) -> pronto::ObjectId {
-        let ids = self.report.entries.iter().filter_map(|entry| entry.in_index);
-        ids.map(|(_, id)| id.kind().null()).next().unwrap_or(pronto::ObjectId::null(pronto::Kind::Sha1))
+    fn null_id(&self) -> ObjectId {
+        let ids = self
+            .report
+            .entries
+            .iter()
+            .filter_map(|entry| entry.in_index);
+        ids.map(|(_, id)| id.kind().null())
+            .next()
+            .unwrap_or(ObjectId::null(Kind::Sha1))
     }
 }

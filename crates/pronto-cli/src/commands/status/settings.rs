@@ -1,7 +1,7 @@
 //! What arguments and configuration want to be shown.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
-use crate::CliError;
+use crate::{CliError, Context};
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
 use pronto::config::BoolOrInt;
@@ -27,7 +27,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(args: &Args, repository: &Repository) -> Result<Settings, CliError> {
+    pub(super) fn read(
+        args: &Args,
+        repository: &Repository,
+        context: &mut Context,
+    ) -> Result<Settings, CliError> {
         let config = repository.config();
         refuse_foreign(repository)?;
         let (format, deferred) = format(args, repository)?;
@@ -43,13 +47,16 @@ impl Settings {
             Some(show) => show,
             None => config.bool_or("status.showStash", false)?,
         };
-        let untracked = untracked(args, repository)?;
+        let untracked = untracked(args, repository, context)?;
         let ignored = match args.ignored.as_deref().map(OsStr::as_bytes) {
             None | Some(b"no") => Ignored::No,
             Some(b"traditional") => Ignored::Traditional,
             Some(b"matching") => Ignored::Matching,
             Some(other) => {
-                return Err(CliError::fatal(format!("Invalid ignored mode '{}'", other.as_bstr())));
+                return Err(CliError::fatal(format!(
+                    "Invalid ignored mode '{}'",
+                    other.as_bstr()
+                )));
             }
         };
         if ignored == Ignored::Matching && untracked == Untracked::No {
@@ -86,10 +93,16 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     if summary {
         return Err(CliError::unsupported("status.submoduleSummary"));
     }
-    let columns = ["column.ui", "column.status"].iter().filter_map(|key| config.raw(key));
+    let columns = ["column.ui", "column.status"]
+        .iter()
+        .filter_map(|key| config.raw(key));
     let wanted = |value: &BStr| {
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        let has = |word: &[u8]| value.split(|byte| b" ,".contains(byte)).any(|one| one == word);
+        let has = |word: &[u8]| {
+            value
+                .split(|byte| b" ,".contains(byte))
+                .any(|one| one == word)
+        };
         has(b"always") || (terminal && !has(b"never"))
     };
     if columns.last().is_some_and(wanted) {
@@ -106,7 +119,9 @@ fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliErr
             b"2" | b"v2" => Format::PorcelainV2,
             other => {
                 let other = other.as_bstr();
-                return Err(CliError::fatal(format!("unsupported porcelain version '{other}'")));
+                return Err(CliError::fatal(format!(
+                    "unsupported porcelain version '{other}'"
+                )));
             }
         }),
         (None, true, _) => Some(Format::Short),
@@ -114,10 +129,11 @@ fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliErr
         _ => None,
     };
     if args.null && asked == Some(Format::Long) {
-        return Err(CliError::fatal("options '--long' and '-z' cannot be used together"));
+        return Err(CliError::fatal(
+            "options '--long' and '-z' cannot be used together",
+        ));
     }
-    let deferred =
-        !matches!(asked, Some(Format::Porcelain | Format::PorcelainV2)) && !args.null;
+    let deferred = !matches!(asked, Some(Format::Porcelain | Format::PorcelainV2)) && !args.null;
     let configured = || repository.config().bool_or("status.short", false);
     let format = match asked {
         Some(format) => format,
@@ -128,7 +144,11 @@ fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliErr
     Ok((format, deferred))
 }
 
-fn untracked(args: &Args, repository: &Repository) -> Result<Untracked, CliError> {
+fn untracked(
+    args: &Args,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<Untracked, CliError> {
     let parse = |value: &[u8]| match value {
         b"no" => Some(Untracked::No),
         b"normal" => Some(Untracked::Normal),
@@ -148,7 +168,8 @@ fn untracked(args: &Args, repository: &Repository) -> Result<Untracked, CliError
     };
     let value = entry.string()?;
     parse(value).ok_or_else(|| {
-        CliError::fatal(entry.bad_variable().to_string()).and(wrong(value))
+        context.complain(&wrong(value));
+        CliError::from(entry.bad_variable())
     })
 }
 
@@ -160,7 +181,9 @@ fn ignore_submodules(args: &Args) -> Result<Option<IgnoreSubmodules>, CliError> 
         Some(ignore) => Ok(Some(ignore)),
         None => {
             let value = value.as_bstr();
-            Err(CliError::fatal(format!("bad --ignore-submodules argument: {value}")))
+            Err(CliError::fatal(format!(
+                "bad --ignore-submodules argument: {value}"
+            )))
         }
     }
 }
@@ -169,7 +192,9 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
     let config = repository.config();
     let mut wanted = Some(false);
     for key in ["status.renames", "diff.renames"] {
-        let Some(entry) = config.entry_of(key) else { continue };
+        let Some(entry) = config.entry_of(key) else {
+            continue;
+        };
         let copies = |value: &BStr| value == "copies" || value == "copy";
         wanted = match entry.string() {
             Ok(value) if copies(value) => Some(true),
@@ -177,10 +202,10 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
         };
         break;
     }
-    if args.no_renames {
-        wanted = None;
-    } else if args.renames == Some(true) {
-        wanted = wanted.or(Some(false));
+    match args.renames {
+        Some(true) => wanted = wanted.or(Some(false)),
+        Some(false) => wanted = None,
+        None => {}
     }
     let mut renames = Renames::default();
     if let Some(text) = &args.find_renames {
@@ -227,7 +252,11 @@ fn score(text: &[u8]) -> Result<u32, CliError> {
     if !rest.is_empty() {
         return Err(CliError::unsupported("this --find-renames"));
     }
-    let score = if number >= scale { MOST } else { MOST * number / scale };
+    let score = if number >= scale {
+        MOST
+    } else {
+        MOST * number / scale
+    };
     // No similarity at all stands for the default.
     Ok(match u32::try_from(score) {
         Ok(0) | Err(_) => Renames::default().minimum_score,

@@ -24,7 +24,11 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository)
     } else if let Some(rebase) = &state.rebase {
         show_rebase(lines, rebase, repository)?;
     } else if let Some(operation) = &state.cherry_pick {
-        replay(lines, operation, ("Cherry-pick", "cherry-picking", "cherry-pick"))?;
+        replay(
+            lines,
+            operation,
+            ("Cherry-pick", "cherry-picking", "cherry-pick"),
+        )?;
     } else if let Some(operation) = &state.revert {
         replay(lines, operation, ("Revert", "reverting", "revert"))?;
     }
@@ -54,7 +58,10 @@ fn merge<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
         lines.hint("  (fix conflicts and run \"git commit\")")?;
         lines.hint("  (use \"git merge --abort\" to abort the merge)")?;
     } else {
-        lines.line(Slot::Header, "All conflicts fixed but you are still merging.")?;
+        lines.line(
+            Slot::Header,
+            "All conflicts fixed but you are still merging.",
+        )?;
         lines.hint("  (use \"git commit\" to conclude merge)")?;
     }
     lines.empty()
@@ -70,9 +77,7 @@ fn am<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     }
     lines.hint("  (use \"git am --skip\" to skip this patch)")?;
     if is_empty {
-        lines.hint(
-            "  (use \"git am --allow-empty\" to record this patch as an empty commit)",
-        )?;
+        lines.hint("  (use \"git am --allow-empty\" to record this patch as an empty commit)")?;
     }
     lines.hint("  (use \"git am --abort\" to restore the original branch)")?;
     lines.empty()
@@ -85,7 +90,10 @@ fn replay<W: Write>(
 ) -> io::Result<()> {
     match &operation.commit {
         Some(commit) => {
-            lines.line(Slot::Header, &format!("You are currently {doing} commit {commit}."))?;
+            lines.line(
+                Slot::Header,
+                &format!("You are currently {doing} commit {commit}."),
+            )?;
         }
         None => lines.line(Slot::Header, &format!("{name} currently in progress."))?,
     }
@@ -97,7 +105,9 @@ fn replay<W: Write>(
         format!("  (all conflicts fixed: run \"git {command} --continue\")")
     };
     lines.hint(&what)?;
-    lines.hint(&format!("  (use \"git {command} --skip\" to skip this patch)"))?;
+    lines.hint(&format!(
+        "  (use \"git {command} --skip\" to skip this patch)"
+    ))?;
     lines.hint(&format!(
         "  (use \"git {command} --abort\" to cancel the {command} operation)"
     ))?;
@@ -128,7 +138,10 @@ fn done<W: Write>(
         0 => lines.line(Slot::Header, "No commands done.")?,
         1 => lines.line(Slot::Header, "Last command done (1 command done):")?,
         _ => {
-            lines.line(Slot::Header, &format!("Last commands done ({count} commands done):"))?;
+            lines.line(
+                Slot::Header,
+                &format!("Last commands done ({count} commands done):"),
+            )?;
         }
     }
     for command in &rebase.done[count.saturating_sub(SHOWN_COMMANDS)..] {
@@ -174,18 +187,20 @@ fn show_rebase<W: Write>(
         lines.line(Slot::Header, &sentence("rebasing", "rebasing"))?;
         lines.hint("  (all conflicts fixed: run \"git rebase --continue\")")?;
     } else if rebase.splitting && lines.view.report.is_worktree_dirty() {
-        let text = sentence("splitting a commit while rebasing", "splitting a commit during a rebase");
+        let text = sentence(
+            "splitting a commit while rebasing",
+            "splitting a commit during a rebase",
+        );
         lines.line(Slot::Header, &text)?;
-        lines.hint(
-            "  (Once your working directory is clean, run \"git rebase --continue\")",
-        )?;
+        lines.hint("  (Once your working directory is clean, run \"git rebase --continue\")")?;
     } else {
-        let text = sentence("editing a commit while rebasing", "editing a commit during a rebase");
+        let text = sentence(
+            "editing a commit while rebasing",
+            "editing a commit during a rebase",
+        );
         lines.line(Slot::Header, &text)?;
         lines.hint("  (use \"git commit --amend\" to amend the current commit)")?;
-        lines.hint(
-            "  (use \"git rebase --continue\" once you are satisfied with your changes)",
-        )?;
+        lines.hint("  (use \"git rebase --continue\" once you are satisfied with your changes)")?;
     }
     lines.empty()
 }

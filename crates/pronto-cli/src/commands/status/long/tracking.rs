@@ -6,7 +6,9 @@ use pronto::status::Divergence;
 use std::io::{self, Write};
 
 pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
-    let Some(upstream) = &lines.view.upstream else { return Ok(()) };
+    let Some(upstream) = &lines.view.upstream else {
+        return Ok(());
+    };
     let name = &upstream.short_name;
     let commits = |count: usize| if count == 1 { "commit" } else { "commits" };
     let (text, hint) = match upstream.divergence {
@@ -20,7 +22,10 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
             "  (use \"git status --ahead-behind\" for details)",
         ),
         Some(Divergence::Counted { ahead, behind: 0 }) => (
-            format!("Your branch is ahead of '{name}' by {ahead} {}.", commits(ahead)),
+            format!(
+                "Your branch is ahead of '{name}' by {ahead} {}.",
+                commits(ahead)
+            ),
             "  (use \"git push\" to publish your local commits)",
         ),
         Some(Divergence::Counted { ahead: 0, behind }) => (
