@@ -12,11 +12,11 @@ use crate::{Collision, Kind, ObjectId, digest};
 /// The longest header that fits.
 pub(crate) const HEADER_MAX: usize = 64;
 
-/// What is shorter, with its padding, is copied whole.
-const SHORT: usize = 512;
+/// What is no longer, without its padding, is copied whole.
+const SHORT: usize = 500;
 
-/// Bytes in a buffer: there is room for more padding than there can be.
-const BUFFER: usize = SHORT + 2 * BLOCK;
+/// Bytes in a buffer: there is room for more padding than there can be, and for any header.
+const BUFFER: usize = 640;
 
 /// The end-of-message byte and the length.
 const PADDING: usize = 9;
@@ -84,6 +84,8 @@ pub(super) struct Feed<T, const N: usize> {
     ends: [usize; N],
     next: [Next; N],
     messages: [Option<Current<T>>; N],
+    /// The headers of messages that are not short, once the end of the body has taken their place
+    /// in the buffers.
     headers: [[u8; HEADER_MAX]; N],
     /// The numbers of the messages in the lanes, and the next one to be given.
     numbers: [u32; N],
@@ -164,8 +166,9 @@ impl<T, const N: usize> Feed<T, N> {
     pub(super) fn finish(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         while self.active != 0 {
             if let Some(lane) = self.straggler() {
+                let header = *self.header(lane);
                 let message = self.leave(lane);
-                let outcome = message.digest_alone(self.kernel.kind, &self.headers[lane]);
+                let outcome = message.digest_alone(self.kernel.kind, &header);
                 ended(message.token, outcome);
             } else {
                 self.step(ended);
@@ -257,11 +260,9 @@ impl<T, const N: usize> Feed<T, N> {
         // SAFETY: the caller vouches for the body.
         let body = unsafe { &*body };
         let length = header.len() + body.len();
-        self.headers[lane][..header.len()].copy_from_slice(header);
         let buffer = &mut self.buffers[lane].0;
-        // A fixed length, as that is fast; what is too much is written over.
-        buffer[..HEADER_MAX].copy_from_slice(&self.headers[lane]);
-        if length <= SHORT - PADDING {
+        buffer[..header.len()].copy_from_slice(header);
+        if length <= SHORT {
             buffer[header.len()..length].copy_from_slice(body);
             let blocks = pad(buffer, length, length);
             self.begin_buffer(lane, blocks, Next::End);
@@ -298,6 +299,7 @@ impl<T, const N: usize> Feed<T, N> {
             .expect("an active lane has a message");
         let rest = &message.body()[from..];
         let buffer = &mut self.buffers[lane].0;
+        self.headers[lane].copy_from_slice(&buffer[..HEADER_MAX]);
         buffer[..rest.len()].copy_from_slice(rest);
         let blocks = pad(buffer, rest.len(), message.len());
         self.begin_buffer(lane, blocks, Next::End);
@@ -324,6 +326,18 @@ impl<T, const N: usize> Feed<T, N> {
             .expect("an active lane has a message")
     }
 
+    /// Where the header of the message of an active lane is now.
+    fn header(&self, lane: usize) -> &[u8; HEADER_MAX] {
+        let is_short = self.message(lane).len() <= SHORT;
+        match self.next[lane] {
+            Next::End if !is_short => &self.headers[lane],
+            _ => self.buffers[lane]
+                .0
+                .first_chunk()
+                .expect("a buffer is longer than a header"),
+        }
+    }
+
     /// Makes a lane idle.
     fn leave(&mut self, lane: usize) -> Current<T> {
         self.active &= !(1 << lane);
@@ -336,19 +350,20 @@ impl<T, const N: usize> Feed<T, N> {
 
     /// Ends the message of a lane, now or when its suspects have been checked.
     fn end_message(&mut self, lane: usize, ended: &mut impl FnMut(T, Outcome)) {
-        let message = self.leave(lane);
         let number = self.numbers[lane];
         let words = std::array::from_fn(|word| self.states[word][lane]);
-        if self.suspects.is_pending(number) {
+        if self.suspects.is_pending(number) || self.suspects.is_attacked(number) {
+            let header = *self.header(lane);
+            let message = self.leave(lane);
             self.waiting.push(Waiting {
                 message,
-                header: self.headers[lane],
+                header,
                 number,
                 words,
             });
         } else {
-            let outcome = self.conclude(number, &words, &message, &self.headers[lane]);
-            ended(message.token, outcome);
+            let message = self.leave(lane);
+            ended(message.token, Ok(id(self.kernel.kind, &words)));
         }
     }
 
@@ -361,24 +376,14 @@ impl<T, const N: usize> Feed<T, N> {
                 number,
                 words,
             } = waiting;
-            let outcome = self.conclude(number, &words, &message, &header);
-            ended(message.token, outcome);
-        }
-    }
-
-    /// The id of a message whose suspects have been checked.
-    fn conclude(
-        &self,
-        number: u32,
-        words: &[u32; 8],
-        message: &Current<T>,
-        header: &[u8; HEADER_MAX],
-    ) -> Outcome {
-        match self.kernel.kind {
-            // The verdict is that of the exact digest of the whole message.
-            kind if self.suspects.is_attacked(number) => message.digest_alone(kind, header),
-            Kind::Sha256 => Ok(ObjectId::Sha256(bytes(words))),
-            _ => Ok(ObjectId::Sha1(bytes(words))),
+            let kind = self.kernel.kind;
+            if self.suspects.is_attacked(number) {
+                // The verdict is that of the exact digest of the whole message.
+                let outcome = message.digest_alone(kind, &header);
+                ended(message.token, outcome);
+            } else {
+                ended(message.token, Ok(id(kind, &words)));
+            }
         }
     }
 
@@ -436,7 +441,17 @@ fn pad(buffer: &mut [u8; BUFFER], used: usize, length: usize) -> usize {
     end / BLOCK
 }
 
-/// The digest that consists of the first of the given words.
+/// The id that consists of the first of the given words.
+#[inline(always)]
+fn id(kind: Kind, words: &[u32; 8]) -> ObjectId {
+    match kind {
+        Kind::Sha256 => ObjectId::Sha256(bytes(words)),
+        _ => ObjectId::Sha1(bytes(words)),
+    }
+}
+
+/// The first of the given words as bytes.
+#[inline(always)]
 fn bytes<const BYTES: usize>(words: &[u32; 8]) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
