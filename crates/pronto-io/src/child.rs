@@ -6,8 +6,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// A child process that the trace knows of. Costs a load and a branch when nobody listens.
-#[derive(Debug)]
+/// A child process that the trace knows of; [`ended`](Self::ended) is to be called once. Costs a load and a branch when nobody listens.
+#[derive(Clone, Copy, Debug)]
 #[must_use = "the trace expects to hear of its end"]
 pub struct Child(Option<(u64, Instant)>);
 

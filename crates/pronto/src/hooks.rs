@@ -70,6 +70,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
         let message = format!("cannot run {}", repository.spoken(&path).display());
         Error::new(ErrorKind::Hook, message).because(error)
     };
+    let traced = pronto_io::child::started("hook", &command);
     let mut child = command.spawn().map_err(cannot_run)?;
     if let Some(mut input) = child.stdin.take()
         && let Err(error) = input.write_all(&call.input)
@@ -78,6 +79,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
         return Err(cannot_run(error));
     }
     let status = child.wait().map_err(cannot_run)?;
+    traced.ended(child.id(), status);
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     Ok(Some(code.unwrap_or(1)))

@@ -38,6 +38,7 @@ pub(super) struct Process {
     input: Option<ChildStdin>,
     output: ChildStdout,
     name: String,
+    traced: pronto_io::child::Child,
 }
 
 impl Process {
@@ -45,6 +46,7 @@ impl Process {
     pub(super) fn start(mut command: Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let traced = pronto_io::child::started("transport", &command);
         let mut child = command.spawn().map_err(|error| {
             Error::new(ErrorKind::Connection, format!("cannot run {name}")).because(error)
         })?;
@@ -58,6 +60,7 @@ impl Process {
             input: Some(input),
             output,
             name,
+            traced,
         })
     }
 }
@@ -90,6 +93,7 @@ impl Connection for Process {
             let message = format!("waitpid for {} failed", self.name);
             Error::new(ErrorKind::Connection, message).because(error)
         })?;
+        self.traced.ended(self.child.id(), status);
         if status.success() {
             return Ok(());
         }
