@@ -30,7 +30,8 @@ impl Context {
             let words: Vec<String> = words.iter().map(lossy).collect();
             session.alias(&alias.to_string_lossy(), &words);
         }
-        session.command_name(command);
+        let arguments: Vec<String> = self.arguments.iter().map(lossy).collect();
+        session.command_name(command, &arguments);
         for (name, value) in session.child_variables(command) {
             self.globals.set(name, value);
         }

@@ -47,7 +47,9 @@ fn fields(record: &Record<'_>, object: &mut Object) {
             object.array("argv", arguments);
         }
         Event::Ancestry { names } => object.array("ancestry", names),
-        Event::CommandName { name, hierarchy } => {
+        Event::CommandName {
+            name, hierarchy, ..
+        } => {
             object.text("name", name);
             object.text("hierarchy", hierarchy);
         }

@@ -10,6 +10,7 @@
 //! | `GIT_TRACE2` | one line for each step of the process |
 //! | `GIT_TRACE2_PERF` | columns: regions, data and the time they took |
 //! | `GIT_TRACE2_EVENT` | a JSON object a line |
+//! | `GIT_TRACE` | the command, and the processes that it starts |
 //! | `GIT_TRACE_PERFORMANCE` | one line for each region that ended |
 //!
 //! ```
@@ -17,6 +18,7 @@
 //! assert!(settings.is_none());
 //! ```
 
+mod basic;
 mod child;
 mod chrome;
 mod clock;

@@ -24,7 +24,9 @@ fn message(record: &Record<'_>) -> Option<String> {
         Event::Version => format!("version {}", record.version),
         Event::Start { arguments } => format!("start {}", quote::arguments(arguments)),
         Event::Ancestry { names } => format!("cmd_ancestry {}", names.join(" <- ")),
-        Event::CommandName { name, hierarchy } => format!("cmd_name {name} ({hierarchy})"),
+        Event::CommandName {
+            name, hierarchy, ..
+        } => format!("cmd_name {name} ({hierarchy})"),
         Event::CommandMode { mode } => format!("cmd_mode {mode}"),
         Event::Repository { worktree } => {
             let mut text = "worktree ".to_owned();

@@ -78,7 +78,9 @@ fn payload(record: &Record<'_>) -> String {
         Event::Version => record.version.to_owned(),
         Event::Start { arguments } => quote::arguments(arguments),
         Event::Ancestry { names } => format!("ancestry:[{}]", quote::arguments(names)),
-        Event::CommandName { name, hierarchy } => format!("{name} ({hierarchy})"),
+        Event::CommandName {
+            name, hierarchy, ..
+        } => format!("{name} ({hierarchy})"),
         Event::CommandMode { mode } => (*mode).to_owned(),
         Event::Repository { worktree } => {
             let mut text = "worktree:".to_owned();

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use crate::basic::MESSAGE_COLUMN;
 use crate::clock;
 use crate::quote;
 use crate::record::{Event, Record, Region};
-
-const MESSAGE_COLUMN: usize = 40;
 
 /// The line for a region that ended. `nesting` counts the regions around it and the command.
 pub(crate) fn region(record: &Record<'_>) -> Option<String> {

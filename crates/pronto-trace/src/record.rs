@@ -14,6 +14,7 @@ pub(crate) enum Event<'a> {
     },
     CommandName {
         name: &'a str,
+        arguments: &'a [String],
         hierarchy: &'a str,
     },
     CommandMode {

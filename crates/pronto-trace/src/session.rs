@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::sid::Sid;
 use crate::subscriber::Listener;
 use crate::thread::{self, Thread};
-use crate::{event, normal, perf, performance};
+use crate::{basic, event, normal, perf, performance};
 
 /// What is traced.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub(crate) struct Inner {
     normal: Destination,
     perf: Destination,
     event: Destination,
+    basic: Destination,
     performance: Destination,
     chrome: Option<Chrome>,
     event_nesting: usize,
@@ -56,6 +57,7 @@ impl Session {
         let mut open = |target| Destination::open(target, settings, sid.own(), &mut warnings);
         let (normal, perf) = (open(&settings.normal), open(&settings.perf));
         let (event, performance) = (open(&settings.event), open(&settings.performance));
+        let basic = open(&settings.basic);
         let chrome = settings.chrome.as_ref().and_then(|path| {
             let failed = |error| {
                 warnings.push(format!(
@@ -74,6 +76,7 @@ impl Session {
             normal,
             perf,
             event,
+            basic,
             performance,
             chrome,
             event_nesting: settings.event_nesting,
@@ -115,12 +118,13 @@ impl Session {
         }
     }
 
-    /// The command that runs.
-    pub fn command_name(&self, name: &str) {
+    /// The command that runs, with the arguments that follow its name.
+    pub fn command_name(&self, name: &str, arguments: &[String]) {
         let hierarchy = self.hierarchy(name);
         self.0.emit(
             Event::CommandName {
                 name,
+                arguments,
                 hierarchy: &hierarchy,
             },
             file!(),
@@ -220,6 +224,11 @@ impl Inner {
             && let Some(line) = event::line(&record, self.event.is_brief, self.event_nesting)
         {
             self.event.write(line);
+        }
+        if self.basic.is_open()
+            && let Some(line) = basic::line(&record)
+        {
+            self.basic.write(line);
         }
         if self.performance.is_open()
             && let Some(line) = performance::region(&record)

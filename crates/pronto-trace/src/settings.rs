@@ -15,6 +15,7 @@ pub struct Settings {
     pub(crate) normal: Target,
     pub(crate) perf: Target,
     pub(crate) event: Target,
+    pub(crate) basic: Target,
     pub(crate) performance: Target,
     /// Regions deeper than this are left out of the events.
     pub(crate) event_nesting: usize,
@@ -52,14 +53,21 @@ impl Settings {
         let normal = target("GIT_TRACE2", "GIT_TRACE2_BRIEF");
         let perf = target("GIT_TRACE2_PERF", "GIT_TRACE2_PERF_BRIEF");
         let event = target("GIT_TRACE2_EVENT", "GIT_TRACE2_EVENT_BRIEF");
+        let basic = target("GIT_TRACE", "");
         let performance = target("GIT_TRACE_PERFORMANCE", "");
-        if normal.is_none() && perf.is_none() && event.is_none() && performance.is_none() {
+        if basic.is_none()
+            && normal.is_none()
+            && perf.is_none()
+            && event.is_none()
+            && performance.is_none()
+        {
             return None;
         }
         let mut settings = Self::unasked(get);
         settings.normal = normal.unwrap_or_default();
         settings.perf = perf.unwrap_or_default();
         settings.event = event.unwrap_or_default();
+        settings.basic = basic.unwrap_or_default();
         settings.performance = performance.unwrap_or_default();
         Some(settings)
     }

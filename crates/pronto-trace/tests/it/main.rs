@@ -81,6 +81,7 @@ fn all_formats_tell_the_same_story() {
         "GIT_TRACE2" => Some(path("normal").into()),
         "GIT_TRACE2_PERF" => Some(path("perf").into()),
         "GIT_TRACE2_EVENT" => Some(path("event").into()),
+        "GIT_TRACE" => Some(path("basic").into()),
         "GIT_TRACE_PERFORMANCE" => Some(path("performance").into()),
         "GIT_TRACE2_BRIEF" | "GIT_TRACE2_PERF_BRIEF" | "GIT_TRACE2_EVENT_BRIEF" => Some("1".into()),
         "GIT_TRACE2_PARENT_SID" => Some("parent".into()),
@@ -95,13 +96,14 @@ fn all_formats_tell_the_same_story() {
     };
     let (session, warnings) = Session::begin(&settings.with_chrome(path("chrome")), program);
     assert!(warnings.is_empty(), "{warnings:?}");
-    session.command_name("status");
+    session.command_name("status", &["-s".to_owned()]);
     session.repository("/x y");
     work();
     session.exit(0);
     region("outer", || {});
     normal(&lines(&path("normal")));
     perf(&lines(&path("perf")));
+    basic(&lines(&path("basic")));
     event(&std::fs::read_to_string(path("event")).expect("it was written"));
     performance(&lines(&path("performance")));
     chrome(&std::fs::read_to_string(path("chrome")).expect("it was written"));
@@ -120,6 +122,18 @@ fn normal(lines: &[String]) {
         "atexit elapsed:T code:0",
     ];
     assert_eq!(lines[3..], expected);
+}
+
+fn basic(lines: &[String]) {
+    let messages: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.split_once(" trace: "))
+        .map(|(_, text)| text)
+        .collect();
+    assert_eq!(
+        messages,
+        ["built-in: git status -s", "run_command: 'a b' -c"]
+    );
 }
 
 fn perf(lines: &[String]) {
