@@ -16,6 +16,7 @@ pub mod quote;
 pub mod refs;
 pub mod remote;
 pub mod repository;
+pub mod revision;
 pub mod status;
 mod worktree;
 

@@ -29,6 +29,7 @@ pub struct Repository {
     warnings: Mutex<Vec<String>>,
     advice: Mutex<Vec<String>>,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
+    pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
 }
 
 impl Repository {
@@ -73,6 +74,7 @@ impl Repository {
             warnings: Mutex::default(),
             advice: Mutex::default(),
             objects: OnceLock::new(),
+            shallow: OnceLock::new(),
         })
     }
 

@@ -3,5 +3,6 @@
 mod discovery;
 mod init;
 mod references;
+mod revisions;
 mod support;
 mod transactions;

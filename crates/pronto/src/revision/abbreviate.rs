@@ -1,0 +1,102 @@
+//! Short forms: of ids, as long as they must be, and of the names of references.
+
+use bstr::{BStr, BString};
+use pronto_hash::oid;
+
+use crate::objects::from_odb;
+use crate::refs::name;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The least length of a short id where configuration says nothing.
+pub const DEFAULT_ABBREVIATION: usize = 7;
+
+/// The least length that can be asked for.
+const LEAST: usize = 4;
+
+impl Repository {
+    /// `id` as short as configuration wants it, and as long as it takes to name nothing else.
+    ///
+    /// # Errors
+    /// The object store cannot be read, or `core.abbrev` is not understood.
+    pub fn abbreviate(&self, id: &oid) -> Result<String> {
+        let length = self.abbreviation_length()?;
+        self.abbreviate_to(id, length)
+    }
+
+    /// `id` in `length` digits (at least four), or as many more as it takes to name nothing else.
+    ///
+    /// # Errors
+    /// The object store cannot be read.
+    pub fn abbreviate_to(&self, id: &oid, length: usize) -> Result<String> {
+        let length = length.max(LEAST);
+        if length >= id.kind().len_in_hex() {
+            return Ok(id.to_string());
+        }
+        let needed = self
+            .objects()?
+            .unique_prefix_len(id, length)
+            .map_err(from_odb)?;
+        Ok(id.to_hex_with_len(needed).to_string())
+    }
+
+    /// The length of short ids: `core.abbrev`, or what suits the number of objects.
+    ///
+    /// # Errors
+    /// The object store cannot be read, or `core.abbrev` is not understood.
+    pub fn abbreviation_length(&self) -> Result<usize> {
+        let whole = self.object_hash().len_in_hex();
+        if let Some(entry) = self.config().entry_of("core.abbrev") {
+            let value = entry.string()?;
+            if value.eq_ignore_ascii_case(b"auto") {
+                return self.automatic_length();
+            }
+            if crate::config::value::parse_bool_word(Some(value)) == Some(false) {
+                return Ok(whole);
+            }
+            let length = entry.i32()?;
+            if length < LEAST as i32 {
+                let message = format!("abbrev length out of range: {length}");
+                return Err(Error::new(ErrorKind::ConfigValue, message));
+            }
+            return Ok((length as usize).min(whole));
+        }
+        self.automatic_length()
+    }
+
+    fn automatic_length(&self) -> Result<usize> {
+        let count = self.objects()?.approximate_count().map_err(from_odb)?;
+        let bits = (u64::BITS - count.leading_zeros()) as usize;
+        Ok(bits.div_ceil(2).max(DEFAULT_ABBREVIATION))
+    }
+
+    /// The shortest name that stands for the reference `full`. `strict` lets no rule be passed
+    /// over by which the short name could stand for another; else only those that come first
+    /// count.
+    ///
+    /// # Errors
+    /// References cannot be read.
+    pub fn shorten(&self, full: &BStr, strict: bool) -> Result<BString> {
+        for (at, (before, after)) in name::RULES.iter().enumerate().skip(1).rev() {
+            let Some(short) = full
+                .strip_prefix(before.as_bytes())
+                .and_then(|rest| rest.strip_suffix(after.as_bytes()))
+                .filter(|short| !short.is_empty())
+            else {
+                continue;
+            };
+            let others = if strict { name::RULES.len() } else { at };
+            let mut is_taken = false;
+            for (other, (before, after)) in name::RULES.iter().enumerate().take(others) {
+                if other == at {
+                    continue;
+                }
+                let name = [before.as_bytes(), short, after.as_bytes()].concat();
+                is_taken |= self.refs().find(&name)?.is_some();
+            }
+            if !is_taken {
+                return Ok(short.into());
+            }
+        }
+        Ok(full.to_owned())
+    }
+}
