@@ -22,6 +22,14 @@ pub use url::{NormalUrl, UrlMatch};
 
 use crate::{Error, ErrorKind, Result};
 
+/// The extended regular expression that picks keys or values.
+///
+/// # Errors
+/// It is not well formed.
+pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
+    crate::revision::compile_regex(text, false)
+}
+
 /// How far a value reaches: where it was configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {

@@ -116,6 +116,9 @@ impl Repository {
             shared::apply(sharing, &git_dir, existed)?;
         }
         let repository = Repository::open(&git_dir, environment)?;
+        if let Some(missing) = template::missing(&options.template, environment) {
+            repository.warn(format!("templates not found in {}", missing.display()));
+        }
         Ok(Outcome {
             repository,
             existed,

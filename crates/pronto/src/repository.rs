@@ -46,6 +46,39 @@ impl Repository {
         Self::from_layout(layout, environment)
     }
 
+    /// As [`discover`](Self::discover), for those who can do without: `None` when there is none
+    /// around `start`.
+    ///
+    /// # Errors
+    /// There is one, but it may not be used or cannot be read; or `GIT_DIR` names none.
+    pub fn discover_optional(
+        start: impl AsRef<Path>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        match Self::discover(start, environment) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.message().starts_with(discover::NOWHERE) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The repository that `path` is, or that the file at `path` points to; `None` when it is
+    /// neither.
+    ///
+    /// # Errors
+    /// A file at `path` is no such pointer.
+    pub fn resolve_git_dir(path: &BStr, environment: &Environment) -> Result<Option<PathBuf>> {
+        let given = path::borrow(path);
+        let full = environment.absolute(given);
+        Ok(match git_dir::look_at(&full, given, environment)? {
+            git_dir::Candidate::PointsTo(target) => Some(target),
+            git_dir::Candidate::Directory if git_dir::is_git_dir(&full, environment) => {
+                Some(given.to_owned())
+            }
+            _ => None,
+        })
+    }
+
     /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
     /// points to one. Its work tree is the one it is configured with, or the parent of a directory
     /// named `.git`; `GIT_WORK_TREE` is not looked at.

@@ -142,6 +142,36 @@ impl<'a> Loader<'a> {
         self
     }
 
+    /// As [`file`](Self::file), with the name that messages have for it.
+    pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
+        self.steps.push(Step::File {
+            path,
+            spoken,
+            scope,
+            lenient: false,
+        });
+        self
+    }
+
+    /// The file that configures the machine, whether it exists or not.
+    pub fn system_file(environment: &Environment) -> PathBuf {
+        system_path(environment)
+    }
+
+    /// The file that is written for the user: the one in the home directory, unless only the
+    /// other one exists. `None` when there is no home.
+    pub fn global_file(environment: &Environment) -> Option<PathBuf> {
+        let mut paths = global_paths(environment);
+        let user = paths.pop()?;
+        if !user.exists()
+            && let Some(other) = paths.pop()
+            && other.exists()
+        {
+            return Some(other);
+        }
+        Some(user)
+    }
+
     /// Contents that the caller read: a blob, the standard input.
     pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
         self.steps.push(Step::Bytes { bytes, origin });

@@ -11,6 +11,9 @@ use crate::config::{Loader, Place, Scope};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
+/// How the message begins when there is no repository anywhere.
+pub(crate) const NOWHERE: &str = "not a git repository (or any ";
+
 /// Where the parts of a repository are, and where the caller stands in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -70,7 +73,7 @@ pub(crate) fn discover(start: &Path, environment: &Environment) -> Result<Layout
             };
             if device_of(parent)? != here {
                 let message = format!(
-                    "not a git repository (or any parent up to mount point {})\n\
+                    "{NOWHERE}parent up to mount point {})\n\
                      Stopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set).",
                     directory.display()
                 );
@@ -80,7 +83,7 @@ pub(crate) fn discover(start: &Path, environment: &Environment) -> Result<Layout
         }
         directory = parent;
     }
-    let message = "not a git repository (or any of the parent directories): .git";
+    let message = format!("{NOWHERE}of the parent directories): .git");
     Err(Error::new(ErrorKind::NotARepository, message))
 }
 

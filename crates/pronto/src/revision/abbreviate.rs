@@ -75,7 +75,7 @@ impl Repository {
     ///
     /// # Errors
     /// References cannot be read.
-    pub fn shorten(&self, full: &BStr, strict: bool) -> Result<BString> {
+    pub fn shorten_reference(&self, full: &BStr, strict: bool) -> Result<BString> {
         for (at, (before, after)) in name::RULES.iter().enumerate().skip(1).rev() {
             let Some(short) = full
                 .strip_prefix(before.as_bytes())

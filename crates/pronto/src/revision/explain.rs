@@ -44,6 +44,53 @@ impl Repository {
         fail(format!("path '{file}' does not exist in '{name}'"))
     }
 
+    /// Refuses `argument`, which is no revision, unless it is a file or a pathspec. With
+    /// `may_be_revision` the message considers that it was meant as a revision.
+    ///
+    /// # Errors
+    /// It is none of these; the message is Git's.
+    pub fn verify_file_name(&self, argument: &BStr, may_be_revision: bool) -> Result<()> {
+        if argument.starts_with(b"-") {
+            return fail(format!(
+                "option '{argument}' must come before non-option arguments"
+            ));
+        }
+        if looks_like_pathspec(argument) || self.is_file_name(argument) {
+            return Ok(());
+        }
+        if !may_be_revision {
+            return fail(format!(
+                "{argument}: no such path in the working tree.\n\
+                 Use 'git <command> -- <path>...' to specify paths that do not exist locally."
+            ));
+        }
+        let is_magic =
+            argument.starts_with(b":") && !argument.get(1).is_some_and(u8::is_ascii_alphanumeric);
+        if !is_magic {
+            self.explain_missing(argument)?;
+        }
+        fail(format!(
+            "ambiguous argument '{argument}': unknown revision or path not in the working tree.\n\
+             Use '--' to separate paths from revisions, like this:\n\
+             'git <command> [<revision>...] -- [<file>...]'"
+        ))
+    }
+
+    fn is_file_name(&self, argument: &BStr) -> bool {
+        if let Some(rest) = argument.strip_prefix(b":/") {
+            return rest.is_empty() || self.is_on_disk(rest.as_bstr());
+        }
+        let argument = [&b":!"[..], b":^"]
+            .iter()
+            .find_map(|magic| argument.strip_prefix(*magic))
+            .unwrap_or(argument);
+        if argument.is_empty() {
+            return true;
+        }
+        let here = self.environment().current_dir();
+        here.join(path::borrow(argument)).symlink_metadata().is_ok()
+    }
+
     fn explain_index_path(&self, rest: &BStr) -> Result<()> {
         let (stage, file) = stage_and_path(rest);
         let file = self.from_the_top(file)?;
@@ -80,6 +127,21 @@ impl Repository {
         let top = self.work_tree().unwrap_or(self.environment().current_dir());
         top.join(path::borrow(file)).symlink_metadata().is_ok()
     }
+}
+
+/// Whether it has wildcards, or magic in long form.
+fn looks_like_pathspec(argument: &BStr) -> bool {
+    let mut escaped = false;
+    for &byte in argument.iter() {
+        if escaped {
+            escaped = false;
+        } else if byte == b'\\' {
+            escaped = true;
+        } else if matches!(byte, b'*' | b'?' | b'[') {
+            return true;
+        }
+    }
+    argument.starts_with(b":(")
 }
 
 fn fail(message: String) -> Result<()> {
