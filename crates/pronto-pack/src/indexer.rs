@@ -37,11 +37,17 @@ mod thin;
 mod window;
 
 use crate::error::{Error, ErrorKind};
-use crate::idx::Version;
+use crate::idx::write::Rows;
+use crate::idx::{self, Version};
 use gix_object::Kind as ObjectKind;
+use pipeline::{Done, Run};
 use pronto_hash::{Kind, ObjectId, oid};
+use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
+use pronto_io::view::{Access, View};
+use spool::{Store, Temporary};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -203,17 +209,110 @@ pub fn index_stream(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Outcome, Error> {
+    let store = Store::New(Temporary::create(directory, "pack")?);
+    let (done, store) = run(options, context).index(input, store)?;
+    let Store::New(pack) = store else {
+        return Err(stopped());
+    };
+    let rows = rows(&done, options.kind);
+    let files = install::install(directory, options, &rows, (pack, &done.checksum))?;
+    Ok(Outcome {
+        pack: files.pack,
+        index: files.index,
+        keep: files.keep,
+        ..outcome(done)
+    })
+}
+
+/// Indexes the pack in the file `pack`, which stays as it is: its index becomes `index`, and its
+/// reverse index, if wanted, the same with the extension `rev`. Old ones go. Options for packs
+/// that arrive ([`Options::keep`], [`Options::fix_thin`], …) mean nothing here.
+///
+/// # Errors
+/// As [`index_stream`], and `Corrupt` if anything follows the pack.
+pub fn index_file(
+    pack: &Path,
+    index: &Path,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Outcome, Error> {
+    let failed = "cannot open packfile";
+    let mut input = File::open(pack).context(ErrorKind::Io, failed, pack)?;
+    let view = View::open(pack, Access::Auto).context(ErrorKind::Io, failed, pack)?;
+    let len = view.len();
+    let (done, _) = run(options, context).index(&mut input, Store::Given(view))?;
+    let end = done.tables.end + options.kind.len_in_bytes() as u64;
+    if end != len {
+        let junk = Error::new(ErrorKind::Corrupt, "pack has junk at the end");
+        return Err(junk.at_offset(end));
+    }
+    let rows = rows(&done, options.kind);
+    install::install_beside(index, options, &rows, &done.checksum)?;
+    Ok(Outcome {
+        pack: pack.to_owned(),
+        index: index.to_owned(),
+        ..outcome(done)
+    })
+}
+
+/// Indexes a pack that is in memory without touching the disk and returns its index as bytes:
+/// for small packs, and for feeding the indexer with anything at all.
+///
+/// # Errors
+/// As [`index_stream`].
+pub fn index_bytes(
+    pack: &[u8],
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Vec<u8>, Error> {
+    let store = Store::Given(View::from_bytes(pack.to_vec()));
+    let (done, _) = run(options, context).index(&mut &*pack, store)?;
+    let mut index = Vec::new();
+    idx::write::write(
+        &mut index,
+        &rows(&done, options.kind),
+        options.index_version,
+        options.index_offset_limit,
+        &done.checksum,
+    )
+    .map_err(|error| Error::new(ErrorKind::Io, "unable to write").because(error))?;
+    Ok(index)
+}
+
+fn run<'a>(options: &'a Options, context: &'a Context<'a>) -> Run<'a> {
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    pipeline::Run {
-        directory,
+    Run {
         options,
         context,
         threads,
     }
-    .index(input)
+}
+
+fn rows(done: &Done, kind: Kind) -> Rows<'_> {
+    Rows {
+        kind,
+        ids: &done.ids,
+        offsets: &done.tables.offsets,
+        crcs: &done.tables.crcs,
+        order: &done.order,
+    }
+}
+
+/// What is known apart from files.
+fn outcome(done: Done) -> Outcome {
+    Outcome {
+        checksum: done.checksum,
+        objects: done.tables.len() as u32,
+        deltas: done.deltas,
+        added: done.added,
+        pack: PathBuf::new(),
+        index: PathBuf::new(),
+        keep: None,
+        leftover: done.leftover,
+    }
 }
 
 /// What every part needs of the call.

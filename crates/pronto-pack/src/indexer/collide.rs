@@ -2,7 +2,7 @@
 
 use super::Existing;
 use super::buffers::Pool;
-use super::pipeline::{Indexed, open};
+use super::pipeline::Indexed;
 use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId};
@@ -51,7 +51,7 @@ fn compare(
     indexed: &Indexed,
     suspects: &[(u32, ObjectId)],
 ) -> Result<(), Error> {
-    let view = open(&indexed.temporary.path)?;
+    let view = indexed.store.view()?;
     let mut reader = Reader::new(kind, &view, &indexed.tables);
     let mut pool = Pool::default();
     let mut old = Vec::new();

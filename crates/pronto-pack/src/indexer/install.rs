@@ -1,6 +1,6 @@
 //! The end: ids sorted, indexes written, and all files under their names, the index last.
 
-use super::pipeline::Run;
+use super::Options;
 use super::spool::Temporary;
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};
@@ -8,6 +8,7 @@ use crate::rev;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use pronto_io::region;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -58,16 +59,20 @@ fn sort_keys(keys: &mut [(u64, u32)], ids: &[u8], id_len: usize, threads: usize)
     });
 }
 
-/// Writes the indexes of the pack and gives all files their names.
-pub(super) fn install(
-    run: &Run<'_>,
+/// The indexes of a pack, written under temporary names.
+struct Indexes {
+    index: Temporary,
+    reverse: Option<Temporary>,
+}
+
+/// Writes the indexes into `directory`.
+fn write_indexes(
+    directory: &Path,
+    options: &Options,
     rows: &Rows<'_>,
-    pack: Temporary,
     checksum: &ObjectId,
-) -> Result<Files, Error> {
-    let options = run.options;
-    let name = |extension: &str| run.directory.join(format!("pack-{checksum}.{extension}"));
-    let index = Temporary::create(run.directory, "idx")?;
+) -> Result<Indexes, Error> {
+    let index = Temporary::create(directory, "idx")?;
     let limit = options.index_offset_limit;
     idx::write(
         &mut &index.file,
@@ -78,7 +83,7 @@ pub(super) fn install(
     )
     .context(ErrorKind::Io, "unable to write", &index.path)?;
     let reverse = if options.reverse_index {
-        let reverse = Temporary::create(run.directory, "rev")?;
+        let reverse = Temporary::create(directory, "rev")?;
         rev::write(&mut &reverse.file, rows.kind, &places(rows.order), checksum).context(
             ErrorKind::Io,
             "unable to write",
@@ -92,13 +97,26 @@ pub(super) fn install(
         index.sync()?;
         reverse.as_ref().map_or(Ok(()), Temporary::sync)?;
     }
+    Ok(Indexes { index, reverse })
+}
+
+/// Writes the indexes of the pack and gives all files their names.
+pub(super) fn install(
+    directory: &Path,
+    options: &Options,
+    rows: &Rows<'_>,
+    (pack, checksum): (Temporary, &ObjectId),
+) -> Result<Files, Error> {
+    let _region = region!("index-pack", "install");
+    let name = |extension: &str| directory.join(format!("pack-{checksum}.{extension}"));
+    let indexes = write_indexes(directory, options, rows, checksum)?;
     let keep = mark(&name("keep"), options.keep.as_deref())?;
     let promisor = mark(&name("promisor"), options.promisor.as_deref())?;
     put_in_place(pack, &name("pack"))?;
-    if let Some(reverse) = reverse {
+    if let Some(reverse) = indexes.reverse {
         put_in_place(reverse, &name("rev"))?;
     }
-    put_in_place(index, &name("idx"))?;
+    put_in_place(indexes.index, &name("idx"))?;
     for guard in [keep, promisor].into_iter().flatten().flatten() {
         guard.keep();
     }
@@ -107,6 +125,25 @@ pub(super) fn install(
         index: name("idx"),
         keep: options.keep.as_ref().map(|_| name("keep")),
     })
+}
+
+/// Writes the indexes of a pack that is there already; old ones of their names go.
+pub(super) fn install_beside(
+    index: &Path,
+    options: &Options,
+    rows: &Rows<'_>,
+    checksum: &ObjectId,
+) -> Result<(), Error> {
+    let _region = region!("index-pack", "install");
+    let directory = match index.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let indexes = write_indexes(directory, options, rows, checksum)?;
+    if let Some(reverse) = indexes.reverse {
+        reverse.rename(&index.with_extension("rev"))?;
+    }
+    indexes.index.rename(index)
 }
 
 /// The inverse of `order`: for each entry of the pack its row in the index.

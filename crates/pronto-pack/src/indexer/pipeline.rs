@@ -7,19 +7,15 @@ use super::forest::Forest;
 use super::kept::{Arena, Budget};
 use super::receive::{Deliver, Received, Receiver};
 use super::resolve::Work;
-use super::spool::{QUEUE_LEN, Remote, Sink, Spool, Temporary};
+use super::spool::{QUEUE_LEN, Remote, Sink, Spool, Store};
 use super::tables::{Base, Tables};
 use super::window::Window;
-use super::{Context, Options, Outcome, Surroundings, collide, install, thin};
+use super::{Context, Options, Surroundings, collide, install, thin};
 use crate::error::{Error, ErrorKind};
-use crate::idx::write::Rows;
 use pronto_hash::ObjectId;
-use pronto_io::error::IoContext as _;
 use pronto_io::progress::Meter;
-use pronto_io::view::{Access, View};
 use pronto_io::{data, region};
 use std::io::Read;
-use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
 
 /// More workers than this find nothing to do while the pack arrives.
@@ -29,7 +25,6 @@ const BATCHES_WAITING: usize = 4;
 
 /// One call.
 pub(super) struct Run<'a> {
-    pub(super) directory: &'a Path,
     pub(super) options: &'a Options,
     pub(super) context: &'a Context<'a>,
     pub(super) threads: usize,
@@ -44,7 +39,7 @@ struct Arrival {
 
 /// The pack with an id for every entry.
 pub(super) struct Indexed {
-    pub(super) temporary: Temporary,
+    pub(super) store: Store,
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
     /// By number of the entry, one behind the other.
@@ -52,12 +47,26 @@ pub(super) struct Indexed {
     pub(super) added: u32,
 }
 
+/// What came of it, before any file has its name.
+pub(super) struct Done {
+    pub(super) checksum: ObjectId,
+    pub(super) tables: Tables,
+    /// By number of the entry, one behind the other.
+    pub(super) ids: Vec<u8>,
+    /// Numbers of entries by rising id.
+    pub(super) order: Vec<u32>,
+    pub(super) deltas: u64,
+    pub(super) added: u32,
+    pub(super) leftover: Vec<u8>,
+}
+
 impl Run<'_> {
-    pub(super) fn index(&self, input: &mut dyn Read) -> Result<Outcome, Error> {
+    /// Indexes what `input` gives; the bytes go to `store`, or are there already.
+    pub(super) fn index(&self, input: &mut dyn Read, store: Store) -> Result<(Done, Store), Error> {
         let before = self.surroundings(Meter::new("", None));
         let arrival = {
             let _region = region!("index-pack", "receive");
-            self.receive(input, &before)?
+            self.receive(input, store, &before)?
         };
         let Arrival {
             mut received,
@@ -68,35 +77,27 @@ impl Run<'_> {
         let deltas = received.deltas;
         data!("index-pack", "objects", received.tables.len());
         data!("index-pack", "deltas", deltas);
-        let (temporary, checksum) = spool.finish(&received.trailer)?;
+        let stored = spool.finish(&received.trailer)?;
         let meter = self.begin_resolving(deltas, before.resolving.done());
         let after = self.surroundings(meter);
         let indexed = {
             let _region = region!("index-pack", "resolve");
-            self.resolve(&after, received, workers, (temporary, checksum))?
+            self.resolve(&after, received, workers, stored)?
         };
         after.resolving.finish();
-        let _region = region!("index-pack", "install");
+        let _region = region!("index-pack", "check");
         let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
         self.look_for_trouble(&indexed, &order)?;
-        let rows = Rows {
-            kind: self.options.kind,
-            ids: &indexed.ids,
-            offsets: &indexed.tables.offsets,
-            crcs: &indexed.tables.crcs,
-            order: &order,
-        };
-        let files = install::install(self, &rows, indexed.temporary, &indexed.checksum)?;
-        Ok(Outcome {
+        let done = Done {
             checksum: indexed.checksum,
-            objects: indexed.tables.len() as u32,
+            tables: indexed.tables,
+            ids: indexed.ids,
+            order,
             deltas,
             added: indexed.added,
-            pack: files.pack,
-            index: files.index,
-            keep: files.keep,
             leftover,
-        })
+        };
+        Ok((done, indexed.store))
     }
 
     fn surroundings(&self, resolving: Meter) -> Surroundings<'_> {
@@ -125,9 +126,10 @@ impl Run<'_> {
     fn receive(
         &self,
         input: &mut dyn Read,
+        store: Store,
         surroundings: &Surroundings<'_>,
     ) -> Result<Arrival, Error> {
-        let spool = Spool::create(self.directory, self.options.kind)?;
+        let spool = Spool::new(store, self.options.kind);
         let budget = Budget::new(self.options.kept_deltas_bytes);
         let workers = (self.threads - 1).clamp(1, MOST_ARRIVAL_WORKERS);
         let cache_bytes = self.options.base_cache_bytes / workers;
@@ -193,7 +195,7 @@ impl Run<'_> {
         surroundings: &Surroundings<'_>,
         received: Received,
         workers: Vec<Arrived>,
-        (temporary, checksum): (Temporary, ObjectId),
+        (store, checksum): (Store, ObjectId),
     ) -> Result<Indexed, Error> {
         let mut tables = received.tables;
         let mut arenas: Vec<Arena> = Vec::new();
@@ -206,25 +208,13 @@ impl Run<'_> {
         }
         let known: Vec<&Ids> = found.iter().collect();
         let forest = Forest::plant(&mut tables, pending, received.by_id, &known);
-        let mut indexed = Indexed {
-            temporary,
-            checksum,
-            tables,
-            ids: Vec::new(),
-            added: 0,
-        };
+        let (mut checksum, mut added) = (checksum, 0);
         if forest.waiting > 0 {
-            let view = open(&indexed.temporary.path)?;
-            let tables = &indexed.tables;
-            let mut work = Work::new(surroundings, tables, &forest, &arenas, &view);
-            found.extend(self.with_sync(&indexed.temporary, || work.run(self.threads))?);
-            drop(work);
-            let mut left = forest.waiting
-                - found
-                    .iter()
-                    .skip(known_len(&arenas))
-                    .map(Ids::len)
-                    .sum::<usize>();
+            let view = store.view()?;
+            let mut work = Work::new(surroundings, &tables, &forest, &arenas, &view);
+            let made = self.with_sync(&store, || work.run(self.threads))?;
+            let mut left = forest.waiting - made.iter().map(Ids::len).sum::<usize>();
+            found.extend(made);
             if left > 0 && self.options.fix_thin {
                 let fix = thin::Fix {
                     surroundings,
@@ -233,40 +223,43 @@ impl Run<'_> {
                     arenas: &arenas,
                     view: &view,
                 };
-                let fixed = fix.run(&mut indexed)?;
-                left -= fixed.len() - indexed.added as usize;
+                let fixed = fix.run(&store, &mut tables)?;
+                left -= fixed.ids.len() - fixed.added as usize;
+                added = fixed.added;
+                checksum = fixed.checksum.unwrap_or(checksum);
                 if self.options.sync {
-                    indexed.temporary.sync()?;
+                    store.sync()?;
                 }
-                found.push(fixed);
+                found.push(fixed.ids);
             }
             if left > 0 {
                 return Err(unresolved(left));
             }
-            adopt(&mut indexed.tables, &forest);
+            adopt(&mut tables, &forest);
         } else if self.options.sync {
-            indexed.temporary.sync()?;
+            store.sync()?;
         }
-        drop(arenas);
-        indexed.ids = flatten(
-            &found,
-            indexed.tables.len(),
-            self.options.kind.len_in_bytes(),
-        );
-        Ok(indexed)
+        let ids = flatten(&found, tables.len(), self.options.kind.len_in_bytes());
+        Ok(Indexed {
+            store,
+            checksum,
+            tables,
+            ids,
+            added,
+        })
     }
 
     /// Runs `work` while the pack goes to the disk.
     fn with_sync<T>(
         &self,
-        temporary: &Temporary,
+        store: &Store,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         if !self.options.sync {
             return work();
         }
         std::thread::scope(|scope| {
-            let sync = scope.spawn(|| temporary.sync());
+            let sync = scope.spawn(|| store.sync());
             let result = work()?;
             join(sync)?;
             Ok(result)
@@ -293,11 +286,6 @@ impl Run<'_> {
     }
 }
 
-/// How many of the lists of ids were there before the second phase.
-fn known_len(arenas: &[Arena]) -> usize {
-    1 + arenas.len()
-}
-
 /// Notes in `tables` what the bases named by id turned out to be.
 fn adopt(tables: &mut Tables, forest: &Forest) {
     for group in &forest.groups {
@@ -317,10 +305,6 @@ fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
         flat[index as usize * id_len..][..id_len].copy_from_slice(id);
     }
     flat
-}
-
-pub(super) fn open(path: &Path) -> Result<View, Error> {
-    View::open(path, Access::Auto).context(ErrorKind::Io, "cannot open", path)
 }
 
 #[cold]

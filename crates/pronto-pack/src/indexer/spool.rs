@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
@@ -87,20 +88,65 @@ fn random_letters() -> String {
         .collect()
 }
 
+/// Where the bytes of the pack are.
+pub(super) enum Store {
+    /// They are being written.
+    New(Temporary),
+    /// They were there before.
+    Given(View),
+}
+
+impl Store {
+    /// The bytes that have been written, for reading back.
+    pub(super) fn view(&self) -> Result<Viewed<'_>, Error> {
+        match self {
+            Store::New(temporary) => View::open(&temporary.path, Access::Auto)
+                .context(ErrorKind::Io, "cannot open", &temporary.path)
+                .map(Viewed::Owned),
+            Store::Given(view) => Ok(Viewed::Borrowed(view)),
+        }
+    }
+
+    /// Waits until what was written is on the disk.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        match self {
+            Store::New(temporary) => temporary.sync(),
+            Store::Given(_) => Ok(()),
+        }
+    }
+}
+
+/// A view that may have been opened for the purpose.
+pub(super) enum Viewed<'a> {
+    Owned(View),
+    Borrowed(&'a View),
+}
+
+impl std::ops::Deref for Viewed<'_> {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        match self {
+            Viewed::Owned(view) => view,
+            Viewed::Borrowed(view) => view,
+        }
+    }
+}
+
 /// The pack as far as it is written.
 pub(super) struct Spool {
-    pub(super) temporary: Temporary,
+    store: Store,
     digester: TrailerDigester,
     len: u64,
 }
 
 impl Spool {
-    pub(super) fn create(directory: &Path, kind: Kind) -> Result<Spool, Error> {
-        Ok(Spool {
-            temporary: Temporary::create(directory, "pack")?,
+    pub(super) fn new(store: Store, kind: Kind) -> Spool {
+        Spool {
+            store,
             digester: TrailerDigester::new(kind),
             len: 0,
-        })
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -110,14 +156,18 @@ impl Spool {
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.len += bytes.len() as u64;
-        let path = &self.temporary.path;
-        (&self.temporary.file)
-            .write_all(bytes)
-            .context(ErrorKind::Io, "unable to write", path)
+        match &self.store {
+            Store::Given(_) => Ok(()),
+            Store::New(temporary) => (&temporary.file).write_all(bytes).context(
+                ErrorKind::Io,
+                "unable to write",
+                &temporary.path,
+            ),
+        }
     }
 
     /// Writes the trailer, which must be the checksum of all before it.
-    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(Temporary, ObjectId), Error> {
+    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(Store, ObjectId), Error> {
         let checksum = self.digester.clone().finish();
         if checksum.as_slice() != trailer {
             return Err(
@@ -126,7 +176,7 @@ impl Spool {
             );
         }
         self.put(trailer)?;
-        Ok((self.temporary, checksum))
+        Ok((self.store, checksum))
     }
 
     /// Writes what comes through `buffers` and sends the empty ones back.

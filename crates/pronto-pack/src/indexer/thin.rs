@@ -5,9 +5,9 @@ use super::buffers::Pool;
 use super::digesting::Ids;
 use super::forest::{Forest, Group};
 use super::kept::Arena;
-use super::pipeline::Indexed;
 use super::resolve::{Frame, Walker, Work};
-use super::tables::Base;
+use super::spool::Store;
+use super::tables::{Base, Tables};
 use super::{Existing, Surroundings};
 use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
@@ -35,19 +35,27 @@ struct Added {
     kind: ObjectKind,
 }
 
+/// A thin pack that has been completed.
+pub(super) struct Fixed {
+    /// The ids of the added and of what was made out of them.
+    pub(super) ids: Ids,
+    pub(super) added: u32,
+    /// The new checksum, if anything was added.
+    pub(super) checksum: Option<ObjectId>,
+}
+
 impl Fix<'_> {
     /// Adds the bases that are missing, makes what is based on them, and mends the pack's header
-    /// and trailer. Returns the ids of the added and of the made. Bases that do not exist are
-    /// left out.
-    pub(super) fn run(&self, indexed: &mut Indexed) -> Result<Ids, Error> {
+    /// and trailer. Bases that do not exist are left out.
+    pub(super) fn run(&self, store: &Store, tables: &mut Tables) -> Result<Fixed, Error> {
         let mut ids = Vec::new();
         let mut added = Vec::new();
         let mut bytes = Vec::new();
         if let Some(existing) = self.existing {
-            let tables = &indexed.tables;
+            let tables_before = &*tables;
             let work = Work::new(
                 self.surroundings,
-                tables,
+                tables_before,
                 self.forest,
                 self.arenas,
                 self.view,
@@ -56,7 +64,7 @@ impl Fix<'_> {
             let mut pool = Pool::default();
             let mut base = Vec::new();
             for group in self.wanted(existing)? {
-                let index = (tables.len() + added.len()) as u32;
+                let index = (tables_before.len() + added.len()) as u32;
                 if index >= Base::MOST_ENTRIES || group.base().is_some() {
                     continue;
                 }
@@ -67,7 +75,7 @@ impl Fix<'_> {
                 let start = bytes.len();
                 append(kind, &base, &mut bytes);
                 added.push(Added {
-                    offset: tables.end + start as u64,
+                    offset: tables_before.end + start as u64,
                     crc: crc32fast::hash(&bytes[start..]),
                     kind,
                 });
@@ -84,10 +92,17 @@ impl Fix<'_> {
             for (index, id) in &ids {
                 found.push(*index, id);
             }
-            self.mend(indexed, &added, &bytes)?;
-            return Ok(found);
+            return Ok(Fixed {
+                ids: found,
+                added: added.len() as u32,
+                checksum: self.mend(store, tables, &added, &bytes)?,
+            });
         }
-        Ok(Ids::new(self.surroundings.kind))
+        Ok(Fixed {
+            ids: Ids::new(self.surroundings.kind),
+            added: 0,
+            checksum: None,
+        })
     }
 
     /// The groups without a base that the destination has a base for, in pack order.
@@ -112,29 +127,39 @@ impl Fix<'_> {
     }
 
     /// Writes the added entries over the old trailer, then a header and a trailer that are right.
-    fn mend(&self, indexed: &mut Indexed, added: &[Added], bytes: &[u8]) -> Result<(), Error> {
+    fn mend(
+        &self,
+        store: &Store,
+        tables: &mut Tables,
+        added: &[Added],
+        bytes: &[u8],
+    ) -> Result<Option<ObjectId>, Error> {
         if added.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let tables = &mut indexed.tables;
         let end = tables.end;
         for added in added {
             tables.push(added.offset, Base::NONE, Some(added.kind), 0);
             tables.crcs.push(added.crc);
         }
         tables.end += bytes.len() as u64;
-        indexed.added = added.len() as u32;
         let count = tables.len() as u32;
-        let path = &indexed.temporary.path;
-        indexed.checksum = rewrite(&indexed.temporary.file, self.surroundings.kind, |file| {
+        let Store::New(temporary) = store else {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a thin pack that is a file cannot be completed",
+            ));
+        };
+        let path = &temporary.path;
+        rewrite(&temporary.file, self.surroundings.kind, |file| {
             file.seek(SeekFrom::Start(end))?;
             file.write_all(bytes)?;
             file.seek(SeekFrom::Start(8))?;
             file.write_all(&count.to_be_bytes())?;
             file.set_len(end + bytes.len() as u64)
         })
-        .context(ErrorKind::Io, "unable to complete thin pack", path)?;
-        Ok(())
+        .context(ErrorKind::Io, "unable to complete thin pack", path)
+        .map(Some)
     }
 }
 

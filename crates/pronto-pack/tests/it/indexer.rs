@@ -7,7 +7,9 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
 use pronto_pack::entry::Header;
 use pronto_pack::idx::Version;
-use pronto_pack::indexer::{Context, Inspect, Options, Outcome, index_stream};
+use pronto_pack::indexer::{
+    Context, Inspect, Options, Outcome, index_bytes, index_file, index_stream,
+};
 use pronto_pack::{Error, ErrorKind};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt as _;
@@ -427,5 +429,34 @@ fn meters_end_at_their_totals() {
             ]
         );
         assert_eq!(meters[0].bytes(), pack.len() as u64);
+    }
+}
+
+#[test]
+fn a_pack_that_is_a_file_stays_and_gets_its_indexes() {
+    let repository = Repository::with_history(Kind::Sha1, 100);
+    let pack = repository.pack(&["--delta-base-offset"]);
+    let expected = Repository::empty(Kind::Sha1).index_with_git(&pack, &[]);
+    for way in ways(Kind::Sha1) {
+        let directory = TempDir::new().expect("a temporary directory");
+        let (path, index) = (
+            directory.path().join("a.pack"),
+            directory.path().join("a.idx"),
+        );
+        std::fs::write(&path, &pack).expect("it is writable");
+        std::fs::write(&index, b"an old one").expect("it is writable");
+        let outcome = index_file(&path, &index, &way, &Context::default()).expect("it is sound");
+        assert_eq!((&outcome.pack, &outcome.index), (&path, &index));
+        assert!(files(directory.path()) == expected, "{way:?}");
+        let bytes = index_bytes(&pack, &way, &Context::default()).expect("it is sound");
+        assert!(expected.contains(&("idx".to_owned(), bytes)));
+        let mut junk = pack.clone();
+        junk.push(0);
+        std::fs::write(&path, &junk).expect("it is writable");
+        let error = index_file(&path, &index, &way, &Context::default()).expect_err("junk");
+        assert_eq!(
+            error.to_string(),
+            format!("pack has junk at the end at offset {}", pack.len())
+        );
     }
 }
