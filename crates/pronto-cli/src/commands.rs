@@ -1,8 +1,11 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
+mod checkout;
 mod clone;
 mod help;
 mod status;
+mod switch;
+mod switching;
 mod version;
 
 use std::ffi::OsString;
@@ -103,9 +106,11 @@ macro_rules! command {
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
+    command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
+    command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
 ];
 

@@ -24,11 +24,11 @@ mod situation;
 mod trees;
 mod two_way;
 
-pub use fresh::all;
+pub use fresh::{all, files};
 pub use guard::MayGo;
 pub use one_way::one_way;
 pub use refusal::Refusals;
-pub use situation::Situation;
+pub use situation::{Checker, Situation};
 pub use trees::{Change, Side, diff};
 pub use two_way::two_way;
 

@@ -1,5 +1,6 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
+pub mod checkout_paths;
 pub mod checkout_tree;
 pub mod clone;
 pub mod config;
@@ -18,6 +19,7 @@ pub mod remote;
 pub mod repository;
 pub mod revision;
 pub mod status;
+pub mod switch;
 mod worktree;
 
 pub use environment::Environment;

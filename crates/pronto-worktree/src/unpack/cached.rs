@@ -1,6 +1,6 @@
 //! The cached trees of the new index, out of those of the old one and a walk over trees.
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use pronto_hash::ObjectId;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Index};
 

@@ -1,11 +1,11 @@
 //! Everything in a tree, into a worktree and an index where nothing is.
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags};
 
 use super::trees::{Go, Step, walk};
-use super::{Unpacked, new_entry};
+use super::{Side, Unpacked, new_entry};
 use crate::hostile::Protect;
 use crate::sparse::Sparse;
 use crate::{Error, Objects};
@@ -48,4 +48,29 @@ pub fn all(
     })?;
     unpacked.cached_tree = Some(cached.finish());
     Ok(unpacked)
+}
+
+/// Tells `visit` all that is not a directory in `tree`, in the order of the index, but for
+/// directories that `enter` says no to.
+///
+/// # Errors
+/// When a tree is missing or corrupt, or has a name that must never be written.
+pub fn files(
+    tree: ObjectId,
+    (objects, protect): (&dyn Objects, Protect),
+    enter: &mut dyn FnMut(&BStr) -> bool,
+    visit: &mut dyn FnMut(&BStr, Side),
+) -> Result<(), Error> {
+    walk(objects, Some(protect), (None, Some(tree)), &mut |step| {
+        match step {
+            Step::Enter(subtree) if !enter(subtree.path) => return Ok(Go::Past),
+            Step::Change(change) => {
+                if let Some(side) = change.new {
+                    visit(change.path, side);
+                }
+            }
+            _ => {}
+        }
+        Ok(Go::On)
+    })
 }

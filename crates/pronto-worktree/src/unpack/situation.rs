@@ -211,6 +211,71 @@ impl<'a> Looker<'a> {
     }
 }
 
+/// Looks whether files have been changed without a trace in their facts.
+pub struct Checker<'a>(Looker<'a>);
+
+impl<'a> Checker<'a> {
+    /// Looks at nothing yet.
+    pub fn new(situation: &Situation<'a>) -> Self {
+        Checker(Looker::new(situation))
+    }
+
+    /// Whether the file's facts are the recorded ones while its content is not that of `entry`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_quietly_modified(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
+        let Look::There(metadata) = self.0.look(entry.path)? else {
+            return Ok(false);
+        };
+        let is_same = entry
+            .stat
+            .matches(&recorded(&metadata), self.0.situation.rules)
+            && self.0.has_kind(entry.mode, &metadata);
+        Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
+    }
+
+    /// Whether there is a file whose facts are the recorded ones; where these cannot tell, by its
+    /// content.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn has_facts_of(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
+        let Look::There(metadata) = self.0.look(entry.path)? else {
+            return Ok(false);
+        };
+        if entry.mode == mode::GITLINK {
+            return Ok(metadata.is_directory());
+        }
+        let situation = self.0.situation;
+        if !entry.stat.matches(&recorded(&metadata), situation.rules)
+            || !self.0.has_kind(entry.mode, &metadata)
+        {
+            return Ok(false);
+        }
+        let is_racy = entry.stat.is_racy(situation.index.timestamp());
+        Ok(!is_racy || self.0.digest(entry, &metadata)?.as_ref() == entry.id)
+    }
+
+    /// Whether there is a file that is as `entry` says, by its facts or else by its content; its
+    /// facts now.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn facts_if_unchanged(&mut self, entry: &EntryRef<'_>) -> Result<Option<Stat>, Error> {
+        Ok(match self.0.compare(entry)? {
+            Comparison::Same(stat) => Some(stat),
+            _ => None,
+        })
+    }
+}
+
+impl std::fmt::Debug for Checker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checker").finish_non_exhaustive()
+    }
+}
+
 fn blob_id(kind: pronto_hash::Kind, content: &[u8]) -> Result<ObjectId, Error> {
     let header = format!("blob {}\0", content.len());
     pronto_hash::digest(kind, &[header.as_bytes(), content])

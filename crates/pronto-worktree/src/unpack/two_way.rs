@@ -3,7 +3,7 @@
 //!
 //! The rules are the table of git-read-tree(1), "Two Tree Merge".
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -24,6 +24,9 @@ struct Verdict {
     /// Its entry in the index.
     position: Option<usize>,
     new: Option<Side>,
+    /// Whether it is a staged file where a directory of the new tree shall be: it goes only if
+    /// nothing is there any more.
+    in_the_way: bool,
 }
 
 /// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
@@ -113,6 +116,7 @@ fn decide(
         path: change.path.to_owned(),
         position,
         new: change.new,
+        in_the_way: false,
     });
 }
 
@@ -124,13 +128,17 @@ fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
         .iter()
         .map(|verdict| verdict.path.clone())
         .collect();
-    let mut more: HashSet<usize> = HashSet::new();
+    let mut more: HashMap<usize, bool> = HashMap::new();
     let mut last = BString::default();
     for verdict in verdicts.iter() {
         if verdict.new.is_none() || verdict.position.is_some() {
             continue;
         }
-        more.extend(index.below(verdict.path.as_bstr()));
+        more.extend(
+            index
+                .below(verdict.path.as_bstr())
+                .map(|position| (position, false)),
+        );
         let directory = super::situation::split(verdict.path.as_bstr()).0;
         if directory == last {
             continue;
@@ -141,17 +149,19 @@ fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
             .chain([directory.len()])
             .filter(|end| *end > 0)
         {
-            more.extend(index.find(directory[..end].as_bstr(), 0).ok());
+            let above = index.find(directory[..end].as_bstr(), 0).ok();
+            more.extend(above.map(|position| (position, true)));
         }
     }
     let before = verdicts.len();
-    for position in more {
+    for (position, in_the_way) in more {
         let path = index.path(position);
         if !known.contains(path) {
             verdicts.push(Verdict {
                 path: path.to_owned(),
                 position: Some(position),
                 new: None,
+                in_the_way,
             });
         }
     }
@@ -170,6 +180,7 @@ fn guard(
     let index = situation.index;
     let mut tracked: Vec<usize> = verdicts
         .iter()
+        .filter(|verdict| !verdict.in_the_way)
         .filter_map(|verdict| verdict.position)
         .filter(|position| {
             let entry = index.entry(*position);
@@ -184,7 +195,7 @@ fn guard(
         .extend(modified.map(|position| index.path(position).to_owned()));
     let leaving: HashSet<&BStr> = verdicts
         .iter()
-        .filter(|verdict| verdict.position.is_some())
+        .filter(|verdict| verdict.position.is_some() && !verdict.in_the_way)
         .map(|verdict| verdict.path.as_bstr())
         .collect();
     let free: Vec<Free<'_>> = verdicts
@@ -213,7 +224,7 @@ fn carry_out(verdict: Verdict, situation: &Situation<'_>, unpacked: &mut Unpacke
         let Some(entry) = before else {
             return;
         };
-        if !skipped {
+        if !skipped && !verdict.in_the_way {
             unpacked.plan.remove.push(Removal {
                 path: verdict.path.clone(),
                 gitlink: entry.mode == mode::GITLINK,

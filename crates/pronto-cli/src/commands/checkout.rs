@@ -1,0 +1,325 @@
+//! `checkout`: go to another branch, or put files back.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+use pronto::Repository;
+use pronto::checkout_paths::{self, Stage};
+use pronto::status::Pathspec;
+use pronto::switch::{NewBranch, Options, Start};
+
+use crate::commands::switching::{self, Common, Creation, Which, text};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `checkout`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Create this branch and go to it
+    #[arg(short = 'b', value_name = "BRANCH")]
+    create: Option<OsString>,
+    /// Create or move this branch and go to it
+    #[arg(short = 'B', value_name = "BRANCH")]
+    force_create: Option<OsString>,
+    /// Begin a log for the new branch
+    #[arg(short = 'l')]
+    log: bool,
+    /// Of files in conflict, take the side of HEAD
+    #[arg(short = '2', long, overrides_with = "theirs")]
+    ours: bool,
+    /// Of files in conflict, take the other side
+    #[arg(short = '3', long, overrides_with = "ours")]
+    theirs: bool,
+    /// Choose changes one by one (handed to git)
+    #[arg(short, long)]
+    patch: bool,
+    /// Merge local changes into the new branch, or make conflicts anew (handed to git)
+    #[arg(short, long)]
+    merge: bool,
+    /// How conflicts look (handed to git)
+    #[arg(long, value_name = "STYLE")]
+    conflict: Option<String>,
+    /// Leave tracked files that the commit does not have (the default)
+    #[arg(long)]
+    overlay: Option<bool>,
+    /// Include files that are not to be in the work tree
+    #[arg(long)]
+    ignore_skip_worktree_bits: bool,
+    /// Read paths from this file
+    #[arg(long, value_name = "FILE")]
+    pathspec_from_file: Option<OsString>,
+    /// Paths in that file end with NUL
+    #[arg(long)]
+    pathspec_file_nul: bool,
+    /// A commit, and paths
+    #[arg(value_name = "COMMIT-OR-PATH")]
+    plain: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    for (given, what) in [
+        (args.patch, "option '--patch' of checkout"),
+        (args.merge, "option '--merge' of checkout"),
+        (args.conflict.is_some(), "option '--conflict' of checkout"),
+    ] {
+        if given {
+            return Err(CliError::unsupported(what));
+        }
+    }
+    let repository = context.repository()?;
+    let common = &args.common;
+    common.check_supported(&repository)?;
+    repository.require_work_tree()?;
+    let mut creation = Creation {
+        plain: text(args.create.as_ref()),
+        force: text(args.force_create.as_ref()),
+        log: args.log,
+    };
+    let separator = context.separator;
+    let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
+    if common.track.is_some() && !creates {
+        let first = args.plain.first().map(OsString::as_os_str);
+        let first = first.filter(|_| separator != Some(0));
+        creation.plain = Some(switching::name_after_remote(first, Which::Checkout)?);
+    }
+    let creates = creates || creation.plain.is_some();
+    let may_guess = !creates && common.guess.unwrap_or(true) && !common.no_track;
+    let meaning = match separator {
+        Some(0) => switching::Meaning::default(),
+        Some(count) if count > 1 => {
+            let message = format!("only one reference expected, {count} given.");
+            return Err(CliError::fatal(message));
+        }
+        _ => {
+            let how = (Which::Checkout, separator == Some(1), may_guess);
+            switching::understand((&repository, context), &args.plain, how)?
+        }
+    };
+    let start = meaning.start;
+    let paths = &args.plain[meaning.taken..];
+    if separator.is_none() && start.is_some() && !paths.is_empty() {
+        refuse_ambiguous(&repository, &args.plain[0])?;
+    }
+    let create = switching::creation(
+        common,
+        &creation,
+        meaning.guessed,
+        (&repository, Which::Checkout),
+    )?;
+    let specs = pathspecs(args, paths)?;
+    if specs.is_empty() {
+        return switch_branch((&repository, context), args, start, create);
+    }
+    refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
+    let specs = specs.iter().map(|spec| spec.as_bstr());
+    let pathspec = repository
+        .pathspec(specs)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            _ => error.into(),
+        })?;
+    put_back((&repository, context), args, start, pathspec)
+}
+
+/// `checkout FILE BRANCH-LIKE-FILE …` must be told apart by `--`.
+fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
+    let file = repository.environment().current_dir().join(first);
+    if file.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(CliError::fatal(format!(
+        "ambiguous argument '{}': both revision and filename\n\
+         Use '--' to separate paths from revisions, like this:\n\
+         'git <command> [<revision>...] -- [<file>...]'",
+        first.as_bytes().as_bstr()
+    )))
+}
+
+fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> {
+    let Some(file) = &args.pathspec_from_file else {
+        if args.pathspec_file_nul {
+            let message = "the option '--pathspec-file-nul' requires '--pathspec-from-file'";
+            return Err(CliError::fatal(message));
+        }
+        return Ok(paths.iter().map(|path| path.as_bytes().into()).collect());
+    };
+    if !paths.is_empty() {
+        let message = "'--pathspec-from-file' and pathspec arguments cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    if args.common.detach {
+        let message = "options '--pathspec-from-file' and '--detach' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let mut content = Vec::new();
+    let read = if file == "-" {
+        std::io::stdin().read_to_end(&mut content).map(|_| ())
+    } else {
+        std::fs::read(file).map(|bytes| content = bytes)
+    };
+    read.map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let name = file.as_bytes().as_bstr();
+        CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
+    })?;
+    if args.pathspec_file_nul {
+        let parts = content
+            .split(|byte| *byte == 0)
+            .filter(|part| !part.is_empty());
+        return Ok(parts.map(BString::from).collect());
+    }
+    let mut specs = Vec::new();
+    for line in content.lines().filter(|line| !line.is_empty()) {
+        if line.starts_with(b"\"") {
+            return Err(CliError::unsupported(
+                "quoted paths in --pathspec-from-file",
+            ));
+        }
+        specs.push(line.into());
+    }
+    Ok(specs)
+}
+
+/// Options that make no sense with paths.
+fn refuse_with_paths(
+    args: &Args,
+    start: Option<&Start>,
+    create: Option<&NewBranch>,
+    specs: &[BString],
+) -> Result<(), CliError> {
+    let common = &args.common;
+    if let (Some(create), None, [spec]) = (create, start, specs) {
+        return Err(CliError::fatal(format!(
+            "'{spec}' is not a commit and a branch '{}' cannot be created from it",
+            create.name
+        )));
+    }
+    if common.detach {
+        let spec = &specs[0];
+        let message = format!("git checkout: --detach does not take a path argument '{spec}'");
+        return Err(CliError::fatal(message));
+    }
+    let stage = args.ours || args.theirs;
+    if stage && common.force {
+        return Err(CliError::fatal(
+            "git checkout: --ours/--theirs, --force and --merge are incompatible when\n\
+             checking out of the index.",
+        ));
+    }
+    if let Some(create) = create {
+        let name = &create.name;
+        let message =
+            format!("Cannot update paths and switch to branch '{name}' at the same time.");
+        return Err(CliError::fatal(message));
+    }
+    if args.log {
+        return Err(CliError::fatal("'-l' cannot be used with updating paths"));
+    }
+    if stage && start.is_some() {
+        return Err(CliError::fatal(
+            "'--merge', '--ours', or '--theirs' cannot be used when checking out of a tree",
+        ));
+    }
+    Ok(())
+}
+
+fn switch_branch(
+    (repository, context): (&Repository, &mut Context),
+    args: &Args,
+    start: Option<Start>,
+    create: Option<NewBranch>,
+) -> Result<ExitCode, CliError> {
+    let common = &args.common;
+    if args.overlay.is_some() {
+        return Err(CliError::fatal(
+            "'--[no]-overlay' cannot be used with switching branches",
+        ));
+    }
+    if args.ours || args.theirs {
+        let nowhere = start.is_none() && create.is_none() && !common.detach;
+        return Err(CliError::fatal(if nowhere {
+            "'--ours/--theirs' needs the paths to check out"
+        } else {
+            "'--ours/--theirs' cannot be used with switching branches"
+        }));
+    }
+    if common.detach && common.track.is_some() {
+        return Err(CliError::fatal("'--detach' cannot be used with '-t'"));
+    }
+    if let Some(start) = start.as_ref().filter(|start| start.commit.is_none()) {
+        let message = format!("Cannot switch branch to a non-commit '{}'", start.name);
+        return Err(CliError::fatal(message));
+    }
+    // `checkout -b NEW` and nothing else only makes the branch.
+    let stay_lightly = args.create.is_some() && context.arguments.len() == 2;
+    let options = Options {
+        to: start,
+        create,
+        detach: common.detach,
+        discard: common.force,
+        stay_lightly,
+        ignore_other_worktrees: common.ignore_other_worktrees,
+        keep_ignored: common.overwrite_ignore == Some(false),
+        empty: false,
+        quiet: common.quiet,
+    };
+    switching::switch((repository, context), common, &options)
+}
+
+fn put_back(
+    (repository, context): (&Repository, &mut Context),
+    args: &Args,
+    source: Option<Start>,
+    pathspec: Pathspec,
+) -> Result<ExitCode, CliError> {
+    let quiet = args.common.quiet;
+    let tree = source.as_ref().map(|source| source.tree);
+    let options = checkout_paths::Options {
+        source,
+        pathspec,
+        overlay: args.overlay.unwrap_or(true),
+        stage: match (args.ours, args.theirs) {
+            (true, _) => Some(Stage::Ours),
+            (_, true) => Some(Stage::Theirs),
+            _ => None,
+        },
+        ignore_unmerged: args.common.force,
+        index: true,
+        worktree: true,
+        ignore_skip_worktree: args.ignore_skip_worktree_bits,
+    };
+    let progress = context.progress(args.common.progress, quiet);
+    let interrupt = context.interrupt.clone();
+    let report = repository
+        .checkout_paths(&options, &*progress, &interrupt)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            _ => error.into(),
+        })?;
+    for message in &report.errors {
+        context.complain(message);
+    }
+    if !report.errors.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let failed = switching::tell_failures(context, &report.warnings, &report.failed);
+    if !quiet && context.separator.is_none() {
+        let paths = if report.updated == 1 { "path" } else { "paths" };
+        let from = match tree {
+            Some(tree) => repository.abbreviate(&tree)?,
+            None => "the index".to_owned(),
+        };
+        context.remark(&format!("Updated {} {paths} from {from}", report.updated));
+    }
+    let refused = report.hook.is_some_and(|code| code != 0);
+    Ok(if failed || refused {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}

@@ -1,0 +1,122 @@
+//! `switch`: go to another branch.
+
+use std::ffi::OsString;
+
+use pronto::switch::Options;
+
+use crate::commands::switching::{self, Common, Creation, Which, text};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `switch`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Create this branch and go to it
+    #[arg(short, long, value_name = "BRANCH")]
+    create: Option<OsString>,
+    /// Create or move this branch and go to it
+    #[arg(short = 'C', long, value_name = "BRANCH")]
+    force_create: Option<OsString>,
+    /// Throw away local changes
+    #[arg(long)]
+    discard_changes: bool,
+    /// Merge local changes into the new branch (handed to git)
+    #[arg(short, long)]
+    merge: bool,
+    /// How conflicts look (handed to git)
+    #[arg(long, value_name = "STYLE")]
+    conflict: Option<String>,
+    /// The branch to go to, or where the new one starts
+    #[arg(value_name = "COMMIT")]
+    plain: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let common = &args.common;
+    if args.merge || args.conflict.is_some() {
+        return Err(CliError::unsupported("option '--merge' of switch"));
+    }
+    let repository = context.repository()?;
+    common.check_supported(&repository)?;
+    repository.require_work_tree()?;
+    let mut creation = Creation {
+        plain: text(args.create.as_ref()),
+        force: text(args.force_create.as_ref()),
+        log: false,
+    };
+    let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
+    if common.track.is_some() && !creates {
+        let first = args.plain.first().map(OsString::as_os_str);
+        creation.plain = Some(switching::name_after_remote(first, Which::Switch)?);
+    }
+    if args.plain.len() > 1 {
+        return Err(CliError::fatal("only one reference expected"));
+    }
+    let creates = creates || creation.plain.is_some();
+    let may_guess = !creates && common.guess.unwrap_or(true) && common.track.is_none();
+    let place = (&*repository, &mut *context);
+    let how = (Which::Switch, true, may_guess && !common.no_track);
+    let meaning = switching::understand(place, &args.plain, how)?;
+    let start = meaning.start;
+    if start.as_ref().is_some_and(|start| start.commit.is_none()) {
+        let name = start.map(|start| start.name).unwrap_or_default();
+        return Err(CliError::fatal(format!(
+            "Cannot switch branch to a non-commit '{name}'"
+        )));
+    }
+    if common.orphan.is_some() && start.is_some() {
+        return Err(CliError::fatal("'--orphan' cannot take <start-point>"));
+    }
+    let create = switching::creation(
+        common,
+        &creation,
+        meaning.guessed,
+        (&repository, Which::Switch),
+    )?;
+    if start.is_none() && create.is_none() && !common.detach {
+        return Err(CliError::fatal("missing branch or commit argument"));
+    }
+    if let (Some(start), None, false) = (&start, &create, common.detach)
+        && start.branch.is_none()
+    {
+        return Err(expecting_a_branch(&repository, start)?);
+    }
+    repository.refuse_while_in_progress()?;
+    let options = Options {
+        to: start,
+        create,
+        detach: common.detach,
+        discard: args.discard_changes || common.force,
+        stay_lightly: true,
+        ignore_other_worktrees: common.ignore_other_worktrees,
+        keep_ignored: common.overwrite_ignore == Some(false),
+        empty: common.orphan.is_some(),
+        quiet: common.quiet,
+    };
+    switching::switch((&repository, context), common, &options)
+}
+
+fn expecting_a_branch(
+    repository: &pronto::Repository,
+    start: &pronto::switch::Start,
+) -> Result<CliError, CliError> {
+    let full = start.reference.as_ref().map(|name| name.as_slice());
+    let strip = |prefix: &[u8]| full.and_then(|name| name.strip_prefix(prefix));
+    let show = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let message = if let Some(tag) = strip(b"refs/tags/") {
+        format!("a branch is expected, got tag '{}'", show(tag))
+    } else if let Some(remote) = strip(b"refs/remotes/") {
+        format!("a branch is expected, got remote branch '{}'", show(remote))
+    } else if let Some(full) = full.filter(|_| start.name != "HEAD") {
+        format!("a branch is expected, got '{}'", show(full))
+    } else {
+        format!("a branch is expected, got commit '{}'", start.name)
+    };
+    let error = CliError::fatal(message);
+    if !switching::advises(repository, "suggestDetachingHead")? {
+        return Ok(error);
+    }
+    Ok(error
+        .with_hint("If you want to detach HEAD at the commit, try again with the --detach option."))
+}

@@ -1,0 +1,493 @@
+//! What `checkout` and `switch` have in common: understanding a name, moving, and telling.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::status::{Divergence, Upstream};
+use pronto::switch::{
+    Arrival, LeftBehind, Manner, NewBranch, Options, Outcome, Report, Start, Tracking,
+};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Options that both commands have.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct Common {
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    pub(crate) progress: Option<bool>,
+    /// Throw away local changes, and files that are in the way
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Leave all branches for the commit itself
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// Let the new branch follow the one it starts at
+    #[arg(short, long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct", overrides_with = "no_track")]
+    pub(crate) track: Option<String>,
+    /// Let the new branch follow nothing
+    #[arg(long, overrides_with = "track")]
+    pub(crate) no_track: bool,
+    /// Begin a branch without history
+    #[arg(long, value_name = "NEW-BRANCH")]
+    pub(crate) orphan: Option<std::ffi::OsString>,
+    /// Overwrite ignored files (the default)
+    #[arg(long)]
+    pub(crate) overwrite_ignore: Option<bool>,
+    /// Take a branch even if another work tree has it
+    #[arg(long)]
+    pub(crate) ignore_other_worktrees: bool,
+    /// Begin a local branch of the same name if a remote has one (the default)
+    #[arg(long)]
+    pub(crate) guess: Option<bool>,
+    /// Update submodules too (handed to git)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    pub(crate) recurse_submodules: Option<String>,
+}
+
+/// The command that is run, where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// `checkout`.
+    Checkout,
+    /// `switch`.
+    Switch,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Which::Checkout => "checkout",
+            Which::Switch => "switch",
+        }
+    }
+
+    /// The letter of the option that creates a branch.
+    fn letter(self) -> char {
+        match self {
+            Which::Checkout => 'b',
+            Which::Switch => 'c',
+        }
+    }
+}
+
+impl Common {
+    /// Hands over what pronto lacks, before anything is done.
+    pub(crate) fn check_supported(&self, repository: &Repository) -> Result<(), CliError> {
+        let recurses = match self.recurse_submodules.as_deref() {
+            Some("no" | "false" | "off" | "0") => false,
+            Some(_) => true,
+            None => repository.config().bool_or("submodule.recurse", false)?,
+        };
+        if recurses {
+            return Err(CliError::unsupported("checking out submodules"));
+        }
+        if self.track.as_deref().is_some_and(|how| how != "direct") {
+            return Err(CliError::unsupported("option '--track=inherit'"));
+        }
+        Ok(())
+    }
+
+    fn tracking(&self) -> Tracking {
+        match (&self.track, self.no_track) {
+            (Some(_), _) => Tracking::Direct,
+            (None, true) => Tracking::Never,
+            (None, false) => Tracking::Configured,
+        }
+    }
+}
+
+/// A branch to create, as the options say.
+#[derive(Debug, Default)]
+pub(crate) struct Creation {
+    /// `-b`, `-c`.
+    pub(crate) plain: Option<BString>,
+    /// `-B`, `-C`.
+    pub(crate) force: Option<BString>,
+    /// `-l`.
+    pub(crate) log: bool,
+}
+
+/// The name of an option's value.
+pub(crate) fn text(value: Option<&std::ffi::OsString>) -> Option<BString> {
+    value.map(|value| value.as_bytes().into())
+}
+
+/// What the arguments mean.
+#[derive(Debug, Default)]
+pub(crate) struct Meaning {
+    /// The commit or tree that was named.
+    pub(crate) start: Option<Start>,
+    /// The name of a branch that a remote has, to be created here.
+    pub(crate) guessed: Option<BString>,
+    /// How many arguments that took.
+    pub(crate) taken: usize,
+}
+
+/// Reads the first of `plain` as the name of a commit. `alone` says that nothing but a name can
+/// stand there.
+pub(crate) fn understand(
+    (repository, context): (&Repository, &mut Context),
+    plain: &[std::ffi::OsString],
+    (which, alone, may_guess): (Which, bool, bool),
+) -> Result<Meaning, CliError> {
+    let Some(first) = plain.first() else {
+        return Ok(Meaning::default());
+    };
+    let spec = first.as_bytes().as_bstr();
+    if let Some(start) = repository.start_at(spec)? {
+        return Ok(Meaning {
+            start: Some(start),
+            guessed: None,
+            taken: 1,
+        });
+    }
+    let has_wildcard = spec.find_byteset(b"*?[\\").is_some();
+    let may_guess = may_guess && plain.len() == 1 && (alone || !has_wildcard);
+    if may_guess && let Some(meaning) = guess((repository, context), spec, (which, alone))? {
+        return Ok(meaning);
+    }
+    if alone {
+        let spelled = if spec == "-" {
+            b"@{-1}".as_bstr()
+        } else {
+            spec
+        };
+        return Err(CliError::fatal(format!("invalid reference: {spelled}")));
+    }
+    Ok(Meaning::default())
+}
+
+/// A branch that exactly one remote has.
+fn guess(
+    (repository, context): (&Repository, &mut Context),
+    spec: &BStr,
+    (which, alone): (Which, bool),
+) -> Result<Option<Meaning>, CliError> {
+    let candidates = repository.remote_branches_named(spec)?;
+    let Some(chosen) = candidates.chosen else {
+        if candidates.count < 2 {
+            return Ok(None);
+        }
+        if advises(repository, "checkoutAmbiguousRemoteBranchName")? {
+            context.hint(&format!(
+                "If you meant to check out a remote tracking branch on, e.g. 'origin',\n\
+                 you can do so by fully qualifying the name with the --track option:\n\
+                 \n    git {} --track origin/<name>\n\n\
+                 If you'd like to always have checkouts of an ambiguous <name> prefer\n\
+                 one remote, e.g. the 'origin' remote, consider setting\n\
+                 checkout.defaultRemote=origin in your config.",
+                which.name()
+            ));
+        }
+        let count = candidates.count;
+        let message = format!("'{spec}' matched multiple ({count}) remote tracking branches");
+        return Err(CliError::fatal(message));
+    };
+    let here = repository
+        .environment()
+        .current_dir()
+        .join(OsStr::from_bytes(spec));
+    if !alone && here.symlink_metadata().is_ok() {
+        return Err(CliError::fatal(format!(
+            "'{spec}' could be both a local file and a tracking branch.\n\
+             Please use -- (and optionally --no-guess) to disambiguate"
+        )));
+    }
+    Ok(repository.start_at(&chosen)?.map(|start| Meaning {
+        start: Some(start),
+        guessed: Some(spec.to_owned()),
+        taken: 1,
+    }))
+}
+
+/// Whether advice of this name is wanted.
+pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliError> {
+    let key = format!("advice.{}", name.to_ascii_lowercase());
+    if repository.environment().boolean("GIT_ADVICE", true)? {
+        return Ok(repository.config().bool_or(key, true)?);
+    }
+    Ok(false)
+}
+
+/// The branch to create, and the checks of options that exclude each other.
+pub(crate) fn creation(
+    common: &Common,
+    creation: &Creation,
+    guessed: Option<BString>,
+    (repository, which): (&Repository, Which),
+) -> Result<Option<NewBranch>, CliError> {
+    let orphan = text(common.orphan.as_ref());
+    let given = [&creation.plain, &creation.force, &orphan];
+    if given.iter().filter(|name| name.is_some()).count() > 1 {
+        let letter = which.letter();
+        return Err(CliError::fatal(format!(
+            "options '-{letter}', '-{}', and '--orphan' cannot be used together",
+            letter.to_ascii_uppercase()
+        )));
+    }
+    let force = creation.force.is_some();
+    let is_orphan = orphan.is_some();
+    let Some(name) = given.into_iter().flatten().next().cloned().or(guessed) else {
+        return Ok(None);
+    };
+    if common.detach {
+        return Err(CliError::fatal(
+            "'--detach' cannot be used with '-b/-B/--orphan'",
+        ));
+    }
+    if is_orphan && common.track.is_some() {
+        return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
+    }
+    let name = repository.interpret_branch_name(&name)?.unwrap_or(name);
+    Ok(Some(NewBranch {
+        name,
+        force,
+        orphan: is_orphan,
+        log: creation.log,
+        tracking: common.tracking(),
+    }))
+}
+
+/// For `--track` without a name of its own: the part after the remote's.
+pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<BString, CliError> {
+    let Some(first) = first else {
+        return Err(CliError::fatal("--track needs a branch name"));
+    };
+    let name = first.as_bytes();
+    let name = name.strip_prefix(b"refs/").unwrap_or(name);
+    let name = name.strip_prefix(b"remotes/").unwrap_or(name);
+    match name.split_once_str("/") {
+        Some((_, rest)) if !rest.is_empty() => Ok(rest.into()),
+        _ => {
+            let letter = which.letter();
+            Err(CliError::fatal(format!(
+                "missing branch name; try -{letter}"
+            )))
+        }
+    }
+}
+
+/// Moves, and tells what came of it.
+pub(crate) fn switch(
+    (repository, context): (&Repository, &mut Context),
+    common: &Common,
+    options: &Options,
+) -> Result<ExitCode, CliError> {
+    let progress = context.progress(common.progress, common.quiet);
+    let interrupt = context.interrupt.clone();
+    let outcome =
+        repository
+            .switch(options, &*progress, &interrupt)
+            .map_err(|error| match error.kind() {
+                pronto::ErrorKind::Unsupported => CliError::lacking(error),
+                pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+                _ => error.into(),
+            })?;
+    match outcome {
+        Outcome::Done(report) => tell((repository, context), common, options, &report),
+        Outcome::Refused(refusals) => {
+            let advice = advises(repository, "commitBeforeMerge")?;
+            let message = refusals.message("checkout", advice.then_some("switch branches"));
+            context.remark(message.strip_suffix('\n').unwrap_or(&message));
+            context.remark("Aborting");
+            Ok(ExitCode::FAILURE)
+        }
+        Outcome::Unmerged => {
+            context.complain("you need to resolve your current index first");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn tell(
+    (repository, context): (&Repository, &mut Context),
+    common: &Common,
+    options: &Options,
+    report: &Report,
+) -> Result<ExitCode, CliError> {
+    let failed = tell_failures(context, &report.warnings, &report.failed);
+    if !common.quiet {
+        for (letter, path) in &report.local_changes {
+            let path = quoted(repository, path.as_bstr())?;
+            writeln!(context.out, "{}\t{path}", char::from(*letter))?;
+        }
+        if let Some(left) = &report.left_behind {
+            tell_left_behind((repository, context), left)?;
+        }
+        for line in &report.set_up {
+            match line.strip_prefix("not ") {
+                Some(_) => context.warn(line),
+                None => writeln!(context.out, "{line}")?,
+            }
+        }
+        tell_arrival((repository, context), report, options.detach)?;
+        for what in &report.cancelled {
+            context.warn(&format!("cancelling a {what} in progress"));
+        }
+        let follows = match &report.arrival {
+            Arrival::Branch(..) => true,
+            Arrival::Stayed => !options.detach,
+            Arrival::Detached(_) => false,
+        };
+        if let (Some(upstream), true) = (&report.upstream, follows) {
+            let hints = advises(repository, "statusHints")?;
+            write!(context.out, "{}", tracking_text(upstream, hints))?;
+        }
+    }
+    let refused = report.hook.is_some_and(|code| code != 0);
+    Ok(if failed || refused {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Names the files that could not be written; whether there are any.
+pub(crate) fn tell_failures(
+    context: &mut Context,
+    warnings: &[String],
+    failed: &[pronto_worktree::checkout::Failure],
+) -> bool {
+    for line in warnings {
+        context.remark(line);
+    }
+    for failure in failed {
+        context.complain(&failure.error.to_string());
+    }
+    !failed.is_empty()
+}
+
+/// `path` as Git prints it.
+pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, CliError> {
+    let all = repository.config().bool_or("core.quotepath", true)?;
+    Ok(pronto::quote::c_quote(path, all))
+}
+
+fn tell_left_behind(
+    (repository, context): (&Repository, &mut Context),
+    left: &LeftBehind,
+) -> Result<(), CliError> {
+    match left {
+        LeftBehind::Connected(id, title) => {
+            context.remark(&format!("Previous HEAD position was {id} {title}"));
+        }
+        LeftBehind::Lost {
+            count,
+            shown,
+            newest,
+        } => {
+            let commits = if *count == 1 { "commit" } else { "commits" };
+            let mut list: String = shown
+                .iter()
+                .map(|(id, title)| format!("  {id} {title}\n"))
+                .collect();
+            if *count > shown.len() {
+                list.push_str(&format!(" ... and {} more.\n", count - shown.len()));
+            }
+            context.remark(&format!(
+                "Warning: you are leaving {count} {commits} behind, not connected to\n\
+                 any of your branches:\n\n{list}"
+            ));
+            if advises(repository, "detachedHead")? {
+                let them = if *count == 1 { "it" } else { "them" };
+                context.remark(&format!(
+                    "If you want to keep {them} by creating a new branch, this may be a good time\n\
+                     to do so with:\n\n git branch <new-branch-name> {newest}\n"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tell_arrival(
+    (repository, context): (&Repository, &mut Context),
+    report: &Report,
+    detach: bool,
+) -> Result<(), CliError> {
+    match &report.arrival {
+        Arrival::Stayed => {}
+        Arrival::Detached(name) => {
+            if report.left_branch && !detach && advises(repository, "detachedHead")? {
+                context.remark(&detached_advice(name.as_bstr()));
+            }
+            if let Some((id, title)) = &report.commit {
+                context.remark(&format!("HEAD is now at {id} {title}"));
+            }
+        }
+        Arrival::Branch(name, manner) => context.remark(&match manner {
+            Manner::Already => format!("Already on '{name}'"),
+            Manner::Reset => format!("Reset branch '{name}'"),
+            Manner::Switched => format!("Switched to branch '{name}'"),
+            Manner::New => format!("Switched to a new branch '{name}'"),
+            Manner::ExistingReset => format!("Switched to and reset branch '{name}'"),
+        }),
+    }
+    Ok(())
+}
+
+fn detached_advice(name: &BStr) -> String {
+    format!(
+        "Note: switching to '{name}'.\n\n\
+         You are in 'detached HEAD' state. You can look around, make experimental\n\
+         changes and commit them, and you can discard any commits you make in this\n\
+         state without impacting any branches by switching back to a branch.\n\n\
+         If you want to create a new branch to retain commits you create, you may\n\
+         do so (now or later) by using -c with the switch command. Example:\n\n  \
+         git switch -c <new-branch-name>\n\n\
+         Or undo this operation with:\n\n  git switch -\n\n\
+         Turn off this advice by setting config variable advice.detachedHead to false\n"
+    )
+}
+
+/// How a branch stands to its upstream, as Git says it.
+pub(crate) fn tracking_text(upstream: &Upstream, hints: bool) -> String {
+    let name = &upstream.short_name;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (text, hint) = match upstream.divergence {
+        None => (
+            format!("Your branch is based on '{name}', but the upstream is gone.\n"),
+            "  (use \"git branch --unset-upstream\" to fixup)\n",
+        ),
+        Some(
+            Divergence::Same
+            | Divergence::Counted {
+                ahead: 0,
+                behind: 0,
+            },
+        ) => (format!("Your branch is up to date with '{name}'.\n"), ""),
+        Some(Divergence::Different) => (
+            format!("Your branch and '{name}' refer to different commits.\n"),
+            "  (use \"git status --ahead-behind\" for details)\n",
+        ),
+        Some(Divergence::Counted { ahead, behind: 0 }) => (
+            format!(
+                "Your branch is ahead of '{name}' by {ahead} commit{}.\n",
+                plural(ahead)
+            ),
+            "  (use \"git push\" to publish your local commits)\n",
+        ),
+        Some(Divergence::Counted { ahead: 0, behind }) => (
+            format!(
+                "Your branch is behind '{name}' by {behind} commit{}, and can be fast-forwarded.\n",
+                plural(behind)
+            ),
+            "  (use \"git pull\" to update your local branch)\n",
+        ),
+        Some(Divergence::Counted { ahead, behind }) => (
+            format!(
+                "Your branch and '{name}' have diverged,\n\
+                 and have {ahead} and {behind} different commits each, respectively.\n"
+            ),
+            "  (use \"git pull\" to merge the remote branch into yours)\n",
+        ),
+    };
+    if hints { text + hint } else { text }
+}

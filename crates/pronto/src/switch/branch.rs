@@ -1,0 +1,246 @@
+//! New branches, and what they follow.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::Destination;
+use crate::config::edit;
+use crate::refs::{Expected, name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// A branch to create.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewBranch {
+    /// Its short name.
+    pub name: BString,
+    /// Move it if it exists.
+    pub force: bool,
+    /// Leave it without a commit.
+    pub orphan: bool,
+    /// Begin a log for it whatever is configured.
+    pub log: bool,
+    /// What it follows.
+    pub tracking: Tracking,
+}
+
+/// Whether a new branch follows the one it starts at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracking {
+    /// As `branch.autoSetupMerge` says.
+    #[default]
+    Configured,
+    /// No.
+    Never,
+    /// Yes.
+    Direct,
+}
+
+/// What `branch.autoSetupMerge` can say, or the caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Never,
+    /// If it starts at a remote-tracking branch.
+    Remote,
+    /// Likewise, if both have the same name.
+    Simple,
+    Always,
+    /// Somebody asked for it.
+    Explicit,
+}
+
+/// What a new branch follows.
+struct Followed {
+    remote: BString,
+    /// Its full name there.
+    branch: BString,
+}
+
+impl NewBranch {
+    /// Its full name.
+    pub fn full_name(&self) -> BString {
+        [b"refs/heads/", self.name.as_slice()].concat().into()
+    }
+}
+
+impl Repository {
+    /// Whether a branch may be created so.
+    pub(super) fn check_new_branch(&self, create: &NewBranch) -> Result<()> {
+        let full = create.full_name();
+        let valid = !create.name.starts_with(b"-")
+            && create.name != "HEAD"
+            && name::is_valid(full.as_bstr(), name::Form::Full);
+        if !valid {
+            let message = format!("'{}' is not a valid branch name", create.name);
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        if !create.force && self.refs().id_of(&full)?.is_some() {
+            let message = format!("a branch named '{}' already exists", create.name);
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+        if self.tracking_policy(create.tracking)? == Policy::Explicit
+            && matches!(create.tracking, Tracking::Direct)
+            && create.orphan
+        {
+            let message = "'--orphan' cannot be used with '-t'";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(())
+    }
+
+    /// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+    pub(super) fn create_branch(
+        &self,
+        create: &NewBranch,
+        at: &Destination,
+    ) -> Result<Vec<String>> {
+        let Some(commit) = at.commit else {
+            return Ok(Vec::new());
+        };
+        let full = create.full_name();
+        let policy = self.tracking_policy(create.tracking)?;
+        let reference = at
+            .reference
+            .as_ref()
+            .filter(|_| at.name != "HEAD" || policy == Policy::Explicit);
+        let followed = match reference {
+            Some(reference) => self.followed(reference.as_bstr(), policy, create)?,
+            None if policy == Policy::Explicit => {
+                let message = format!(
+                    "cannot set up tracking information; starting point '{}' is not a branch",
+                    at.name
+                );
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            None => None,
+        };
+        let exists = self.refs().id_of(&full)?.is_some();
+        let verb = if exists { "Reset to" } else { "Created from" };
+        let mut transaction = self.transaction();
+        let message = format!("branch: {verb} {}", at.name);
+        transaction.push(crate::refs::Edit {
+            name: full,
+            change: crate::refs::Change::Set(crate::refs::Target::Object(commit)),
+            expected: Expected::Anything,
+            message: Some(message.into()),
+            follow: true,
+            create_log: create.log,
+            peeled: None,
+        });
+        transaction.commit()?;
+        match followed {
+            Some(followed) => self.set_up_following(create.name.as_bstr(), &followed),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn tracking_policy(&self, tracking: Tracking) -> Result<Policy> {
+        match tracking {
+            Tracking::Never => return Ok(Policy::Never),
+            Tracking::Direct => return Ok(Policy::Explicit),
+            Tracking::Configured => {}
+        }
+        let key = "branch.autosetupmerge";
+        Ok(match self.config().raw(key).map(|value| value.as_bytes()) {
+            Some(b"always") => Policy::Always,
+            Some(b"simple") => Policy::Simple,
+            Some(b"inherit") => {
+                let message = "branch.autoSetupMerge=inherit is not supported";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+            _ if self.config().bool_or(key, true)? => Policy::Remote,
+            _ => Policy::Never,
+        })
+    }
+
+    fn followed(
+        &self,
+        reference: &BStr,
+        policy: Policy,
+        create: &NewBranch,
+    ) -> Result<Option<Followed>> {
+        if policy == Policy::Never {
+            return Ok(None);
+        }
+        let sources = self.remote_sources(reference);
+        match sources.as_slice() {
+            [(remote, branch)] => {
+                let short = branch.strip_prefix(b"refs/heads/").unwrap_or(branch);
+                if policy == Policy::Simple && short != create.name.as_bytes() {
+                    return Ok(None);
+                }
+                Ok(Some(Followed {
+                    remote: remote.clone(),
+                    branch: branch.clone(),
+                }))
+            }
+            [] if matches!(policy, Policy::Always | Policy::Explicit) => {
+                if !reference.starts_with(b"refs/heads/") {
+                    if policy == Policy::Always {
+                        return Ok(None);
+                    }
+                    let message = format!(
+                        "cannot set up tracking information; starting point '{reference}' is not \
+                         a branch"
+                    );
+                    return Err(Error::new(ErrorKind::InvalidInput, message));
+                }
+                let remote = ".".into();
+                let branch = reference.to_owned();
+                Ok(Some(Followed { remote, branch }))
+            }
+            [] => Ok(None),
+            _ => {
+                let message = format!("not tracking: ambiguous information for ref '{reference}'");
+                Err(Error::new(ErrorKind::Ambiguous, message))
+            }
+        }
+    }
+
+    fn set_up_following(&self, name: &BStr, followed: &Followed) -> Result<Vec<String>> {
+        let short = followed
+            .branch
+            .strip_prefix(b"refs/heads/")
+            .unwrap_or(&followed.branch);
+        let short = short.as_bstr();
+        let is_local = followed.remote == ".";
+        if is_local && short == name {
+            return Ok(vec![format!(
+                "not setting branch '{name}' as its own upstream"
+            )]);
+        }
+        let rebase = match self
+            .config()
+            .raw("branch.autosetuprebase")
+            .map(|value| value.as_bytes())
+        {
+            Some(b"always") => true,
+            Some(b"local") => is_local,
+            Some(b"remote") => !is_local,
+            _ => false,
+        };
+        let file = self.common_dir().join("config");
+        edit::edit_file(&file, crate::path::as_bytes(&file), |document| {
+            let mut set = |variable: &str, value: &BStr| {
+                let key: BString = format!("branch.{name}.{variable}").into();
+                document
+                    .set(key.as_bstr(), value, true, |_| true)
+                    .map(|_| ())
+                    .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
+            };
+            set("remote", followed.remote.as_bstr())?;
+            set("merge", followed.branch.as_bstr())?;
+            if rebase {
+                set("rebase", b"true".as_bstr())?;
+            }
+            Ok(())
+        })?;
+        let what = if is_local {
+            short.to_string()
+        } else {
+            format!("{}/{short}", followed.remote)
+        };
+        let how = if rebase { " by rebasing" } else { "" };
+        Ok(vec![format!(
+            "branch '{name}' set up to track '{what}'{how}."
+        )])
+    }
+}

@@ -1,0 +1,324 @@
+//! Files and index, from one commit to another.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Content, EntryRef, Index, Lock, Rules};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_worktree::Objects;
+use pronto_worktree::attributes::{Attributes, Directories, Files, FromIndex, FromWorktree};
+use pronto_worktree::checkout::{self, Context, Plan};
+use pronto_worktree::diff::{Difference, tree_and_index};
+use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
+use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::sparse::Sparse;
+use pronto_worktree::unpack::{self, Checker, Decision, Refusals, Situation, Unpacked};
+
+use super::{Destination, Options};
+use crate::checkout_tree::tree_of;
+use crate::status::{self, ignore_patterns, read_ignore_file};
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// What came of it.
+pub(crate) enum MovedFiles {
+    Done(checkout::Outcome),
+    Refused(Refusals),
+    Unmerged,
+}
+
+/// Everything that is needed to change files and the index.
+pub(crate) struct Prepared<'r> {
+    pub(crate) repository: &'r Repository,
+    pub(crate) objects: &'r Store,
+    pub(crate) top: Directory,
+    pub(crate) index: Index,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) options: checkout::Options,
+    files: Files,
+    rules: Rules,
+    sparse: Option<Sparse>,
+    /// What holds for files that are there now.
+    present: Attributes,
+}
+
+impl<'r> Prepared<'r> {
+    /// Takes the lock of the index and reads it.
+    pub(crate) fn new(repository: &'r Repository) -> Result<(Self, Lock)> {
+        let path = repository.require_work_tree()?;
+        let open = || Directory::open(path).context(ErrorKind::Io, "cannot open", path);
+        let (index_path, kind) = (repository.index_path(), repository.object_hash());
+        let files = repository.attribute_files()?;
+        let mut settings = repository.filter_settings()?;
+        // Nothing is added here, so nobody needs to be warned.
+        settings.safe_crlf = SafeCrlf::Ignore;
+        let options = repository.checkout_options()?;
+        let rules = repository.stat_rules()?;
+        let sparse = repository.sparse_checkout()?;
+        let lock = Lock::acquire(&index_path).map_err(from_index)?;
+        let index = Index::open(&index_path, kind).map_err(from_index)?;
+        if index.is_sparse() {
+            let message = "pronto does not have a sparse index";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let source = FromWorktree {
+            top: open()?,
+            otherwise: Directories::new(),
+        };
+        let present =
+            Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
+        let prepared = Prepared {
+            repository,
+            objects: repository.objects()?,
+            top: open()?,
+            index,
+            settings: Arc::new(settings),
+            options,
+            files,
+            rules,
+            sparse,
+            present,
+        };
+        Ok((prepared, lock))
+    }
+
+    /// Calls `work` with what is there now.
+    pub(crate) fn with_situation<T>(
+        &self,
+        interrupt: &Interrupt,
+        work: impl FnOnce(&Situation<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let settings = &self.settings;
+        let to_git = || ToGit::new(self.present.stack(), Arc::clone(settings));
+        work(&Situation {
+            index: &self.index,
+            objects: self.objects,
+            top: &self.top,
+            protect: self.repository.protection()?,
+            rules: self.rules,
+            file_mode: self.repository.trusts_file_mode()?,
+            symlinks: self.options.symlinks,
+            to_git: &to_git,
+            sparse: self.sparse.as_ref(),
+            workers: self.options.workers,
+            keep_directory: self.options.keep_directory.as_ref(),
+            interrupt,
+        })
+    }
+
+    /// Writes files. `entries` are all of the index that is to be, where attributes are read.
+    pub(crate) fn write_files<'a>(
+        &self,
+        plan: &Plan,
+        entries: impl IntoIterator<Item = EntryRef<'a>>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
+        if plan.write.is_empty() && plan.remove.is_empty() {
+            return Ok(checkout::Outcome::default());
+        }
+        let path = self.repository.require_work_tree()?;
+        let blobs = entries
+            .into_iter()
+            .map(|entry| (entry.path, entry.id.to_owned()));
+        let source = FromIndex {
+            blobs: FromIndex::<Store>::find(blobs),
+            objects: self.objects.clone(),
+            top: Some(Directory::open(path).context(ErrorKind::Io, "cannot open", path)?),
+        };
+        let attributes =
+            Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
+        let context = Context {
+            top: &self.top,
+            objects: self.objects,
+            attributes: &attributes,
+            settings: &self.settings,
+            progress,
+            interrupt,
+        };
+        let outcome = checkout::run(plan, &context, &self.options);
+        if outcome.interrupted {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        Ok(outcome)
+    }
+
+    /// The bytes of the index that holds `content`.
+    pub(crate) fn encode(
+        &self,
+        mut content: Content<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>> {
+        self.with_situation(interrupt, |situation| {
+            let mut checker = Checker::new(situation);
+            content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
+            Ok(())
+        })?;
+        let writer = self.repository.index_writer()?;
+        writer.encode(&content).map_err(from_index)
+    }
+
+    /// The bytes of the index after the changes.
+    pub(crate) fn encode_changed(
+        &self,
+        unpacked: &Unpacked,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>> {
+        let mut content = Content::new(self.index.kind(), unpacked.entries(&self.index));
+        content.version = Some(self.index.version()).filter(|version| *version != 0);
+        content.timestamp = self.index.timestamp();
+        content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
+        self.encode(content, interrupt)
+    }
+}
+
+impl Repository {
+    pub(super) fn move_files(
+        &self,
+        (old, to): (Option<ObjectId>, &Destination),
+        options: &Options,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<MovedFiles> {
+        let (mut prepared, lock) = Prepared::new(self)?;
+        let settings = Arc::make_mut(&mut prepared.settings);
+        settings.ref_name.clone_from(&to.reference);
+        settings.treeish = to.commit;
+        let new_tree = match to.commit {
+            Some(commit) => tree_of(prepared.objects, commit)?,
+            None => ObjectId::empty_tree(self.object_hash()),
+        };
+        let old_tree = old
+            .map(|commit| tree_of(prepared.objects, commit))
+            .transpose()?;
+        let mut unpacked = if options.discard {
+            prepared.with_situation(interrupt, |situation| {
+                unpack::one_way(new_tree, situation).map_err(from_worktree)
+            })?
+        } else {
+            if prepared.index.iter().any(|entry| entry.stage() != 0) {
+                return Ok(MovedFiles::Unmerged);
+            }
+            let decision = prepared.decide(old_tree, new_tree, options.keep_ignored, interrupt)?;
+            match decision {
+                Decision::Plan(unpacked) => unpacked,
+                Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
+            }
+        };
+        let outcome = {
+            let entries = unpacked.entries(&prepared.index);
+            prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
+        };
+        unpacked.record(&outcome);
+        let is_news = !unpacked.changes.is_empty()
+            || prepared.index.cached_tree() != unpacked.cached_tree
+            || prepared.index.identity().is_none();
+        if is_news {
+            let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+            lock.commit(&bytes).map_err(from_index)?;
+        }
+        Ok(MovedFiles::Done(outcome))
+    }
+
+    /// Files that differ from `commit`: Git's letter and the path, in order.
+    pub(super) fn local_changes(
+        &self,
+        commit: ObjectId,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<(u8, BString)>> {
+        let options = status::Options {
+            untracked: status::Untracked::No,
+            renames: None,
+            state: false,
+            detached_from: false,
+            ..status::Options::default()
+        };
+        let report = self.status(&options, interrupt)?;
+        let in_worktree = report.entries.iter().filter_map(|entry| {
+            let letter = if entry.stages.is_some() {
+                Some(b'U')
+            } else {
+                entry.worktree
+            };
+            Some((entry.path.clone(), (None, Some(letter?))))
+        });
+        let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
+        for difference in self.staged_against(commit)? {
+            let path = difference.path.clone();
+            paths.entry(path).or_default().0 = Some(difference);
+        }
+        let changes = paths.into_iter();
+        Ok(changes
+            .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
+            .collect())
+    }
+
+    fn staged_against(&self, commit: ObjectId) -> Result<Vec<Difference>> {
+        let objects = self.objects()?;
+        let tree = tree_of(objects, commit)?;
+        let index = Index::open(&self.index_path(), self.object_hash()).map_err(from_index)?;
+        let cached = index.cached_tree();
+        let mut read = |id: &oid, content: &mut Vec<u8>| {
+            if id.is_empty_tree() {
+                content.clear();
+                return Ok(());
+            }
+            Objects::object(objects, id, content).map(|_| ())
+        };
+        let all = status::Pathspec::default();
+        tree_and_index(Some(&tree), (&index, cached.as_ref()), &all, &mut read)
+            .map_err(from_worktree)
+    }
+}
+
+/// Git's letter for a path that differs from a commit, in the index or as a file.
+fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
+    let Some(staged) = staged else {
+        return file;
+    };
+    match (&staged.old, &staged.new, file) {
+        _ if staged.unmerged => Some(b'U'),
+        (None, _, Some(b'D')) => None,
+        (None, ..) => Some(b'A'),
+        (Some(_), None, _) | (_, _, Some(b'D')) => Some(b'D'),
+        (Some(_), Some(_), _) => Some(staged.letter()),
+    }
+}
+
+impl Prepared<'_> {
+    fn decide(
+        &self,
+        old: Option<ObjectId>,
+        new: ObjectId,
+        keep_ignored: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Decision> {
+        let patterns: OnceCell<Patterns> = OnceCell::new();
+        let read = |directory: &BStr| {
+            read_ignore_file(&self.top, (&self.index, Some(self.objects)), directory)
+        };
+        let mut stack: Option<Stack<'_>> = None;
+        let mut may_go = |path: &BStr, is_directory: bool| {
+            if keep_ignored {
+                return Ok(false);
+            }
+            let patterns =
+                patterns.get_or_init(|| ignore_patterns(self.repository).unwrap_or_default());
+            let stack = stack.get_or_insert_with(|| Stack::new(patterns, Some(&read)));
+            let end = path.rfind_byte(b'/').unwrap_or(0);
+            stack.enter(path[..end].as_bstr());
+            Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
+        };
+        self.with_situation(interrupt, |situation| {
+            unpack::two_way(old, new, situation, &mut may_go).map_err(from_worktree)
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! What a name on the command line means to those who switch.
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+
+use crate::refs::name;
+use crate::revision::Want;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// A commit or a tree that was named, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its name, `@{-1}` and its kin replaced by what they stand for.
+    pub name: BString,
+    /// The full name of the branch, if it is one.
+    pub branch: Option<BString>,
+    /// The full name of the reference, if it is one.
+    pub reference: Option<BString>,
+    /// The commit; `None` if it is but a tree.
+    pub commit: Option<ObjectId>,
+    /// The tree.
+    pub tree: ObjectId,
+}
+
+impl Repository {
+    /// What `spec` names: `None` if nothing. `A...B` is the one merge base.
+    ///
+    /// # Errors
+    /// It names something that has no tree; or something on the way is broken.
+    pub fn start_at(&self, spec: impl AsRef<[u8]>) -> Result<Option<Start>> {
+        let spec = spec.as_ref().as_bstr();
+        let spec = if spec == "-" {
+            b"@{-1}".as_bstr()
+        } else {
+            spec
+        };
+        let Some(mut id) = self.resolve_or_merge_base(spec)? else {
+            return Ok(None);
+        };
+        let name = self
+            .interpret_branch_name(spec)?
+            .unwrap_or_else(|| spec.to_owned());
+        let local = name
+            .strip_prefix(b"refs/heads/")
+            .map_or(name.clone(), BString::from);
+        let full: BString = [b"refs/heads/", local.as_slice()].concat().into();
+        let mut branch = None;
+        if name::is_valid(full.as_bstr(), name::Form::Full)
+            && let Some(tip) = self.refs().id_of(&full)?
+            && (local == name || spec != name)
+        {
+            (branch, id) = (Some(full), tip);
+        }
+        let name = if branch.is_some() { local } else { name };
+        let reference = self
+            .find_reference(&name)
+            .ok()
+            .flatten()
+            .map(|found| found.name);
+        let commit = self.peel_to(id, Kind::Commit).ok().flatten();
+        let tree = self
+            .peel_to(commit.unwrap_or(id), Kind::Tree)?
+            .ok_or_else(|| {
+                let message = format!("reference is not a tree: {spec}");
+                Error::new(ErrorKind::Object, message)
+            })?;
+        Ok(Some(Start {
+            name,
+            branch,
+            reference,
+            commit,
+            tree,
+        }))
+    }
+
+    fn resolve_or_merge_base(&self, spec: &bstr::BStr) -> Result<Option<ObjectId>> {
+        if let Some((left, right, true)) = self.split_range(spec) {
+            let (Some(one), Some(two)) = (
+                self.try_resolve(left, Want::Committish)?,
+                self.try_resolve(right, Want::Committish)?,
+            ) else {
+                return Ok(None);
+            };
+            let bases = self.merge_bases(one, two)?;
+            return Ok(match bases.as_slice() {
+                [base] => Some(*base),
+                _ => None,
+            });
+        }
+        self.try_resolve(spec, Want::Anything)
+    }
+}

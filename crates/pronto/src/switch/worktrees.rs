@@ -1,0 +1,62 @@
+//! Branches that other work trees of the repository have checked out.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+impl Repository {
+    /// Refuses a branch that another work tree has checked out, or is rebasing or bisecting.
+    pub(crate) fn refuse_branch_in_use(&self, full: &BStr) -> Result<()> {
+        match self.worktree_using(full) {
+            None => Ok(()),
+            Some(place) => {
+                let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+                let message = format!(
+                    "'{short}' is already used by worktree at '{}'",
+                    place.display()
+                );
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+        }
+    }
+
+    /// The work tree, other than this one, that has the branch checked out.
+    pub(crate) fn worktree_using(&self, full: &BStr) -> Option<PathBuf> {
+        let common = self.common_dir();
+        let mut places = vec![common.to_owned()];
+        if let Ok(listing) = std::fs::read_dir(common.join("worktrees")) {
+            places.extend(listing.flatten().map(|entry| entry.path()));
+        }
+        places
+            .into_iter()
+            .filter(|git_dir| git_dir != self.git_dir())
+            .find(|git_dir| uses(git_dir, full))
+            .and_then(|git_dir| self.top_of(&git_dir))
+    }
+
+    fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
+        if git_dir == self.common_dir() {
+            // A bare repository has no work tree that could use anything.
+            let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
+            return (!bare).then(|| git_dir.parent().unwrap_or(git_dir).to_owned());
+        }
+        let back = std::fs::read(git_dir.join("gitdir")).ok()?;
+        let file = git_dir.join(path::borrow(back.trim_end()));
+        Some(file.parent().unwrap_or(&file).to_owned())
+    }
+}
+
+fn uses(git_dir: &Path, full: &BStr) -> bool {
+    let holds = |file: &str, wanted: &BStr| {
+        std::fs::read(git_dir.join(file))
+            .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
+    };
+    let head: BString = [b"ref: ", full.as_bytes()].concat().into();
+    let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+    holds("HEAD", head.as_bstr())
+        || holds("rebase-merge/head-name", full)
+        || holds("rebase-apply/head-name", full)
+        || holds("BISECT_START", short)
+}
