@@ -1,5 +1,6 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
+mod cat_file;
 mod checkout;
 mod clone;
 mod help;
@@ -106,6 +107,7 @@ macro_rules! command {
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
+    command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),

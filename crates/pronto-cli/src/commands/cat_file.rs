@@ -1,0 +1,184 @@
+//! `cat-file`: the content, kind or size of objects.
+
+mod batch;
+mod format;
+mod input;
+mod single;
+
+use std::ffi::OsString;
+
+use pronto::Repository;
+
+use crate::{CliError, Context, ExitCode};
+use format::{DEFAULT_FORMAT, Format};
+
+/// Arguments of `cat-file`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Exit with zero if the object exists, with one if it does not
+    #[arg(short = 'e')]
+    exists: bool,
+    /// Print the object in a form that suits its type
+    #[arg(short = 'p')]
+    pretty: bool,
+    /// Print the type of the object
+    #[arg(short = 't')]
+    kind: bool,
+    /// Print the size of the object
+    #[arg(short = 's')]
+    size: bool,
+    /// Accepted for the sake of old scripts
+    #[arg(long)]
+    allow_unknown_type: bool,
+    /// Print type, size and content of each object named on the standard input
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+        default_missing_value = DEFAULT_FORMAT)]
+    batch: Vec<String>,
+    /// Print type and size of each object named on the standard input
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+        default_missing_value = DEFAULT_FORMAT)]
+    batch_check: Vec<String>,
+    /// Obey the commands on the standard input: contents, info, flush
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+        default_missing_value = DEFAULT_FORMAT)]
+    batch_command: Vec<String>,
+    /// Take all objects of the repository rather than those on the standard input
+    #[arg(long)]
+    batch_all_objects: bool,
+    /// Write when a buffer is full rather than after each object
+    #[arg(long)]
+    buffer: Option<bool>,
+    /// Take all objects in the order in which they are stored
+    #[arg(long)]
+    unordered: bool,
+    /// The lines of the standard input end with NUL
+    #[arg(short = 'z')]
+    nul_input: bool,
+    /// The lines of the standard input and output end with NUL
+    #[arg(short = 'Z')]
+    nul: bool,
+    /// The type and the object, or the object alone
+    #[arg(value_name = "OBJECT")]
+    objects: Vec<OsString>,
+}
+
+/// What is asked of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Query {
+    Exists,
+    Pretty,
+    Kind,
+    Size,
+}
+
+impl Query {
+    fn letter(self) -> char {
+        match self {
+            Query::Exists => 'e',
+            Query::Pretty => 'p',
+            Query::Kind => 't',
+            Query::Size => 's',
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let query = query(args)?;
+    let batch = batch_mode(args)?;
+    if let Some((mode, format)) = batch {
+        if let Some(query) = query {
+            let letter = query.letter();
+            return Err(CliError::misuse(format!(
+                "'-{letter}' is incompatible with batch mode"
+            )));
+        }
+        if !args.objects.is_empty() {
+            return Err(CliError::misuse("batch modes take no arguments"));
+        }
+        let options = batch::Options {
+            mode,
+            all_objects: args.batch_all_objects,
+            unordered: args.unordered,
+            buffered: args.buffer.unwrap_or(args.batch_all_objects),
+            input_end: if args.nul || args.nul_input { 0 } else { b'\n' },
+            output_end: if args.nul { 0 } else { b'\n' },
+            format: Format::parse(format)?,
+        };
+        return batch::run(&options, context);
+    }
+    for (given, option) in [
+        (args.buffer.is_some(), "--buffer"),
+        (args.batch_all_objects, "--batch-all-objects"),
+        (args.nul_input, "-z"),
+        (args.nul, "-Z"),
+    ] {
+        if given {
+            return Err(CliError::misuse(format!(
+                "'{option}' requires a batch mode"
+            )));
+        }
+    }
+    match (query, args.objects.as_slice()) {
+        (Some(query), [object]) => single::query(query, object, context),
+        (Some(query), []) => {
+            let letter = query.letter();
+            Err(CliError::misuse(format!(
+                "<object> required with '-{letter}'"
+            )))
+        }
+        (Some(_), _) => Err(CliError::misuse("too many arguments")),
+        (None, [kind, object]) => single::content(kind, object, context),
+        (None, objects) => Err(CliError::misuse(format!(
+            "only two arguments allowed in <type> <object> mode, not {}",
+            objects.len()
+        ))),
+    }
+}
+
+fn query(args: &Args) -> Result<Option<Query>, CliError> {
+    let mut given = [
+        (args.exists, Query::Exists),
+        (args.pretty, Query::Pretty),
+        (args.kind, Query::Kind),
+        (args.size, Query::Size),
+    ]
+    .into_iter()
+    .filter_map(|(given, query)| given.then_some(query));
+    match (given.next(), given.next()) {
+        (Some(one), Some(two)) => Err(CliError::misuse(format!(
+            "-{} is incompatible with -{}",
+            two.letter(),
+            one.letter()
+        ))),
+        (query, _) => Ok(query),
+    }
+}
+
+fn batch_mode(args: &Args) -> Result<Option<(batch::Mode, &str)>, CliError> {
+    let all = [
+        (batch::Mode::Contents, &args.batch),
+        (batch::Mode::Info, &args.batch_check),
+        (batch::Mode::Commands, &args.batch_command),
+    ];
+    let mut given = all
+        .into_iter()
+        .flat_map(|(mode, formats)| formats.iter().map(move |format| (mode, format.as_str())));
+    match (given.next(), given.next()) {
+        (Some(_), Some(_)) => Err(CliError::misuse("only one batch option may be specified")),
+        (mode, _) => Ok(mode),
+    }
+}
+
+/// Whether objects that are missing can be had from a remote.
+fn has_promisor(repository: &Repository) -> Result<bool, CliError> {
+    let config = repository.config();
+    if config.contains("extensions.partialclone") {
+        return Ok(true);
+    }
+    for remote in config.subsections("remote") {
+        if config.bool_or(format!("remote.{remote}.promisor"), false)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,315 @@
+//! Many objects, named on the standard input, or all there are.
+
+use std::io::Write as _;
+
+use bstr::{BStr, ByteSlice as _};
+use pronto::revision::Want;
+use pronto::{ErrorKind, Repository};
+use pronto_hash::ObjectId;
+use pronto_odb::{Content, Store};
+
+use super::format::{Format, Known};
+use super::has_promisor;
+use super::input::Lines;
+use super::single::{big_file_threshold, copy};
+use crate::{CliError, Context, ExitCode};
+
+/// What is printed of each object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A line and the content.
+    Contents,
+    /// A line.
+    Info,
+    /// Whatever each line of the input says.
+    Commands,
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) mode: Mode,
+    pub(super) all_objects: bool,
+    pub(super) unordered: bool,
+    pub(super) buffered: bool,
+    pub(super) input_end: u8,
+    pub(super) output_end: u8,
+    pub(super) format: Format,
+}
+
+/// Prints objects one after another.
+struct Printer<'a> {
+    repository: &'a Repository,
+    store: Store,
+    options: &'a Options,
+    threshold: u64,
+    content: Vec<u8>,
+    line: Vec<u8>,
+}
+
+/// An object to be printed.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    id: ObjectId,
+    mode: Option<u32>,
+    /// What to call it should it be missing; its id if there is no name.
+    name: Option<&'a BStr>,
+    rest: &'a [u8],
+    with_content: bool,
+}
+
+pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mut printer = Printer {
+        store: repository.objects()?.clone(),
+        threshold: big_file_threshold(&repository)?,
+        repository: &repository,
+        options,
+        content: Vec::new(),
+        line: Vec::new(),
+    };
+    let partial = has_promisor(&repository)?;
+    if options.all_objects {
+        if partial {
+            context.warn("This repository uses promisor remotes. Some objects may not be loaded.");
+        }
+        printer.store = printer.store.without_replacements();
+        printer.print_all(context)?;
+    } else if partial {
+        return Err(CliError::unsupported("objects fetched as they are needed"));
+    } else if options.mode == Mode::Commands {
+        printer.obey(context)?;
+    } else {
+        printer.print_named(context)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Printer<'_> {
+    fn print_all(&mut self, context: &mut Context) -> Result<(), CliError> {
+        let wanted = |id| Wanted {
+            id,
+            mode: None,
+            name: None,
+            rest: b"",
+            with_content: self.options.mode == Mode::Contents,
+        };
+        let store = self.store.clone();
+        if self.options.unordered {
+            return store.for_each_stored(|id, _| self.print(wanted(id.to_owned()), context));
+        }
+        for id in store.iter()? {
+            self.print(wanted(id?), context)?;
+        }
+        Ok(())
+    }
+
+    fn print_named(&mut self, context: &mut Context) -> Result<(), CliError> {
+        let with_content = self.options.mode == Mode::Contents;
+        let splits = self.options.format.splits_input();
+        let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
+        while let Some(line) = lines.next(|| self.before_waiting(context))? {
+            let (name, rest) = if splits {
+                split(line)
+            } else {
+                (line, &b""[..])
+            };
+            self.print_name(name.as_bstr(), rest, with_content, context)?;
+        }
+        Ok(())
+    }
+
+    /// Whoever waits for an answer before asking again must get it.
+    fn before_waiting(&self, context: &mut Context) -> Result<(), CliError> {
+        if !self.options.buffered {
+            context.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn print_name(
+        &mut self,
+        name: &BStr,
+        rest: &[u8],
+        with_content: bool,
+        context: &mut Context,
+    ) -> Result<(), CliError> {
+        let (id, mode) = if name.len() == self.store.kind().len_in_hex()
+            && let Ok(id) = ObjectId::from_hex(name)
+        {
+            (id, None)
+        } else {
+            match self.repository.look_up(name, Want::Anything) {
+                Ok(Some(found)) => (found.id, found.mode),
+                Ok(None) => return self.report(name, "missing", context),
+                Err(error) => match error.kind() {
+                    ErrorKind::UnknownRevision => return self.report(name, "missing", context),
+                    ErrorKind::Ambiguous => {
+                        context.complain(error.message());
+                        if let Some(hint) = error.hint() {
+                            context.hint(hint);
+                        }
+                        return self.report(name, "ambiguous", context);
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+        };
+        let wanted = Wanted {
+            id,
+            mode,
+            name: Some(name),
+            rest,
+            with_content,
+        };
+        self.print(wanted, context)
+    }
+
+    fn report(&self, name: &BStr, state: &str, context: &mut Context) -> Result<(), CliError> {
+        context.out.write_all(name)?;
+        write!(context.out, " {state}")?;
+        context.out.write_all(&[self.options.output_end])?;
+        Ok(())
+    }
+
+    fn print(&mut self, wanted: Wanted<'_>, context: &mut Context) -> Result<(), CliError> {
+        let format = &self.options.format;
+        let mut known = Known {
+            id: wanted.id,
+            kind: None,
+            size: 0,
+            size_on_disk: 0,
+            delta_base: None,
+            mode: wanted.mode,
+            rest: wanted.rest,
+        };
+        let mut large = None;
+        let mut found = true;
+        if wanted.with_content {
+            let content = &mut self.content;
+            match self
+                .store
+                .find_or_stream(&wanted.id, self.threshold, content)?
+            {
+                Some(Content::Whole(kind)) => {
+                    (known.kind, known.size) = (Some(kind), content.len() as u64);
+                }
+                Some(Content::Large(reader)) => {
+                    (known.kind, known.size) = (Some(reader.kind()), reader.size_bytes());
+                    large = Some(reader);
+                }
+                None => found = false,
+            }
+        } else if format.needs_header() {
+            match self.store.header(&wanted.id)? {
+                Some(header) => (known.kind, known.size) = (Some(header.kind), header.size),
+                None => found = false,
+            }
+        } else if !self.options.all_objects && !format.needs_details() {
+            found = self.store.contains(&self.store.replaced(&wanted.id)?)?;
+        }
+        if found && format.needs_details() {
+            match self.store.details(&wanted.id)? {
+                Some(details) => {
+                    known.size_on_disk = details.size_on_disk;
+                    known.delta_base = details.delta_base;
+                }
+                None => found = false,
+            }
+        }
+        if !found {
+            let hex = wanted.id.to_string();
+            let name = wanted.name.unwrap_or(hex.as_str().into());
+            return self.report(name, "missing", context);
+        }
+        self.line.clear();
+        format.expand(&known, &mut self.line);
+        self.line.push(self.options.output_end);
+        context.out.write_all(&self.line)?;
+        if wanted.with_content {
+            match large {
+                Some(mut reader) => copy(&mut reader, &wanted.id, context)?,
+                None => context.out.write_all(&self.content)?,
+            }
+            context.out.write_all(&[self.options.output_end])?;
+        }
+        Ok(())
+    }
+
+    /// Obeys commands: at once, or when told to flush if the output is buffered.
+    fn obey(&mut self, context: &mut Context) -> Result<(), CliError> {
+        let mut queue: Vec<(bool, Vec<u8>)> = Vec::new();
+        let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
+        while let Some(line) = lines.next(|| self.before_waiting(context))? {
+            match parse_command(line)? {
+                Command::Flush if !self.options.buffered => {
+                    return Err(CliError::fatal("flush is only for --buffer mode"));
+                }
+                Command::Flush => {
+                    self.obey_queue(&mut queue, context)?;
+                    context.out.flush()?;
+                }
+                Command::Print { with_content, name } if self.options.buffered => {
+                    queue.push((with_content, name.to_vec()));
+                }
+                Command::Print { with_content, name } => {
+                    self.print_name(name.as_bstr(), b"", with_content, context)?;
+                }
+            }
+        }
+        self.obey_queue(&mut queue, context)
+    }
+
+    fn obey_queue(
+        &mut self,
+        queue: &mut Vec<(bool, Vec<u8>)>,
+        context: &mut Context,
+    ) -> Result<(), CliError> {
+        for (with_content, name) in queue.drain(..) {
+            self.print_name(name.as_bstr(), b"", with_content, context)?;
+        }
+        Ok(())
+    }
+}
+
+/// A line of `--batch-command`.
+enum Command<'a> {
+    Flush,
+    Print { with_content: bool, name: &'a [u8] },
+}
+
+fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
+    let shown = line.as_bstr();
+    if line.is_empty() {
+        return Err(CliError::fatal("empty command in input"));
+    }
+    if line[0].is_ascii_whitespace() {
+        return Err(CliError::fatal(format!(
+            "whitespace before command: '{shown}'"
+        )));
+    }
+    for (word, with_content) in [("contents", true), ("info", false)] {
+        if let Some(rest) = line.strip_prefix(word.as_bytes()) {
+            return match rest.strip_prefix(b" ") {
+                Some(name) => Ok(Command::Print { with_content, name }),
+                None => Err(CliError::fatal(format!("{word} requires arguments"))),
+            };
+        }
+    }
+    match line.strip_prefix(b"flush") {
+        Some(b"") => Ok(Command::Flush),
+        Some(_) => Err(CliError::fatal("flush takes no arguments")),
+        None => Err(CliError::fatal(format!("unknown command: '{shown}'"))),
+    }
+}
+
+/// A name and what follows the blanks behind it.
+fn split(line: &[u8]) -> (&[u8], &[u8]) {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let Some(end) = line.iter().position(|byte| is_blank(byte)) else {
+        return (line, b"");
+    };
+    let rest = &line[end..];
+    let start = rest.iter().position(|byte| !is_blank(byte));
+    (&line[..end], &rest[start.unwrap_or(rest.len())..])
+}

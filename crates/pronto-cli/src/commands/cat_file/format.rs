@@ -1,0 +1,196 @@
+//! The format of a line of `--batch` and its kin.
+
+use pronto_hash::ObjectId;
+
+use crate::CliError;
+
+/// What is printed when nothing else is asked for.
+pub(super) const DEFAULT_FORMAT: &str = "%(objectname) %(objecttype) %(objectsize)";
+
+/// A format, taken apart.
+#[derive(Debug)]
+pub(super) struct Format {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Text(Vec<u8>),
+    Name,
+    Kind,
+    Size,
+    SizeOnDisk,
+    DeltaBase,
+    Mode,
+    Rest,
+}
+
+/// What is known of an object. What the format does not ask for may be anything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) id: ObjectId,
+    pub(super) kind: Option<gix_object::Kind>,
+    pub(super) size: u64,
+    pub(super) size_on_disk: u64,
+    pub(super) delta_base: Option<ObjectId>,
+    pub(super) mode: Option<u32>,
+    pub(super) rest: &'a [u8],
+}
+
+impl Format {
+    /// Takes `text` apart.
+    pub(super) fn parse(text: &str) -> Result<Format, CliError> {
+        let mut parts = Vec::new();
+        let mut literal = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('%') {
+            literal.extend_from_slice(&rest.as_bytes()[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('(') {
+                let Some((atom, after)) = after.split_once(')') else {
+                    return Err(CliError::fatal(format!(
+                        "format element '{rest}' does not end in ')'"
+                    )));
+                };
+                if !literal.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut literal)));
+                }
+                parts.push(part(atom)?);
+                rest = after;
+            } else {
+                literal.push(b'%');
+                rest = rest.strip_prefix('%').unwrap_or(rest);
+            }
+        }
+        literal.extend_from_slice(rest.as_bytes());
+        if !literal.is_empty() {
+            parts.push(Part::Text(literal));
+        }
+        Ok(Format { parts })
+    }
+
+    fn has(&self, part: &Part) -> bool {
+        self.parts.contains(part)
+    }
+
+    /// Whether kind or size must be known.
+    pub(super) fn needs_header(&self) -> bool {
+        self.has(&Part::Kind) || self.has(&Part::Size)
+    }
+
+    /// Whether it must be known how the object is stored.
+    pub(super) fn needs_details(&self) -> bool {
+        self.has(&Part::SizeOnDisk) || self.has(&Part::DeltaBase)
+    }
+
+    /// Whether a line of input is a name and a rest rather than a name.
+    pub(super) fn splits_input(&self) -> bool {
+        self.has(&Part::Rest)
+    }
+
+    /// Appends the line for `known` to `out`, without its end.
+    pub(super) fn expand(&self, known: &Known<'_>, out: &mut Vec<u8>) {
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.extend_from_slice(text),
+                Part::Name => push_id(&known.id, out),
+                Part::Kind => {
+                    if let Some(kind) = known.kind {
+                        out.extend_from_slice(kind.as_bytes());
+                    }
+                }
+                Part::Size => push_number(known.size, out),
+                Part::SizeOnDisk => push_number(known.size_on_disk, out),
+                Part::DeltaBase => {
+                    let none = known.id.kind().null();
+                    push_id(known.delta_base.as_ref().unwrap_or(&none), out);
+                }
+                Part::Mode => {
+                    if let Some(mode) = known.mode {
+                        out.extend_from_slice(format!("{mode:06o}").as_bytes());
+                    }
+                }
+                Part::Rest => out.extend_from_slice(known.rest),
+            }
+        }
+    }
+}
+
+fn part(atom: &str) -> Result<Part, CliError> {
+    Ok(match atom {
+        "objectname" => Part::Name,
+        "objecttype" => Part::Kind,
+        "objectsize" => Part::Size,
+        "objectsize:disk" => Part::SizeOnDisk,
+        "deltabase" => Part::DeltaBase,
+        "objectmode" => Part::Mode,
+        "rest" => Part::Rest,
+        other => {
+            return Err(CliError::fatal(format!("unknown format element: {other}")));
+        }
+    })
+}
+
+pub(super) fn push_id(id: &ObjectId, out: &mut Vec<u8>) {
+    let mut buffer = pronto_hash::Kind::hex_buf();
+    out.extend_from_slice(id.hex_to_buf(&mut buffer).as_bytes());
+}
+
+fn push_number(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(format: &str) -> String {
+        let known = Known {
+            id: pronto_hash::Kind::Sha1.empty_blob(),
+            kind: Some(gix_object::Kind::Blob),
+            size: 0,
+            size_on_disk: 1_234_567,
+            delta_base: None,
+            mode: Some(0o100_644),
+            rest: b"the rest",
+        };
+        let mut out = Vec::new();
+        Format::parse(format)
+            .expect("a format")
+            .expand(&known, &mut out);
+        String::from_utf8(out).expect("it is text")
+    }
+
+    #[test]
+    fn everything_is_expanded() {
+        assert_eq!(
+            expand(DEFAULT_FORMAT),
+            "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 blob 0"
+        );
+        assert_eq!(
+            expand("%%(x) %d %(objectsize:disk)|%(rest)|%(objectmode)%"),
+            "%(x) %d 1234567|the rest|100644%"
+        );
+        assert_eq!(expand("%(deltabase)"), "0".repeat(40));
+    }
+
+    #[test]
+    fn what_is_no_element_is_refused() {
+        let message = |format| Format::parse(format).expect_err("wrong").messages()[0].clone();
+        assert_eq!(message("%(foo)"), "unknown format element: foo");
+        assert_eq!(
+            message("x%(objectname"),
+            "format element '(objectname' does not end in ')'"
+        );
+    }
+}
