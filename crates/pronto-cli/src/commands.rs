@@ -3,6 +3,7 @@
 mod cat_file;
 mod checkout;
 mod clone;
+mod fetch;
 mod help;
 mod status;
 mod switch;
@@ -110,6 +111,7 @@ pub static COMMANDS: &[Command] = &[
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
+    command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),

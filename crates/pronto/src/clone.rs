@@ -8,18 +8,16 @@ mod checkout;
 mod heads;
 mod local;
 mod objects;
+mod place;
 mod references;
+mod setup;
 mod skeleton;
 mod source;
 
-use std::fs;
-use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::cleanup::Guard;
-use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_wire::client::Client;
@@ -31,9 +29,9 @@ use crate::config::{Config, Loader};
 use crate::environment::Environment;
 use crate::remote;
 use crate::remote::connection::{self, Settings};
-use crate::{Error, ErrorKind, Repository, Result, hooks, path, repository};
+use crate::{Error, ErrorKind, Repository, Result, hooks, path};
 use heads::Heads;
-use skeleton::ConfigText;
+use place::Place;
 use source::Source;
 
 /// What to clone and how. The default is what `git clone` does without options.
@@ -173,16 +171,6 @@ struct Work<'a> {
     message: BString,
     progress: &'a dyn Progress,
     interrupt: &'a Interrupt,
-}
-
-/// Where the new repository will be, and where it is until then.
-struct Place {
-    work_tree: Option<PathBuf>,
-    git_dir: PathBuf,
-    partial: PathBuf,
-    guards: Vec<Guard>,
-    /// Directories that were there before, empty: they stay if this fails.
-    existed: Vec<PathBuf>,
 }
 
 /// Copies the repository `name` (an address or a path) into `directory`.
@@ -387,79 +375,6 @@ impl<'a> Work<'a> {
         Ok(outcome)
     }
 
-    /// Directories, templates and configuration.
-    fn make_repository(&self, client: &Client, heads: &Heads<'_>, place: &Place) -> Result<()> {
-        let options = self.options;
-        let template = options.template.as_deref();
-        let template = skeleton::template(template, &self.config, self.environment)?;
-        skeleton::make(&place.partial, template.as_deref(), self.environment)?;
-        let file = place.partial.join("config");
-        let mut text = ConfigText::new(fs::read(&file).unwrap_or_default());
-        let hash = client.object_format();
-        let filter = self.filter(client);
-        let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
-        let version = if is_newer { "1" } else { "0" };
-        text.set("core", None, "repositoryformatversion", version.into());
-        text.set("core", None, "filemode", "true".into());
-        let bare = if options.is_bare() { "true" } else { "false" };
-        text.set("core", None, "bare", bare.into());
-        if !options.is_bare() {
-            text.set("core", None, "logallrefupdates", "true".into());
-        }
-        for setting in &options.config {
-            let (section, subsection, name, value) = skeleton::split_setting(setting.as_bstr())?;
-            let subsection = subsection.as_ref().map(|name| name.as_bstr());
-            text.add(&section, subsection, &name, value.as_bstr());
-        }
-        let origin = Some(self.origin.as_bstr());
-        text.add("remote", origin, "url", self.source.url.as_bstr());
-        if !options.tags || options.mirror || options.revision.is_some() {
-            if !options.tags && !options.mirror {
-                text.add("remote", origin, "tagOpt", "--no-tags".into());
-            }
-        }
-        if hash != pronto_hash::Kind::Sha1 {
-            text.set(
-                "extensions",
-                None,
-                "objectformat",
-                repository::hash_name(hash).into(),
-            );
-        }
-        if let Some(refspec) = heads.refspec(self) {
-            text.add("remote", origin, "fetch", refspec.as_bstr());
-            if options.mirror {
-                text.add("remote", origin, "mirror", "true".into());
-            }
-        }
-        if let Some(filter) = filter {
-            text.add("remote", origin, "promisor", "true".into());
-            text.add("remote", origin, "partialclonefilter", filter.as_bstr());
-        }
-        if let Some(branch) = heads.branch().filter(|_| !options.is_bare()) {
-            let full = [b"refs/heads/", branch.as_bytes()].concat();
-            text.set("branch", Some(branch), "remote", self.origin.as_bstr());
-            text.set("branch", Some(branch), "merge", full.as_bstr());
-            self.set_rebase(&mut text, branch)?;
-        }
-        fs::write(&file, text.bytes()).context(ErrorKind::Io, "could not write", &file)?;
-        let head = place.partial.join("HEAD");
-        // Replaced once it is known what there is.
-        fs::write(&head, "ref: refs/heads/.invalid\n").context(
-            ErrorKind::Io,
-            "could not write",
-            &head,
-        )
-    }
-
-    fn set_rebase(&self, text: &mut ConfigText, branch: &BStr) -> Result<()> {
-        let wanted = self.config.string("branch.autosetuprebase")?;
-        if wanted.is_some_and(|wanted| matches!(wanted.as_bytes(), b"always" | b"remote")) {
-            text.set("branch", Some(branch), "rebase", "true".into());
-        }
-        Ok(())
-    }
-
     /// What the other side leaves out.
     fn filter(&self, client: &Client) -> Option<BString> {
         let takes_files = self.source.local.is_some() && self.options.local != Some(false);
@@ -555,121 +470,4 @@ fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
     };
     let status = hooks::run(repository, "post-checkout", &call)?;
     Ok(status.filter(|&status| status != 0))
-}
-
-impl Place {
-    /// Sees that the place is free.
-    fn check(directory: &Path, options: &Options, environment: &Environment) -> Result<Self> {
-        let top = environment.absolute(directory);
-        let mut existed = Vec::new();
-        let taken = |path: &Path, what: &str, shown: &Path| {
-            let message = format!(
-                "{what} path '{}' already exists and is not an empty directory.",
-                shown.display()
-            );
-            match is_free(path) {
-                Some(true) => Ok(path.exists()),
-                _ => Err(Error::new(ErrorKind::InvalidInput, message)),
-            }
-        };
-        if taken(&top, "destination", directory)? {
-            existed.push(top.clone());
-        }
-        let (work_tree, git_dir) = match (&options.separate_git_dir, options.is_bare()) {
-            (None, true) => (None, top),
-            (None, false) => (Some(top.clone()), top.join(".git")),
-            (Some(separate), _) => {
-                let git_dir = environment.absolute(separate);
-                if taken(&git_dir, "repository", separate)? {
-                    existed.push(git_dir.clone());
-                }
-                (Some(top), git_dir)
-            }
-        };
-        Ok(Place {
-            work_tree,
-            partial: partial_name(&git_dir),
-            git_dir,
-            guards: Vec::new(),
-            existed,
-        })
-    }
-
-    /// Makes the directories in which the new repository is put together.
-    fn occupy(mut self) -> Result<Self> {
-        if let Some(work_tree) = &self.work_tree {
-            let existed = self.existed.contains(work_tree);
-            if let Some(parent) = work_tree.parent() {
-                let message = "could not create leading directories of";
-                fs::create_dir_all(parent).context(ErrorKind::Io, message, work_tree)?;
-            }
-            self.guards.push(Guard::new(work_tree));
-            if !existed {
-                let message = "could not create work tree dir";
-                fs::create_dir(work_tree).context(ErrorKind::Io, message, work_tree)?;
-            }
-        }
-        self.guards.push(Guard::new(&self.partial));
-        let message = "could not create leading directories of";
-        fs::create_dir_all(&self.partial).context(ErrorKind::Io, message, &self.git_dir)?;
-        Ok(self)
-    }
-
-    /// Opens the repository while it has no name.
-    fn open_partial(&self, environment: &Environment) -> Result<Repository> {
-        let Some(work_tree) = &self.work_tree else {
-            return Repository::open(&self.partial, environment);
-        };
-        let mut environment = environment.clone();
-        environment.set("GIT_DIR", &self.partial);
-        environment.set("GIT_WORK_TREE", work_tree);
-        Repository::discover(work_tree, &environment)
-    }
-
-    /// Gives the repository its name: from here on it exists.
-    fn name(&mut self) -> Result<()> {
-        let message = "could not put the new repository at";
-        fs::rename(&self.partial, &self.git_dir).context(ErrorKind::Io, message, &self.git_dir)?;
-        if let Some(work_tree) = &self.work_tree
-            && self.git_dir != work_tree.join(".git")
-        {
-            let link = [b"gitdir: ", path::as_bytes(&self.git_dir).as_bytes(), b"\n"].concat();
-            let file = work_tree.join(".git");
-            fs::write(&file, link).context(ErrorKind::Io, "could not write", &file)?;
-        }
-        for guard in self.guards.drain(..) {
-            guard.keep();
-        }
-        Ok(())
-    }
-
-    /// Removes all that was made.
-    fn give_up(mut self) {
-        self.guards.clear();
-        for path in &self.existed {
-            // It was there before, empty.
-            let _ = fs::create_dir_all(path);
-        }
-    }
-}
-
-/// A name beside `git_dir` that nobody can guess: a tree that is checked out could hold files
-/// for a directory whose name is known.
-fn partial_name(git_dir: &Path) -> PathBuf {
-    let random = std::hash::RandomState::new();
-    let (first, second) = (random.hash_one(0), random.build_hasher().finish());
-    let name = git_dir.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.trim_start_matches('.');
-    git_dir.with_file_name(format!(".{name}.{first:016x}{second:016x}"))
-}
-
-/// Whether `path` is nothing or an empty directory; `None` if that cannot be told.
-fn is_free(path: &Path) -> Option<bool> {
-    match fs::read_dir(path) {
-        Ok(mut entries) => Some(entries.next().is_none()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Some(path.symlink_metadata().is_err())
-        }
-        Err(_) => Some(false),
-    }
 }

@@ -6,6 +6,7 @@ pub mod clone;
 pub mod config;
 pub mod environment;
 mod error;
+pub mod fetch;
 pub mod hooks;
 pub mod identity;
 pub mod init;

@@ -15,7 +15,7 @@ use pronto_wire::transport::{Family, Options, Ssh, http};
 use super::credentials::Helpers;
 use crate::config::{Config, NormalUrl};
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result, path};
+use crate::{Error, ErrorKind, Result};
 
 /// What is said about a connection for one operation.
 #[derive(Clone, Debug, Default)]
@@ -242,14 +242,4 @@ fn first_of(environment: &Environment, names: &[&str]) -> Option<String> {
 /// The address of `url` as other messages show it: without a password.
 pub fn shown(url: &BStr) -> bstr::BString {
     pronto_wire::address::without_credentials(url)
-}
-
-/// A path is taken as an address only if nothing else can be meant.
-pub(crate) fn local_path(url: &BStr) -> Option<PathBuf> {
-    match Address::parse(url) {
-        Ok(Address::File { path }) if !pronto_wire::address::is_url(url) => {
-            Some(path::from_bytes(&path))
-        }
-        _ => None,
-    }
 }

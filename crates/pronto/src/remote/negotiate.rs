@@ -1,6 +1,6 @@
 //! The commits that are here, for the negotiation and for checks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
@@ -78,6 +78,53 @@ impl Commits for History<'_> {
             parents: links.parents,
         }))
     }
+}
+
+/// Whether `ancestor` can be reached from `descendant`. Walks from both, newest first, until
+/// nothing is left that could still tell.
+pub(crate) fn is_ancestor(
+    history: &mut History<'_>,
+    ancestor: &oid,
+    descendant: &oid,
+) -> Result<bool, pronto_odb::Error> {
+    const ANCESTOR: u8 = 1;
+    const DESCENDANT: u8 = 2;
+    const STALE: u8 = 4;
+    if ancestor == descendant {
+        return Ok(true);
+    }
+    let mut flags: HashMap<ObjectId, u8> = HashMap::new();
+    let mut queue = BinaryHeap::new();
+    for (id, flag) in [(ancestor, ANCESTOR), (descendant, DESCENDANT)] {
+        if let Some(links) = history.links(id)? {
+            flags.insert(id.to_owned(), flag);
+            queue.push((links.time, id.to_owned(), links.parents));
+        }
+    }
+    let is_fresh = |flags: &HashMap<ObjectId, u8>, id: &ObjectId| flags[id] & STALE == 0;
+    while queue.iter().any(|(_, id, _)| is_fresh(&flags, id)) {
+        let Some((_, id, parents)) = queue.pop() else {
+            break;
+        };
+        let mut passed = flags[&id];
+        if passed & (ANCESTOR | DESCENDANT) == ANCESTOR | DESCENDANT {
+            if id == ancestor {
+                return Ok(true);
+            }
+            passed |= STALE;
+        }
+        for parent in parents {
+            let known = flags.entry(parent).or_default();
+            if *known & passed == passed {
+                continue;
+            }
+            *known |= passed;
+            if let Some(links) = history.links(&parent)? {
+                queue.push((links.time, parent, links.parents));
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Reads the lines of a commit up to the committer.

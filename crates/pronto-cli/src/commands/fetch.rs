@@ -1,0 +1,477 @@
+//! `fetch`: take what is new from other repositories.
+
+mod table;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+use std::sync::Arc;
+
+use pronto::fetch::{self, Options};
+use pronto::remote::connection::Settings;
+use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, parse_date};
+use pronto::{ErrorKind, Repository};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `fetch`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The remote, or several with --multiple
+    repository: Option<OsString>,
+    /// What to fetch, in place of what is configured
+    refspecs: Vec<OsString>,
+    /// Show more
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Show nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Fetch from all remotes
+    #[arg(long)]
+    all: Option<bool>,
+    /// Fetch from several remotes
+    #[arg(long, short)]
+    multiple: bool,
+    /// How many remotes to fetch from at once
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<String>,
+    /// Keep what FETCH_HEAD holds
+    #[arg(long, short)]
+    append: bool,
+    /// Change all references or none
+    #[arg(long)]
+    atomic: bool,
+    /// The program that serves on the other side
+    #[arg(long, value_name = "PATH")]
+    upload_pack: Option<OsString>,
+    /// Let references move to anything
+    #[arg(long, short)]
+    force: bool,
+    /// Fetch all tags; none with --no-tags
+    #[arg(long, short, overrides_with = "no_tags_short")]
+    tags: Option<bool>,
+    /// Fetch no tags
+    #[arg(short = 'n', overrides_with = "tags")]
+    no_tags_short: bool,
+    /// Remove references to what is gone on the other side
+    #[arg(long, short)]
+    prune: Option<bool>,
+    /// The same for tags
+    #[arg(long, short = 'P')]
+    prune_tags: Option<bool>,
+    /// Change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Tell what happened in a form for scripts
+    #[arg(long)]
+    porcelain: bool,
+    /// Do not write FETCH_HEAD
+    #[arg(long)]
+    no_write_fetch_head: bool,
+    /// Keep the pack as it is
+    #[arg(long, short)]
+    keep: bool,
+    /// Fetch even into the branch that is checked out
+    #[arg(long, short = 'u')]
+    update_head_ok: bool,
+    /// Take so many commits of each branch only
+    #[arg(long, value_name = "DEPTH")]
+    depth: Option<String>,
+    /// Take so many commits more beyond where the history is cut off
+    #[arg(long, value_name = "DEPTH")]
+    deepen: Option<String>,
+    /// Take only what is newer than this
+    #[arg(long, value_name = "TIME")]
+    shallow_since: Option<String>,
+    /// Take nothing that this reference leads to
+    #[arg(long, value_name = "REF")]
+    shallow_exclude: Vec<OsString>,
+    /// Take the whole history
+    #[arg(long)]
+    unshallow: bool,
+    /// Let the other side's cut of its history become ours
+    #[arg(long)]
+    update_shallow: bool,
+    /// What references named on the command line are called here
+    #[arg(long, value_name = "REFMAP")]
+    refmap: Vec<OsString>,
+    /// A value for the hooks of the other side
+    #[arg(long, short = 'o', value_name = "VALUE")]
+    server_option: Vec<OsString>,
+    /// What to leave out until it is needed
+    #[arg(long, value_name = "FILTER")]
+    filter: Option<OsString>,
+    /// Ask for everything as if nothing were here
+    #[arg(long)]
+    refetch: bool,
+    /// Leave out the maintenance afterwards
+    #[arg(long)]
+    no_auto_maintenance: bool,
+    /// Leave out the maintenance afterwards
+    #[arg(long)]
+    no_auto_gc: bool,
+    /// Whether to fetch in submodules too
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    recurse_submodules: Option<String>,
+    /// Use internet addresses of version 4 only
+    #[arg(long, short = '4', overrides_with = "ipv6")]
+    ipv4: bool,
+    /// Use internet addresses of version 6 only
+    #[arg(long, short = '6', overrides_with = "ipv4")]
+    ipv6: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    refuse_submodules(args, &repository)?;
+    let fetch_all = args.all.unwrap_or(false)
+        || (args.all.is_none()
+            && args.repository.is_none()
+            && repository.config().bool_or("fetch.all", false)?);
+    let mut options = options(args, context, &repository)?;
+    let remotes = remotes(args, fetch_all, &repository)?;
+    options.refspecs = match args.multiple || fetch_all {
+        true => Vec::new(),
+        false => refspecs(&args.refspecs)?,
+    };
+    let several = remotes.len() > 1 || args.multiple;
+    if several || remotes.is_empty() {
+        if options.write_fetch_head && !options.append {
+            fetch::truncate(&repository)?;
+        }
+        options.append = true;
+    }
+    let mut code = ExitCode::SUCCESS;
+    for remote in &remotes {
+        if several && !args.quiet && !args.porcelain {
+            writeln!(context.out, "Fetching {}", remote.name)?;
+        }
+        if several {
+            options.action = action_of_many(args, remote).into();
+        }
+        match one(args, remote, &options, &repository, context) {
+            Ok(false) => {}
+            Ok(true) => code = ExitCode::FAILURE,
+            Err(error) if several => {
+                context.remark(error.render().trim_end());
+                context.complain(&format!("could not fetch {}", remote.name));
+                code = ExitCode::FAILURE;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !args.no_auto_maintenance && !args.no_auto_gc {
+        maintain(&repository, context)?;
+    }
+    Ok(code)
+}
+
+/// Fetches from one remote; whether something was refused.
+fn one(
+    args: &Args,
+    remote: &Remote,
+    options: &Options,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<bool, CliError> {
+    let progress = context.progress(args.progress, args.quiet);
+    let watch = (&*progress, &context.interrupt);
+    let fetched = fetch::fetch(repository, remote, options, watch);
+    let outcome = fetched.map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => CliError::lacking(error),
+        _ => error.into(),
+    })?;
+    for warning in &outcome.warnings {
+        context.warn(warning);
+    }
+    context.report();
+    if args.porcelain {
+        for update in &outcome.updates {
+            let sign = update.flag.sign();
+            writeln!(
+                context.out,
+                "{sign} {} {} {}",
+                update.old, update.new, update.local
+            )?;
+        }
+    } else if !args.quiet {
+        let compact = repository.config().raw("fetch.output");
+        let compact = compact.is_some_and(|format| format.eq_ignore_ascii_case(b"compact"));
+        let text = table::render(&outcome, compact);
+        if !text.is_empty() {
+            context.remark(text.trim_end_matches('\n'));
+        }
+    }
+    for error in &outcome.errors {
+        context.complain(error);
+    }
+    Ok(outcome.failed)
+}
+
+/// The remotes to fetch from.
+fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<Remote>, CliError> {
+    let config = repository.config();
+    if all {
+        if args.repository.is_some() {
+            let message = match args.refspecs.is_empty() {
+                true => "fetch --all does not take a repository argument",
+                false => "fetch --all does not make sense with refspecs",
+            };
+            return Err(CliError::fatal(message));
+        }
+        let mut remotes = Vec::new();
+        for name in config.subsections("remote") {
+            let remote = Remote::configured(config, name)?;
+            if remote.is_configured && !remote.skip_fetch_all {
+                remotes.push(remote);
+            }
+        }
+        return Ok(remotes);
+    }
+    let Some(first) = &args.repository else {
+        let name = Remote::default_name(repository)?;
+        let remote = Remote::configured(config, name.as_ref())?;
+        // Without any remote there is nothing to do.
+        return Ok(match remote.urls.is_empty() {
+            true => Vec::new(),
+            false => vec![remote],
+        });
+    };
+    let names: Vec<&OsString> = match args.multiple {
+        true => std::iter::once(first).chain(&args.refspecs).collect(),
+        false => vec![first],
+    };
+    let mut remotes = Vec::new();
+    for name in names {
+        let group = [b"remotes.", name.as_bytes()].concat();
+        let members: Vec<_> = config.strings(group).collect();
+        if members.is_empty() {
+            remotes.push(Remote::find(repository, name.as_bytes().into())?);
+        } else if !args.refspecs.is_empty() && !args.multiple {
+            let message = "fetching a group and specifying refspecs does not make sense";
+            return Err(CliError::fatal(message));
+        }
+        for members in members {
+            for member in members.split(|byte| byte.is_ascii_whitespace()) {
+                if !member.is_empty() {
+                    remotes.push(Remote::find(repository, member.into())?);
+                }
+            }
+        }
+    }
+    Ok(remotes)
+}
+
+/// The refspecs of the command line; `tag NAME` stands for a tag.
+fn refspecs(given: &[OsString]) -> Result<Vec<Refspec>, CliError> {
+    let mut specs = Vec::new();
+    let mut given = given.iter();
+    while let Some(text) = given.next() {
+        if text == "tag" {
+            let Some(name) = given.next() else {
+                return Err(CliError::fatal("You need to specify a tag name."));
+            };
+            let name = name.as_bytes();
+            let spec = [b"refs/tags/", name, b":refs/tags/", name].concat();
+            specs.push(Refspec::parse(spec.as_slice().into())?);
+        } else {
+            specs.push(Refspec::parse(text.as_bytes().into())?);
+        }
+    }
+    Ok(specs)
+}
+
+fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
+    let mut options = Options::default();
+    if !args.refmap.is_empty() {
+        if args.refspecs.is_empty() {
+            let message = "--refmap option is only meaningful with command-line refspec(s)";
+            return Err(CliError::fatal(message));
+        }
+        let given = args.refmap.iter().filter(|spec| !spec.is_empty());
+        let specs: Result<Vec<_>, _> = given
+            .map(|spec| Refspec::parse(spec.as_bytes().into()))
+            .collect();
+        options.refmap = Some(specs?);
+    }
+    options.tags = match (args.tags, args.no_tags_short) {
+        (_, true) | (Some(false), _) => Some(Tags::None),
+        (Some(true), _) => Some(Tags::All),
+        _ => None,
+    };
+    options.prune = args.prune;
+    options.prune_tags = args.prune_tags;
+    options.force = args.force;
+    options.append = args.append;
+    options.dry_run = args.dry_run;
+    options.atomic = args.atomic;
+    options.update_head = args.update_head_ok;
+    options.write_fetch_head = !args.no_write_fetch_head && !args.dry_run;
+    options.deepen = deepen(args)?;
+    options.unshallow = args.unshallow;
+    options.update_shallow = args.update_shallow;
+    options.filter = args.filter.as_ref().map(|filter| filter.as_bytes().into());
+    options.refetch = args.refetch;
+    options.settings = Settings {
+        upload_pack: args
+            .upload_pack
+            .as_ref()
+            .map(|program| program.as_bytes().into()),
+        family: match (args.ipv4, args.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        ..Settings::default()
+    };
+    let values = args.server_option.iter();
+    options.server_options = values.map(|value| value.as_bytes().into()).collect();
+    options.show_progress = context.shows_progress(args.progress, args.quiet);
+    options.tell_unchanged = args.verbose > 0 && !args.quiet;
+    if args.quiet {
+        options.tell_unchanged = false;
+    }
+    options.action = match repository.environment().bytes("GIT_REFLOG_ACTION") {
+        Some(action) => action.into(),
+        None => action(context).into(),
+    };
+    Ok(options)
+}
+
+/// The command as it was called, without passwords.
+fn action(context: &Context) -> Vec<u8> {
+    let mut action = b"fetch".to_vec();
+    for argument in &context.arguments {
+        action.push(b' ');
+        let shown = pronto::remote::connection::shown(argument.as_bytes().into());
+        action.extend_from_slice(&shown);
+    }
+    action
+}
+
+/// What logs say where git lets a process of its own fetch from each remote.
+fn action_of_many(args: &Args, remote: &Remote) -> Vec<u8> {
+    let mut action = b"fetch --append --no-auto-gc --no-write-commit-graph".to_vec();
+    let mut add = |word: &str| {
+        action.push(b' ');
+        action.extend_from_slice(word.as_bytes());
+    };
+    let given = [
+        ("--dry-run", args.dry_run),
+        ("--prune", args.prune == Some(true)),
+        ("--no-prune", args.prune == Some(false)),
+        ("--prune-tags", args.prune_tags == Some(true)),
+        ("--no-prune-tags", args.prune_tags == Some(false)),
+        ("--update-head-ok", args.update_head_ok),
+        ("--force", args.force),
+        ("--keep", args.keep),
+        ("--tags", args.tags == Some(true)),
+        ("--no-tags", args.tags == Some(false) || args.no_tags_short),
+        ("-v", args.verbose > 1),
+        ("-v", args.verbose > 0),
+        ("-q", args.quiet),
+    ];
+    given
+        .iter()
+        .filter(|(_, given)| *given)
+        .for_each(|(word, _)| add(word));
+    action.push(b' ');
+    action.extend_from_slice(&remote.name);
+    action
+}
+
+fn deepen(args: &Args) -> Result<Deepen, CliError> {
+    let mut deepen = Deepen::default();
+    let together = |first: &str, second: &str| {
+        let message = format!("options '{first}' and '{second}' cannot be used together");
+        Err(CliError::fatal(message))
+    };
+    let number = |text: &String| {
+        let parsed = text.parse::<u32>().ok().filter(|&depth| depth > 0);
+        let message = format!("depth {text} is not a positive number");
+        parsed.ok_or_else(|| CliError::fatal(message))
+    };
+    if args.deepen.is_some() && args.depth.is_some() {
+        return together("--deepen", "--depth");
+    }
+    if args.unshallow && args.depth.is_some() {
+        return together("--depth", "--unshallow");
+    }
+    if let Some(depth) = &args.deepen {
+        if depth.starts_with('-') {
+            let message = "negative depth in --deepen is not supported";
+            return Err(CliError::fatal(message));
+        }
+        deepen.depth = Some(number(depth)?);
+        deepen.relative = true;
+    }
+    if let Some(depth) = &args.depth {
+        deepen.depth = Some(number(depth)?);
+    }
+    if let Some(since) = &args.shallow_since {
+        deepen.since = Some(parse_date(since)?);
+    }
+    let names = args.shallow_exclude.iter();
+    deepen.not = names.map(|name| name.as_bytes().into()).collect();
+    Ok(deepen)
+}
+
+/// Fetching in submodules is left to git; where there are none, or it is not wanted, there is
+/// nothing to leave.
+fn refuse_submodules(args: &Args, repository: &Repository) -> Result<(), CliError> {
+    let config = repository.config();
+    let configured = match config.raw("fetch.recursesubmodules") {
+        Some(value) => Some(value.to_string()),
+        None => config.raw("submodule.recurse").map(ToString::to_string),
+    };
+    let when = args.recurse_submodules.clone().or(configured);
+    let when = when
+        .unwrap_or_else(|| "on-demand".into())
+        .to_ascii_lowercase();
+    let is_off = matches!(when.as_str(), "no" | "false" | "off" | "0");
+    let modules = repository.git_path("modules");
+    let has_any = std::fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some());
+    if has_any && !is_off {
+        return Err(CliError::unsupported("a fetch in submodules"));
+    }
+    Ok(())
+}
+
+/// Lets git tidy up if there is likely to be something to tidy up.
+fn maintain(repository: &Repository, context: &Context) -> Result<(), CliError> {
+    let config = repository.config();
+    let objects_at_most = config.i64("gc.auto")?.unwrap_or(6700);
+    let packs_at_most = config.i64("gc.autopacklimit")?.unwrap_or(50);
+    if objects_at_most <= 0 || !config.bool_or("maintenance.auto", true)? {
+        return Ok(());
+    }
+    let count = |directory: &str, extension: &str| {
+        let entries = std::fs::read_dir(repository.objects_dir().join(directory));
+        let entries = entries.into_iter().flatten().flatten();
+        let counted = entries.filter(|entry| {
+            extension.is_empty()
+                || entry
+                    .path()
+                    .extension()
+                    .is_some_and(|found| found == extension)
+        });
+        counted.count() as i64
+    };
+    // One of 256 directories stands for all.
+    let is_needed = count("17", "") > (objects_at_most + 255) / 256
+        || (packs_at_most > 0 && count("pack", "pack") > packs_at_most);
+    if is_needed {
+        let mut command = Command::new("git");
+        command
+            .args(["maintenance", "run", "--auto", "--quiet"])
+            .envs(context.globals.variables());
+        // What cannot be tidied up now is tidied up another time.
+        let _ = command.status();
+    }
+    Ok(())
+}

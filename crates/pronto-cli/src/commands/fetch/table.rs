@@ -1,0 +1,74 @@
+//! What a fetch did, as a table for people.
+
+use std::fmt::Write;
+
+use pronto::fetch::{Flag, Outcome, pretty};
+
+/// The lines of the table, the address first.
+pub(super) fn render(outcome: &Outcome, compact: bool) -> String {
+    let mut text = String::new();
+    let lines = outcome.updates.iter();
+    let mut is_first = true;
+    let pruned = outcome
+        .updates
+        .iter()
+        .filter(|update| update.flag == Flag::Pruned)
+        .count();
+    for (at, update) in lines.enumerate() {
+        if std::mem::take(&mut is_first) {
+            let _ = writeln!(text, "From {}", outcome.url);
+        }
+        let remote = match update.flag {
+            Flag::Pruned => "(none)".to_owned(),
+            _ => pretty(update.remote.as_ref()).to_string(),
+        };
+        let local = pretty(update.local.as_ref()).to_string();
+        let _ = write!(text, " {} ", update.flag.sign());
+        pad(&mut text, &update.summary, outcome.summary_width);
+        text.push(' ');
+        let (remote, local) = match compact {
+            true => shortened(&remote, &local),
+            false => (remote, local),
+        };
+        pad(&mut text, &remote, outcome.name_width);
+        let _ = write!(text, " -> {local}");
+        if let Some(note) = &update.note {
+            let _ = write!(text, "  ({note})");
+        }
+        text.push('\n');
+        if at + 1 == pruned {
+            for line in &outcome.dangling {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+    }
+    text
+}
+
+fn pad(text: &mut String, word: &str, width: usize) {
+    text.push_str(word);
+    for _ in word.chars().count()..width {
+        text.push(' ');
+    }
+}
+
+/// Both names, what they share written once.
+fn shortened(remote: &str, local: &str) -> (String, String) {
+    if remote == local {
+        return (remote.to_owned(), "*".into());
+    }
+    if let Some(remote) = with_star(remote, local) {
+        return (remote, local.to_owned());
+    }
+    let local = with_star(local, remote).unwrap_or_else(|| local.to_owned());
+    (remote.to_owned(), local)
+}
+
+/// `name` with `part` in it, between slashes, replaced by a star.
+fn with_star(name: &str, part: &str) -> Option<String> {
+    let at = name.find(part)?;
+    let (before, after) = (&name[..at], &name[at + part.len()..]);
+    let fits = (before.is_empty() || before.ends_with('/'))
+        && (after.is_empty() || after.starts_with('/'));
+    fits.then(|| format!("{before}*{after}"))
+}

@@ -1,0 +1,284 @@
+//! Agreeing on what is missing, and bringing it into a quarantine.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_odb::{Quarantine, Store};
+use pronto_wire::advertisement::RemoteRef;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
+use pronto_wire::negotiate::Consecutive;
+
+use super::map::Mapped;
+use super::{Outcome, Work};
+use crate::remote::connection::from_wire;
+use crate::remote::{History, Receive, from_store, is_connected, receive_pack, shallow};
+use crate::{Error, ErrorKind, Result};
+
+/// What has arrived and is not seen by others yet.
+pub(super) struct Fetched {
+    store: Store,
+    quarantine: Option<Quarantine>,
+    /// The cut of the history as it will be.
+    cut: BTreeSet<ObjectId>,
+    /// Cuts of the other side that were not asked for.
+    foreign_cut: bool,
+}
+
+impl Fetched {
+    pub(super) fn begin(work: &Work<'_>) -> Result<Self> {
+        Ok(Fetched {
+            store: work.repository.objects()?.clone(),
+            quarantine: None,
+            cut: work.cut.clone(),
+            foreign_cut: false,
+        })
+    }
+
+    /// Objects that are here and those that have arrived.
+    pub(super) fn store(&self) -> &Store {
+        match &self.quarantine {
+            Some(quarantine) => quarantine.store(),
+            None => &self.store,
+        }
+    }
+
+    /// Brings what `entries` lead to, unless it is all here.
+    pub(super) fn take(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Option<Client>,
+        refs: &[RemoteRef],
+        entries: &[Mapped],
+    ) -> Result<()> {
+        let deepens = !work.deepen.is_none();
+        if entries.is_empty()
+            || (!deepens && !work.options.refetch && self.is_here(work, entries)?)
+        {
+            return Ok(());
+        }
+        let request = self.request(work, client, entries, work.deepen.clone())?;
+        let Some(client) = client else {
+            return Ok(());
+        };
+        if request.wants.is_empty() {
+            return Ok(());
+        }
+        let store = self.store.clone();
+        let mut negotiator = Consecutive::new(History::new(&store, &work.cut));
+        if work.options.refetch {
+            return self.receive(work, client, &request, &mut Nothing);
+        }
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        for theirs in refs {
+            if let Some(id) = theirs.id.filter(|id| known.contains(id)) {
+                negotiator.add_known_common(&id).map_err(from_wire)?;
+            }
+        }
+        let mut history = History::new(&store, &work.cut);
+        let head = work.repository.refs().head()?.id();
+        for id in work.ours.values().chain(&head) {
+            if let Some(id) = history.peel(id).map_err(from_store)? {
+                negotiator.add_tip(&id).map_err(from_wire)?;
+            }
+        }
+        self.receive(work, client, &request, &mut negotiator)
+    }
+
+    /// Brings tags that turned out to be wanted.
+    pub(super) fn take_more(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Option<Client>,
+        entries: &[Mapped],
+    ) -> Result<()> {
+        let ids: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        if self.missing(ids)?.is_empty() {
+            return Ok(());
+        }
+        // A server that has sent a pack in an old version of the protocol has said all.
+        if let Some(used) = client.take() {
+            let _ = used.close();
+        }
+        let mut again = Some(work.connect()?);
+        let request = self.request(work, &again, entries, Deepen::default())?;
+        if let Some(client) = &mut again {
+            let store = self.store().clone();
+            let cut = self.cut.clone();
+            let mut negotiator = Consecutive::new(History::new(&store, &cut));
+            for id in work.ours.values() {
+                negotiator.add_tip(id).map_err(from_wire)?;
+            }
+            self.receive(work, client, &request, &mut negotiator)?;
+        }
+        *client = again;
+        Ok(())
+    }
+
+    fn missing(&self, mut ids: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
+        ids.sort_unstable();
+        ids.dedup();
+        let found = self.store().contains_batch(&ids).map_err(from_store)?;
+        let missing = ids.into_iter().zip(found).filter(|(_, found)| !found);
+        Ok(missing.map(|(id, _)| id).collect())
+    }
+
+    /// Whether all that is wanted is here and whole.
+    fn is_here(&self, work: &Work<'_>, entries: &[Mapped]) -> Result<bool> {
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        let new: Vec<ObjectId> = entries
+            .iter()
+            .map(|entry| entry.id)
+            .filter(|id| !known.contains(id))
+            .collect();
+        if new.is_empty() {
+            return Ok(true);
+        }
+        if !self.missing(new.clone())?.is_empty() {
+            return Ok(false);
+        }
+        let known: Vec<ObjectId> = known.into_iter().copied().collect();
+        is_connected(&self.store, &new, &known, &work.cut)
+    }
+
+    fn request(
+        &self,
+        work: &Work<'_>,
+        client: &Option<Client>,
+        entries: &[Mapped],
+        deepen: Deepen,
+    ) -> Result<Request> {
+        let everything = !deepen.is_none() || work.options.refetch;
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        let mut seen = HashSet::new();
+        // Where the cut moves, references that are up to date matter only if all are.
+        let is_old = |entry: &&Mapped| {
+            let local = entry.local.as_ref();
+            local.is_some_and(|local| local.old == Some(entry.id))
+        };
+        let all_old = entries.iter().all(|entry| is_old(&entry));
+        let wants = entries.iter().filter(|entry| all_old || !is_old(entry));
+        let wants = wants.map(|entry| entry.id);
+        let wants = wants.filter(|id| everything || !known.contains(id));
+        let wants = wants.filter(|id| seen.insert(*id)).collect();
+        let filter = work.options.filter.clone();
+        let filter = filter.or(work.remote.partial_clone_filter.clone());
+        let can_filter = client.as_ref().is_some_and(Client::can_filter);
+        if work.options.filter.is_some() && !can_filter {
+            work.progress
+                .message("warning: filtering not recognized by server, ignoring");
+        }
+        Ok(Request {
+            wants,
+            shallow: work.cut.iter().copied().collect(),
+            deepen,
+            filter: filter.filter(|_| can_filter),
+            include_tag: work.tags == crate::remote::Tags::Follow,
+            thin_pack: true,
+            no_progress: !work.options.show_progress,
+            server_options: work.server_options(),
+        })
+    }
+
+    fn receive(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Client,
+        request: &Request,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<()> {
+        let mut response = client
+            .fetch(request, negotiator, work.progress)
+            .map_err(from_wire)?;
+        let before = self.cut.clone();
+        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.shallow);
+        self.foreign_cut |= request.deepen.is_none() && self.cut != before;
+        let quarantine = match self.quarantine.take() {
+            Some(quarantine) => quarantine,
+            None => Quarantine::begin(&self.store).map_err(from_store)?,
+        };
+        let config = work.repository.config();
+        let promisor = match &request.filter {
+            Some(_) => Some(Vec::new()),
+            None if work.remote.promisor => Some(Vec::new()),
+            None => None,
+        };
+        receive_pack(
+            &mut response.pack,
+            &Receive {
+                directory: &quarantine.pack_directory(),
+                hash: work.repository.object_hash(),
+                config,
+                existing: Some(&self.store),
+                inspect: None,
+                promisor,
+                sync: true,
+                progress: work.progress,
+                interrupt: work.interrupt,
+            },
+        )?;
+        quarantine.store().refresh().map_err(from_store)?;
+        self.quarantine = Some(quarantine);
+        Ok(())
+    }
+
+    /// Sees that everything is whole. Where the other side's own cut of its history would have to
+    /// become ours, the references that need it are marked.
+    pub(super) fn check_cuts(
+        &mut self,
+        work: &Work<'_>,
+        entries: &mut [Mapped],
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        if self.quarantine.is_none() {
+            return Ok(());
+        }
+        let known: Vec<ObjectId> = work.ours.values().copied().collect();
+        // What is promised need not be here.
+        if work.remote.promisor || work.options.filter.is_some() {
+            let tips = entries.iter().map(|entry| entry.id).collect();
+            return self.complain(work, self.missing(tips)?.is_empty());
+        }
+        let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        if self.foreign_cut && !work.options.update_shallow {
+            for entry in entries {
+                let tip = [entry.id];
+                entry.needs_cut = !is_connected(self.store(), &tip, &known, &work.cut)?;
+                if entry.needs_cut {
+                    let name = match &entry.local {
+                        Some(local) => &local.name,
+                        None => &entry.name,
+                    };
+                    outcome.warnings.push(format!(
+                        "rejected {name} because shallow roots are not allowed to be updated"
+                    ));
+                }
+            }
+            self.cut.clone_from(&work.cut);
+            return Ok(());
+        }
+        let whole = is_connected(self.store(), &tips, &known, &self.cut)?;
+        self.complain(work, whole)
+    }
+
+    fn complain(&self, work: &Work<'_>, whole: bool) -> Result<()> {
+        if whole {
+            return Ok(());
+        }
+        let url: &BString = &work.url;
+        let message = format!("{url} did not send all necessary objects");
+        Err(Error::new(ErrorKind::Object, message))
+    }
+
+    /// Moves in what has arrived.
+    pub(super) fn publish(self, work: &Work<'_>) -> Result<()> {
+        if let Some(quarantine) = self.quarantine {
+            quarantine.publish().map_err(from_store)?;
+        }
+        if self.cut != work.cut {
+            shallow::write(work.repository, &self.cut)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! Removing references to what is gone on the other side.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use bstr::{BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::map::Mapped;
+use super::{Flag, Outcome, Update, Work};
+use crate::Result;
+use crate::refs::Expected;
+use crate::remote::Refspec;
+
+/// Removes what is gone, if that is asked for.
+pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+    let config = work.repository.config();
+    let decide = |given: Option<bool>, configured: Option<bool>, key: &str| -> Result<bool> {
+        match given.or(configured) {
+            Some(decided) => Ok(decided),
+            None => config.bool_or(key, false),
+        }
+    };
+    if !decide(work.options.prune, work.remote.prune, "fetch.prune")? {
+        return Ok(());
+    }
+    let mut specs: Vec<Refspec> = match work.options.refspecs.is_empty() {
+        true => work.remote.fetch.clone(),
+        false => work.options.refspecs.clone(),
+    };
+    let tags = decide(
+        work.options.prune_tags,
+        work.remote.prune_tags,
+        "fetch.prunetags",
+    )?;
+    if tags && work.options.refspecs.is_empty() && work.remote.is_configured {
+        specs.push(Refspec::parse("refs/tags/*:refs/tags/*".into())?);
+    }
+    let stale = stale(work, entries, &specs)?;
+    if stale.is_empty() {
+        return Ok(());
+    }
+    tell_dangling(work, &stale, outcome)?;
+    if !work.options.dry_run {
+        let mut transaction = work.repository.transaction();
+        for (name, _) in &stale {
+            transaction.delete(name, Expected::Anything);
+        }
+        transaction.commit()?;
+    }
+    let null = ObjectId::null(work.repository.object_hash());
+    for (name, id) in &stale {
+        outcome.updates.push(Update {
+            flag: Flag::Pruned,
+            summary: "[deleted]".into(),
+            note: None,
+            remote: BString::default(),
+            local: name.clone(),
+            old: *id,
+            new: null,
+        });
+    }
+    Ok(())
+}
+
+/// References here that a refspec makes, from ones that are not there any more.
+fn stale(
+    work: &Work<'_>,
+    entries: &[Mapped],
+    specs: &[Refspec],
+) -> Result<Vec<(BString, ObjectId)>> {
+    let theirs: HashSet<&BString> = entries.iter().map(|entry| &entry.name).collect();
+    let mut stale = Vec::new();
+    work.repository.refs().for_each("refs/", |found| {
+        if found.symbolic.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut sources = specs
+            .iter()
+            .filter(|spec| !spec.negative)
+            .filter_map(|spec| spec.source_of(found.name))
+            .peekable();
+        let is_ours = sources.peek().is_some();
+        let excluded = |source: &BString| specs.iter().any(|spec| spec.excludes(source.as_bstr()));
+        if is_ours && !sources.any(|source| theirs.contains(&source) || excluded(&source)) {
+            stale.push((found.name.to_owned(), found.id));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(stale)
+}
+
+/// Symbolic references that lead to what is removed.
+fn tell_dangling(
+    work: &Work<'_>,
+    stale: &[(BString, ObjectId)],
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let verb = match work.options.dry_run {
+        true => "will become dangling",
+        false => "has become dangling",
+    };
+    for reference in work.repository.refs().all("refs/")? {
+        if let crate::refs::Target::Symbolic(target) = &reference.target
+            && stale.iter().any(|(name, _)| name == target)
+        {
+            let line = format!("   ({} {verb})", reference.name);
+            outcome.dangling.push(line);
+        }
+    }
+    Ok(())
+}

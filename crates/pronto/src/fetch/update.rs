@@ -1,0 +1,247 @@
+//! Moving references to what was fetched, and telling of it.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::map::{Local, Mapped, Standing};
+use super::{Flag, Outcome, Update, Work, head_file};
+use crate::refs::Expected;
+use crate::remote::{History, from_store, is_ancestor};
+use crate::{Error, ErrorKind, Result};
+
+/// A change of a reference, not made yet.
+struct Planned {
+    /// Its place among the updates that are told.
+    told: usize,
+    local: BString,
+    new: ObjectId,
+    old: Option<ObjectId>,
+    message: BString,
+}
+
+/// Moves the references, writes `FETCH_HEAD`, and tells what became of each.
+pub(super) fn apply(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+    let mut planner = Planner {
+        work,
+        history: History::new(work.repository.objects()?, &work.cut),
+        planned: Vec::new(),
+        outcome,
+    };
+    let mut ordered: Vec<Mapped> = Vec::with_capacity(entries.len());
+    for entry in entries.iter().filter(|entry| !entry.needs_cut) {
+        let mut entry = entry.clone();
+        let is_commit = planner
+            .history
+            .peel(&entry.id)
+            .map_err(from_store)?
+            .is_some();
+        if !is_commit && entry.merge == Standing::Merge {
+            entry.merge = Standing::NotForMerge;
+        }
+        ordered.push(entry);
+    }
+    ordered.sort_by_key(|entry| entry.merge);
+    for entry in &ordered {
+        planner.plan(entry)?;
+    }
+    let planned = std::mem::take(&mut planner.planned);
+    if !outcome.updates.is_empty() {
+        outcome.summary_width = summary_width(work, entries)?;
+    }
+    let merges = ordered
+        .iter()
+        .filter(|entry| entry.merge == Standing::Merge);
+    outcome.for_merge = merges.map(|entry| entry.name.clone()).collect();
+    let may_commit = !(work.options.atomic && outcome.failed);
+    if !work.options.dry_run && may_commit {
+        commit(work, &planned, outcome)?;
+    }
+    if work.options.write_fetch_head && !work.options.dry_run && may_commit {
+        let entries: Vec<&Mapped> = ordered.iter().collect();
+        head_file::write(work, &entries)?;
+    }
+    Ok(())
+}
+
+struct Planner<'a> {
+    work: &'a Work<'a>,
+    history: History<'a>,
+    planned: Vec<Planned>,
+    outcome: &'a mut Outcome,
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, entry: &Mapped) -> Result<()> {
+        let Some(local) = &entry.local else {
+            if self.work.options.write_fetch_head || self.work.options.dry_run {
+                let (kind, _) = head_file::described(entry.name.as_bstr());
+                let kind = if kind.is_empty() { "branch" } else { kind };
+                let local = Local {
+                    name: "FETCH_HEAD".into(),
+                    force: false,
+                    old: None,
+                };
+                self.tell(entry, &local, Flag::New, (kind.into(), None));
+            }
+            return Ok(());
+        };
+        if local.old == Some(entry.id) {
+            if self.work.options.tell_unchanged {
+                self.tell(entry, local, Flag::UpToDate, ("[up to date]".into(), None));
+            }
+            return Ok(());
+        }
+        let forced = self.work.options.force || local.force;
+        let Some(old) = local.old else {
+            return self.plan_new(entry, local);
+        };
+        if self.is_checked_out(local)? {
+            return self.reject(entry, local, "can't fetch into checked-out branch");
+        }
+        if local.name.starts_with(b"refs/tags/") {
+            if !forced {
+                return self.reject(entry, local, "would clobber existing tag");
+            }
+            self.tell(entry, local, Flag::Tag, ("[tag update]".into(), None));
+            return self.record(entry, local, "updating tag");
+        }
+        let current = self.history.peel(&old).map_err(from_store)?;
+        let updated = self.history.peel(&entry.id).map_err(from_store)?;
+        let (Some(current), Some(updated)) = (current, updated) else {
+            return self.plan_new(entry, local);
+        };
+        let config = self.work.repository.config();
+        let is_forward = !config.bool_or("fetch.showforcedupdates", true)?
+            || is_ancestor(&mut self.history, &current, &updated).map_err(from_store)?;
+        let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
+        if is_forward {
+            let summary = format!("{from}..{to}");
+            self.tell(entry, local, Flag::FastForward, (summary, None));
+            self.record(entry, local, "fast-forward")
+        } else if forced {
+            let summary = format!("{from}...{to}");
+            let note = Some("forced update".into());
+            self.tell(entry, local, Flag::Forced, (summary, note));
+            self.record(entry, local, "forced-update")
+        } else {
+            self.reject(entry, local, "non-fast-forward")
+        }
+    }
+
+    fn plan_new(&mut self, entry: &Mapped, local: &Local) -> Result<()> {
+        let (message, what) = if entry.name.starts_with(b"refs/tags/") {
+            ("storing tag", "[new tag]")
+        } else if entry.name.starts_with(b"refs/heads/") {
+            ("storing head", "[new branch]")
+        } else {
+            ("storing ref", "[new ref]")
+        };
+        self.tell(entry, local, Flag::New, (what.into(), None));
+        self.record(entry, local, message)
+    }
+
+    fn short(&self, id: &ObjectId) -> Result<String> {
+        self.work.repository.abbreviate(id)
+    }
+
+    /// Whether the branch is the one of a work tree.
+    fn is_checked_out(&self, local: &Local) -> Result<bool> {
+        if self.work.options.update_head {
+            return Ok(false);
+        }
+        let name = local.name.as_bstr();
+        Ok(self.work.checked_out.iter().any(|(found, _)| found == name))
+    }
+
+    fn reject(&mut self, entry: &Mapped, local: &Local, why: &str) -> Result<()> {
+        self.outcome.failed = true;
+        let summary = ("[rejected]".into(), Some(why.into()));
+        self.tell(entry, local, Flag::Rejected, summary);
+        Ok(())
+    }
+
+    fn tell(
+        &mut self,
+        entry: &Mapped,
+        local: &Local,
+        flag: Flag,
+        (summary, note): (String, Option<String>),
+    ) {
+        let null = ObjectId::null(entry.id.kind());
+        self.outcome.updates.push(Update {
+            flag,
+            summary,
+            note,
+            remote: entry.name.clone(),
+            local: local.name.clone(),
+            old: local.old.unwrap_or(null),
+            new: entry.id,
+        });
+    }
+
+    /// Notes down the change that was told last.
+    fn record(&mut self, entry: &Mapped, local: &Local, what: &str) -> Result<()> {
+        let action = &self.work.options.action;
+        self.planned.push(Planned {
+            told: self.outcome.updates.len() - 1,
+            local: local.name.clone(),
+            new: entry.id,
+            old: local.old,
+            message: format!("{action}: {what}").into(),
+        });
+        Ok(())
+    }
+}
+
+/// Makes the changes in one transaction. If that is refused, those that can be made are made one
+/// by one, unless all or none was asked for.
+fn commit(work: &Work<'_>, planned: &[Planned], outcome: &mut Outcome) -> Result<()> {
+    let _region = pronto_io::region!("fetch", "consume_refs");
+    if planned.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<&Planned> = planned.iter().collect();
+    let error = match commit_some(work, &all) {
+        Ok(()) => return Ok(()),
+        Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+        Err(error) => error,
+    };
+    outcome.failed = true;
+    if work.options.atomic {
+        outcome.errors.push(error.to_string());
+        return Ok(());
+    }
+    for one in planned {
+        if let Err(error) = commit_some(work, &[one]) {
+            outcome.errors.push(error.to_string());
+            let told = &mut outcome.updates[one.told];
+            told.flag = Flag::Rejected;
+            told.note = Some("unable to update local ref".into());
+        }
+    }
+    Ok(())
+}
+
+fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
+    let mut transaction = work.repository.transaction();
+    for change in planned {
+        let expected = match change.old {
+            Some(old) => Expected::Object(old),
+            None => Expected::Missing,
+        };
+        let message: &BStr = change.message.as_bstr();
+        transaction.update(&change.local, change.new, expected, message);
+    }
+    transaction.commit()
+}
+
+/// Two abbreviated ids and what stands between them.
+fn summary_width(work: &Work<'_>, entries: &[Mapped]) -> Result<usize> {
+    let length = work.repository.abbreviation_length()?;
+    let mut widest = length;
+    for entry in entries {
+        let short = work.repository.abbreviate_to(&entry.id, length)?;
+        widest = widest.max(short.len());
+    }
+    Ok(2 * widest + 3)
+}
