@@ -5,6 +5,7 @@ mod checkout;
 mod clone;
 mod fetch;
 mod help;
+mod ls_files;
 mod status;
 mod switch;
 mod switching;
@@ -113,6 +114,7 @@ pub static COMMANDS: &[Command] = &[
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
+    command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),

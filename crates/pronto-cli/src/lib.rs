@@ -21,6 +21,7 @@ pub mod error;
 mod fallback;
 pub mod globals;
 pub mod output;
+mod paths;
 pub mod progress;
 mod signals;
 mod startup;

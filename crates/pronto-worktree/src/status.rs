@@ -49,10 +49,14 @@ pub enum Ignored {
 /// What to look for, and by which rules.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Look at tracked files.
+    pub tracked: bool,
     /// Which untracked files to name.
     pub untracked: Untracked,
     /// Which ignored files to name.
     pub ignored: Ignored,
+    /// Name untracked directories without a look into them, empty ones too.
+    pub show_empty_directories: bool,
     /// How recorded facts are compared.
     pub rules: Rules,
     /// `core.fileMode`: the executable bit of files means something.
@@ -70,8 +74,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            tracked: true,
             untracked: Untracked::Normal,
             ignored: Ignored::No,
+            show_empty_directories: false,
             rules: Rules::default(),
             trust_executable: true,
             has_symlinks: true,

@@ -3,6 +3,7 @@
 
 mod collect;
 mod conversion;
+mod files;
 mod ignores;
 mod settings;
 mod state;
@@ -16,8 +17,11 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 
-pub use ignores::{ignore_patterns, read_ignore_file};
+pub use files::{FileState, Search};
+pub use ignores::ignore_patterns;
+pub(crate) use ignores::read_ignore_file;
 pub use pronto_worktree::diff::Renames;
+pub use pronto_worktree::ignore::Patterns;
 pub use pronto_worktree::pathspec::Pathspec;
 pub use pronto_worktree::status::{Ignored, SubmoduleState, Untracked};
 pub use settings::walk_options;

@@ -200,7 +200,7 @@ impl View {
     /// How `path` is shown: from where the caller stands, quoted if it has to be. `space` quotes
     /// a path with a space as well.
     fn path(&self, path: &BString, space: bool) -> BString {
-        look::shown_path(
+        crate::paths::shown_path(
             path.as_bstr(),
             self.prefix.as_bstr(),
             (self.settings.quote_path, space),

@@ -40,9 +40,10 @@ impl Scanner<'_> {
                         prefix_len,
                     });
                 }
-            } else if job
-                .pathspec
-                .matches(job.index.path(child.entries.start), false)
+            } else if job.options.tracked
+                && job
+                    .pathspec
+                    .matches(job.index.path(child.entries.start), false)
             {
                 self.check(&directory, child.entries.clone(), child.name)?;
             }
@@ -105,6 +106,9 @@ impl Scanner<'_> {
 
     /// The directory of these entries is not there: so are their files.
     fn all_missing(&mut self, entries: Range<usize>, error: &io::Error) -> Result<(), Error> {
+        if !self.job.options.tracked {
+            return Ok(());
+        }
         let is_missing = is_missing(error);
         let mut at = entries.start;
         while at < entries.end {

@@ -150,8 +150,11 @@ impl Scanner<'_> {
         if relation == pathspec::Directory::Partly && !self.job.pathspec.is_empty() {
             return self.go_through(full, tasks);
         }
-        if ignored && matching {
+        if ignored && (matching || options.show_empty_directories) {
             return State::Ignored;
+        }
+        if options.show_empty_directories && !self.wants_ignored() {
+            return State::Untracked;
         }
         let check_only = !self.wants_ignored();
         let look = Look {

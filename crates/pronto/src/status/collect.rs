@@ -102,7 +102,9 @@ fn walk_files(
 ) -> Result<Outcome> {
     let work_tree = repository.require_work_tree()?;
     let patterns = ignores::ignore_patterns(repository)?;
-    let read = |directory: &BStr| ignores::read_ignore_file(root, (index, Some(store)), directory);
+    let read = |directory: &BStr| {
+        ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
+    };
     let submodules = Inspector::new(repository, work_tree.to_owned(), options, interrupt)?;
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;

@@ -44,14 +44,14 @@ fn default_excludes(repository: &Repository) -> Option<PathBuf> {
     }
 }
 
-/// The `.gitignore` of `directory` (empty for the top): from the worktree, or from the index if
-/// it is not checked out there. Links are not followed.
-pub fn read_ignore_file(
+/// The ignore file `name` of `directory` (empty for the top): from the worktree, or from the index
+/// if it is not checked out there. Links are not followed.
+pub(crate) fn read_ignore_file(
     root: &Directory,
+    name: &[u8],
     (index, store): (&Index, Option<&Store>),
     directory: &BStr,
 ) -> Option<Vec<u8>> {
-    let name = b".gitignore";
     let opened = if directory.is_empty() {
         root.open_file(name)
     } else {
@@ -62,7 +62,7 @@ pub fn read_ignore_file(
         let mut content = Vec::new();
         return file.read_to_end(&mut content).is_ok().then_some(content);
     }
-    let path = path::as_bytes(&path::borrow(directory).join(".gitignore")).to_owned();
+    let path = path::as_bytes(&path::borrow(directory).join(path::borrow(name))).to_owned();
     let entry = index.entry(index.find(path.as_bstr(), 0).ok()?);
     if !entry.flags.contains(Flags::SKIP_WORKTREE) {
         return None;

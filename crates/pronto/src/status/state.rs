@@ -327,35 +327,8 @@ impl Reader<'_> {
         Ok(id)
     }
 
-    /// The shortest prefix of `id` that Git would print (`core.abbrev`).
-    pub(super) fn abbreviate(&self, id: ObjectId) -> Result<BString> {
-        let hex = id.to_string();
-        let config = self.repository.config();
-        let raw = config
-            .raw("core.abbrev")
-            .map(|value| value.to_ascii_lowercase());
-        let least = match raw.as_deref() {
-            Some(b"no" | b"off" | b"false") => return Ok(hex.into()),
-            None | Some(b"auto") => {
-                let count = self
-                    .store
-                    .approximate_count()
-                    .map_err(super::collect::objects)?
-                    .max(1);
-                // Half the bits that count the objects, in hex digits, and some more.
-                let bits = 64 - count.leading_zeros() as usize;
-                bits.div_ceil(2).max(7)
-            }
-            Some(_) => {
-                let value = config.i64("core.abbrev")?.unwrap_or(7);
-                usize::try_from(value).unwrap_or(4).clamp(4, hex.len())
-            }
-        };
-        let len = self
-            .store
-            .unique_prefix_len(&id, least)
-            .map_err(super::collect::objects)?;
-        Ok(hex.as_bytes()[..len.min(hex.len())].into())
+    fn abbreviate(&self, id: ObjectId) -> Result<BString> {
+        Ok(self.repository.abbreviate(&id)?.into())
     }
 }
 

@@ -49,7 +49,7 @@ impl Repository {
         let Some(name) = self.upstream_name(branch) else {
             return Ok(None);
         };
-        let short_name = self.shorten(name.as_bstr())?;
+        let short_name = self.shorten_reference(name.as_bstr(), false)?;
         let theirs = self.refs().id_of(&name)?;
         let divergence = match (tip, theirs) {
             (Some(ours), Some(theirs)) if ours == theirs => Some(Divergence::Same),
@@ -91,35 +91,6 @@ impl Repository {
             let (from, to) = spec.split_once_str(":")?;
             expand(from, Some(to), merge).filter(|to| !to.is_empty())
         })
-    }
-
-    /// The shortest name that means the reference `full` and no other.
-    fn shorten(&self, full: &BStr) -> Result<BString> {
-        const PREFIXES: [&[u8]; 4] = [b"refs/remotes/", b"refs/heads/", b"refs/tags/", b"refs/"];
-        const HEAD: &[u8] = b"/HEAD";
-        let remote_head = full
-            .strip_prefix(b"refs/remotes/")
-            .and_then(|rest| rest.strip_suffix(HEAD))
-            .filter(|rest| !rest.contains(&b'/'));
-        let shorts = remote_head.into_iter().chain(
-            PREFIXES
-                .iter()
-                .filter_map(|prefix| full.strip_prefix(*prefix)),
-        );
-        for short in shorts {
-            // What Git would take it for before it comes to this one.
-            let mut clashes = false;
-            for candidate in crate::refs::name::candidates(short.as_bstr()) {
-                if candidate == full {
-                    break;
-                }
-                clashes |= self.refs().resolve(&candidate)?.is_some();
-            }
-            if !clashes {
-                return Ok(short.into());
-            }
-        }
-        Ok(full.to_owned())
     }
 
     /// How many commits only `ours` has, and how many only `theirs`. Walks both as far as they

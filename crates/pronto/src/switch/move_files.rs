@@ -303,7 +303,12 @@ impl Prepared<'_> {
     ) -> Result<Decision> {
         let patterns: OnceCell<Patterns> = OnceCell::new();
         let read = |directory: &BStr| {
-            read_ignore_file(&self.top, (&self.index, Some(self.objects)), directory)
+            read_ignore_file(
+                &self.top,
+                b".gitignore",
+                (&self.index, Some(self.objects)),
+                directory,
+            )
         };
         let mut stack: Option<Stack<'_>> = None;
         let mut may_go = |path: &BStr, is_directory: bool| {

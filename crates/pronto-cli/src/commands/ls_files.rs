@@ -1,0 +1,252 @@
+//! `ls-files`: the index, and what the worktree has beside it.
+
+mod format;
+mod listing;
+
+use crate::{CliError, Context, ExitCode};
+use bstr::{BString, ByteSlice};
+use format::Format;
+use listing::{Listing, Wanted};
+use pronto::Repository;
+use pronto::status::{Patterns, Search};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+/// Arguments of `ls-files`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Separate paths with the NUL character
+    #[arg(short = 'z')]
+    null: bool,
+    /// Identify the file status with tags
+    #[arg(short = 't')]
+    tags: bool,
+    /// Use lowercase letters for 'assume unchanged' files
+    #[arg(short = 'v')]
+    valid_bit: bool,
+    /// Use lowercase letters for 'fsmonitor clean' files
+    #[arg(short = 'f')]
+    fsmonitor_bit: bool,
+    /// Show cached files in the output (default)
+    #[arg(short, long)]
+    cached: bool,
+    /// Show deleted files in the output
+    #[arg(short, long)]
+    deleted: bool,
+    /// Show modified files in the output
+    #[arg(short, long)]
+    modified: bool,
+    /// Show other files in the output
+    #[arg(short, long)]
+    others: bool,
+    /// Show ignored files in the output
+    #[arg(short, long)]
+    ignored: bool,
+    /// Show staged contents' object name in the output
+    #[arg(short, long)]
+    stage: bool,
+    /// Show files on the filesystem that need to be removed
+    #[arg(short, long)]
+    killed: bool,
+    /// Show 'other' directories' names only
+    #[arg(long)]
+    directory: bool,
+    /// Show empty directories as well
+    #[arg(long)]
+    empty_directory: Option<bool>,
+    /// Show unmerged files in the output
+    #[arg(short, long)]
+    unmerged: bool,
+    /// Show resolve-undo information
+    #[arg(long)]
+    resolve_undo: bool,
+    /// Skip files matching pattern
+    #[arg(short = 'x', long, value_name = "PATTERN")]
+    exclude: Vec<OsString>,
+    /// Read exclude patterns from a file
+    #[arg(short = 'X', long, value_name = "FILE")]
+    exclude_from: Vec<OsString>,
+    /// Read additional per-directory exclude patterns from a file
+    #[arg(long, value_name = "FILE")]
+    exclude_per_directory: Option<OsString>,
+    /// Add the standard git exclusions
+    #[arg(long)]
+    exclude_standard: bool,
+    /// Make the output relative to the top of the work tree
+    #[arg(long)]
+    full_name: bool,
+    /// If any file is not in the index, treat this as an error
+    #[arg(long)]
+    error_unmatch: bool,
+    /// Use this many digits to display object names
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
+    abbrev: Option<OsString>,
+    /// Show debugging data
+    #[arg(long)]
+    debug: bool,
+    /// Suppress duplicate entries
+    #[arg(long)]
+    deduplicate: bool,
+    /// Show sparse directories in a sparse index
+    #[arg(long)]
+    sparse: bool,
+    /// The format of each entry
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<OsString>,
+    /// Files to show
+    file: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let format = check(args)?;
+    let repository = context.repository()?;
+    let needs_work_tree = args.deleted || args.modified || args.others || args.killed;
+    if needs_work_tree && repository.work_tree().is_none() {
+        return Err(CliError::fatal("this operation must be run in a work tree"));
+    }
+    if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
+        return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
+    }
+    let index = repository.index()?;
+    if index.is_sparse() && !args.sparse {
+        return Err(CliError::unsupported("ls-files of a sparse index"));
+    }
+    for signature in index.ignored_extensions() {
+        context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
+    }
+    let pathspec = pathspec(args, &repository)?;
+    let excludes = Excludes::read(args, &repository)?;
+    let wanted = Wanted::of(args);
+    let interrupt = context.interrupt.clone();
+    let mut listing = Listing::new((&repository, &index), (args, format), wanted, &pathspec)?;
+    if args.others || args.killed {
+        let search = Search {
+            patterns: &excludes.patterns,
+            ignore_file: excludes.per_directory.clone(),
+            pathspec: &pathspec,
+            ignored: args.ignored,
+            directories: args.directory && !args.killed,
+            empty_directories: args.empty_directory != Some(false),
+        };
+        let others = repository.untracked_files(&index, &search, &interrupt)?;
+        listing.others(&others, &mut context.out)?;
+    }
+    if wanted.cached || wanted.stage || args.deleted || args.modified {
+        let states = match args.deleted || args.modified {
+            true => repository.changed_files(&index, &pathspec, &interrupt)?,
+            false => Default::default(),
+        };
+        listing.entries(&states, &excludes, &mut context.out)?;
+    }
+    if args.resolve_undo {
+        listing.resolve_undo(&mut context.out)?;
+    }
+    let unmatched = listing.unmatched();
+    context.out.flush()?;
+    if args.error_unmatch && !unmatched.is_empty() {
+        for spec in unmatched {
+            context.complain(&format!(
+                "pathspec '{spec}' did not match any file(s) known to git"
+            ));
+        }
+        context.remark("Did you forget to 'git add'?");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which combinations make no sense, in Git's words.
+fn check(args: &Args) -> Result<Option<Format>, CliError> {
+    let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
+    if args.format.is_some()
+        && (args.stage
+            || args.others
+            || args.killed
+            || args.resolve_undo
+            || args.deduplicate
+            || shows_tags)
+    {
+        // Git shows how it wants to be called.
+        return Err(CliError::unsupported("option '--format' beside these"));
+    }
+    let has_excludes = !args.exclude.is_empty()
+        || !args.exclude_from.is_empty()
+        || args.exclude_per_directory.is_some()
+        || args.exclude_standard;
+    if args.ignored && !args.others && !args.cached {
+        return Err(CliError::fatal(
+            "ls-files -i must be used with either -o or -c",
+        ));
+    }
+    if args.ignored && !has_excludes {
+        return Err(CliError::fatal(
+            "ls-files --ignored needs some exclude pattern",
+        ));
+    }
+    if args.ignored && args.directory {
+        return Err(CliError::unsupported(
+            "option '--directory' with '--ignored'",
+        ));
+    }
+    args.format
+        .as_ref()
+        .map(|format| Format::parse(format.as_bytes()))
+        .transpose()
+}
+
+fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Pathspec, CliError> {
+    if repository.work_tree().is_none() {
+        return match args.file.is_empty() {
+            true => Ok(pronto::status::Pathspec::default()),
+            false => Err(CliError::unsupported(
+                "ls-files with paths and no work tree",
+            )),
+        };
+    }
+    let mut specs: Vec<&[u8]> = args.file.iter().map(|file| file.as_bytes()).collect();
+    if specs.is_empty() && repository.prefix().is_some() {
+        specs.push(b".");
+    }
+    repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
+            _ => CliError::fatal(error.message()),
+        })
+}
+
+/// What is ignored.
+struct Excludes {
+    patterns: Patterns,
+    per_directory: Option<BString>,
+}
+
+impl Excludes {
+    fn read(args: &Args, repository: &Repository) -> Result<Excludes, CliError> {
+        let mut per_directory = args
+            .exclude_per_directory
+            .as_deref()
+            .map(|name| OsStr::as_bytes(name).into());
+        let mut patterns = Patterns::new(repository.config().bool_or("core.ignoreCase", false)?);
+        if args.exclude_standard {
+            patterns = pronto::status::ignore_patterns(repository)?;
+            per_directory = Some(".gitignore".into());
+        }
+        for file in &args.exclude_from {
+            let path = repository.environment().absolute(file);
+            let content = std::fs::read(path).map_err(|_| {
+                let file = file.as_bytes().as_bstr();
+                CliError::fatal(format!("cannot use {file} as exclude file"))
+            })?;
+            patterns.add_file(&content);
+        }
+        for pattern in &args.exclude {
+            patterns.add_pattern(pattern.as_bytes());
+        }
+        Ok(Excludes {
+            patterns,
+            per_directory,
+        })
+    }
+}

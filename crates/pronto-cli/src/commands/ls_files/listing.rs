@@ -1,0 +1,304 @@
+//! Writing the lines of `ls-files`.
+
+use super::{Args, Excludes, Format};
+use crate::CliError;
+use crate::paths::{relative, shown_path};
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::status::{FileState, Pathspec};
+use pronto_hash::ObjectId;
+use pronto_index::{EntryRef, Flags, Index};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+
+/// What is to be listed of the index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) cached: bool,
+    pub(super) stage: bool,
+}
+
+impl Wanted {
+    pub(super) fn of(args: &Args) -> Wanted {
+        let stage = args.stage || args.unmerged;
+        let something = stage
+            || args.deleted
+            || args.others
+            || args.modified
+            || args.killed
+            || args.resolve_undo;
+        Wanted {
+            cached: args.cached || !something,
+            stage,
+        }
+    }
+}
+
+/// Writes lines, and remembers which pathspecs they matched.
+pub(super) struct Listing<'a> {
+    repository: &'a Repository,
+    index: &'a Index,
+    args: &'a Args,
+    format: Option<Format>,
+    wanted: Wanted,
+    pathspec: &'a Pathspec,
+    seen: Vec<bool>,
+    prefix: BString,
+    quote_path: bool,
+    /// The least number of digits of ids; `None` for all.
+    abbrev: Option<Option<usize>>,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn new(
+        (repository, index): (&'a Repository, &'a Index),
+        (args, format): (&'a Args, Option<Format>),
+        wanted: Wanted,
+        pathspec: &'a Pathspec,
+    ) -> Result<Listing<'a>, CliError> {
+        let prefix = match args.full_name {
+            true => BString::default(),
+            false => repository.prefix_or_empty(),
+        };
+        let digits = args.abbrev.as_deref().map(OsStr::as_bytes);
+        let abbrev = match digits {
+            None => None,
+            Some(b"") => Some(None),
+            Some(digits) => {
+                let number: Option<usize> = digits.to_str().ok().and_then(|text| text.parse().ok());
+                let number = number
+                    .ok_or_else(|| CliError::usage("option `abbrev' expects a numerical value"))?;
+                (number > 0).then(|| Some(number.clamp(4, index.kind().len_in_hex())))
+            }
+        };
+        Ok(Listing {
+            repository,
+            index,
+            args,
+            format,
+            wanted,
+            pathspec,
+            seen: vec![false; pathspec.len()],
+            prefix,
+            quote_path: repository.config().bool_or("core.quotePath", true)?,
+            abbrev,
+        })
+    }
+
+    /// Pathspecs that nothing matched.
+    pub(super) fn unmatched(&self) -> Vec<BString> {
+        let unseen = self.seen.iter().enumerate().filter(|(_, seen)| !**seen);
+        unseen
+            .map(|(at, _)| self.pathspec.original(at).to_owned())
+            .collect()
+    }
+
+    fn tag(&self, tag: char, entry: Option<&EntryRef<'_>>) -> String {
+        if !self.args.tags && !self.args.valid_bit && !self.args.fsmonitor_bit {
+            return String::new();
+        }
+        let valid = entry.is_some_and(|entry| entry.flags.contains(Flags::ASSUME_VALID));
+        match (self.args.valid_bit && valid, tag) {
+            (true, '?') => "! ".to_owned(),
+            (true, tag) => format!("{} ", tag.to_ascii_lowercase()),
+            (false, tag) => format!("{tag} "),
+        }
+    }
+
+    fn name(&self, path: &BStr) -> BString {
+        let mut name = match self.args.null {
+            true => relative(path, self.prefix.as_bstr()),
+            false => shown_path(path, self.prefix.as_bstr(), (self.quote_path, false)),
+        };
+        name.push(if self.args.null { 0 } else { b'\n' });
+        name
+    }
+
+    fn id(&self, id: ObjectId) -> Result<BString, CliError> {
+        Ok(match self.abbrev {
+            None => id.to_string().into(),
+            Some(None) => self.repository.abbreviate(&id)?.into(),
+            Some(Some(digits)) => self.repository.abbreviate_to(&id, digits)?.into(),
+        })
+    }
+
+    /// Untracked files, and those in the way of a checkout.
+    pub(super) fn others(
+        &mut self,
+        others: &[BString],
+        out: &mut impl Write,
+    ) -> Result<(), CliError> {
+        if self.args.others {
+            for path in others {
+                self.pathspec.mark(path.as_bstr(), &mut self.seen);
+                out.write_all(self.tag('?', None).as_bytes())?;
+                out.write_all(&self.name(path.as_bstr()))?;
+            }
+        }
+        if self.args.killed {
+            for path in others.iter().filter(|path| is_killed(self.index, path)) {
+                self.pathspec.mark(path.as_bstr(), &mut self.seen);
+                out.write_all(self.tag('K', None).as_bytes())?;
+                out.write_all(&self.name(path.as_bstr()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of the index.
+    pub(super) fn entries(
+        &mut self,
+        states: &HashMap<usize, FileState>,
+        excludes: &Excludes,
+        out: &mut impl Write,
+    ) -> Result<(), CliError> {
+        let args = self.args;
+        let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
+        let deduplicate = args.deduplicate && !shows_tags && !self.wanted.stage;
+        let mut ignored = HashSet::new();
+        if args.ignored {
+            let name = excludes.per_directory.as_ref();
+            let patterns = &excludes.patterns;
+            ignored = self
+                .repository
+                .ignored_entries(self.index, patterns, name)?;
+        }
+        let mut last: Option<BString> = None;
+        for (position, entry) in self.index.iter().enumerate() {
+            if !self.pathspec.matches(entry.path, false) {
+                continue;
+            }
+            if last.as_ref().is_some_and(|last| last == entry.path)
+                || (args.ignored && !ignored.contains(&position))
+                || (args.unmerged && entry.stage() == 0)
+            {
+                continue;
+            }
+            let mut shown = false;
+            if self.wanted.cached || self.wanted.stage {
+                let tag = if entry.flags.contains(Flags::SKIP_WORKTREE) {
+                    'S'
+                } else if entry.stage() > 0 {
+                    'M'
+                } else {
+                    'H'
+                };
+                self.entry(&entry, tag, out)?;
+                shown = true;
+            }
+            let skips = entry.flags.contains(Flags::SKIP_WORKTREE);
+            let state = states
+                .get(&position)
+                .copied()
+                .filter(|_| !skips)
+                .unwrap_or_default();
+            for (wanted, tag) in [
+                (args.deleted && state.deleted, 'R'),
+                (args.modified && state.modified, 'C'),
+            ] {
+                if wanted && !(deduplicate && shown) {
+                    self.entry(&entry, tag, out)?;
+                    shown = true;
+                }
+            }
+            if deduplicate && shown {
+                last = Some(entry.path.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        entry: &EntryRef<'_>,
+        tag: char,
+        out: &mut impl Write,
+    ) -> Result<(), CliError> {
+        self.pathspec.mark(entry.path, &mut self.seen);
+        if let Some(format) = &self.format {
+            let mut name = self.name(entry.path);
+            let end = name.pop();
+            let id = self.id(entry.id.to_owned())?;
+            format.write(out, entry, (id.as_bstr(), name.as_bstr()))?;
+            out.write_all(end.as_slice())?;
+            return Ok(());
+        }
+        out.write_all(self.tag(tag, Some(entry)).as_bytes())?;
+        if self.wanted.stage {
+            let id = self.id(entry.id.to_owned())?;
+            write!(out, "{:06o} {id} {}\t", entry.mode, entry.stage())?;
+        }
+        out.write_all(&self.name(entry.path))?;
+        if self.args.debug {
+            debug(entry, out)?;
+        }
+        Ok(())
+    }
+
+    /// Conflicts that were resolved and can be brought back.
+    pub(super) fn resolve_undo(&mut self, out: &mut impl Write) -> Result<(), CliError> {
+        let undo = self.index.resolve_undo()?.unwrap_or_default();
+        for unmerged in &undo.paths {
+            let path = unmerged.path.as_bstr();
+            if !self.pathspec.matches(path, false) {
+                continue;
+            }
+            self.pathspec.mark(path, &mut self.seen);
+            for (at, stage) in unmerged.stages.iter().enumerate() {
+                let Some((mode, id)) = stage else { continue };
+                let id = self.id(*id)?;
+                write!(out, "{}{mode:06o} {id} {}\t", self.tag('U', None), at + 1)?;
+                out.write_all(&self.name(path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn debug(entry: &EntryRef<'_>, out: &mut impl Write) -> io::Result<()> {
+    let stat = entry.stat;
+    writeln!(
+        out,
+        "  ctime: {}:{}",
+        stat.ctime.seconds, stat.ctime.nanoseconds
+    )?;
+    writeln!(
+        out,
+        "  mtime: {}:{}",
+        stat.mtime.seconds, stat.mtime.nanoseconds
+    )?;
+    writeln!(out, "  dev: {}\tino: {}", stat.device, stat.inode)?;
+    writeln!(out, "  uid: {}\tgid: {}", stat.uid, stat.gid)?;
+    writeln!(
+        out,
+        "  size: {}\tflags: {:x}",
+        stat.size_bytes,
+        entry.flags.bits()
+    )
+}
+
+/// Whether the file at `path` is where the index wants a directory, or below where it wants a
+/// file.
+fn is_killed(index: &Index, path: &BString) -> bool {
+    for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+        if index.find(path[..at].as_bstr(), 0).is_ok() {
+            return true;
+        }
+    }
+    if path.ends_with(b"/") {
+        return false;
+    }
+    let Err(mut at) = index.find(path.as_bstr(), 0) else {
+        return false;
+    };
+    while at < index.len() && index.entry(at).stage() > 0 {
+        at += 1;
+    }
+    at < index.len()
+        && index
+            .path(at)
+            .strip_prefix(path.as_bytes())
+            .is_some_and(|rest| rest.starts_with(b"/"))
+}
