@@ -3,12 +3,18 @@
 mod cat_file;
 mod checkout;
 mod clone;
+mod config;
 mod fetch;
 mod help;
+mod init;
 mod ls_files;
+mod ls_tree;
+mod rev_parse;
+mod show_ref;
 mod status;
 mod switch;
 mod switching;
+mod symbolic_ref;
 mod version;
 
 use std::ffi::OsString;
@@ -112,11 +118,17 @@ pub static COMMANDS: &[Command] = &[
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
+    command!(config, "config", "read and change configuration", Start, Raw, signals: true),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
+    command!(init, "init", "make a repository, or bring one up to date", Start, Options, signals: true),
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
+    command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
+    command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),
+    command!(show_ref, "show-ref", "list references and what they hold", Plumbing, Options, signals: false),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
+    command!(symbolic_ref, "symbolic-ref", "read and change references that stand for others", Plumbing, Options, signals: true),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
 ];
 

@@ -61,7 +61,7 @@ pub fn branch_advice(name: &BStr) -> String {
          \tgit config --global init.defaultBranch <name>\n\n\
          Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
          'development'. The just-created branch can be renamed via this command:\n\n\
-         \tgit branch -m <name>\n"
+         \tgit branch -m <name>"
     )
 }
 
@@ -95,6 +95,7 @@ impl Repository {
             environment,
         };
         let existed = plan.has_head();
+        plan.make_reference_directories()?;
         let unchosen_branch = if existed {
             None
         } else {
@@ -110,7 +111,7 @@ impl Repository {
             sharing,
             &config,
         )?;
-        plan.make_directories()?;
+        plan.make_object_directories()?;
         let is_shared = sharing != Sharing::Umask;
         if is_shared {
             shared::apply(sharing, &git_dir, existed)?;
@@ -211,10 +212,14 @@ impl Plan<'_> {
         })
     }
 
-    fn make_directories(&self) -> Result<()> {
+    fn make_reference_directories(&self) -> Result<()> {
         for name in ["refs", "refs/heads", "refs/tags"] {
             make_directory(&self.git_dir.join(name))?;
         }
+        Ok(())
+    }
+
+    fn make_object_directories(&self) -> Result<()> {
         let objects = match self.environment.path("GIT_OBJECT_DIRECTORY") {
             Some(path) => self.environment.absolute(path),
             None => self.git_dir.join("objects"),

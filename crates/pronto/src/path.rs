@@ -43,7 +43,7 @@ pub fn normalize(path: &Path) -> PathBuf {
 }
 
 /// How to get from the directory `base` to `path`; both absolute and normal. `./` when they are
-/// the same, as Git says it.
+/// the same, and a slash at the end of nothing but steps up, as Git says it.
 pub fn relative(path: &Path, base: &Path) -> PathBuf {
     let mut wanted = path.components().peekable();
     let mut given = base.components().peekable();
@@ -56,7 +56,7 @@ pub fn relative(path: &Path, base: &Path) -> PathBuf {
     }
     let mut relative = PathBuf::new();
     for _ in given {
-        relative.push("..");
+        relative.push("../");
     }
     relative.extend(wanted);
     if relative.as_os_str().is_empty() {

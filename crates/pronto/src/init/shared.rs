@@ -10,11 +10,12 @@ use pronto_odb::Sharing;
 use crate::config::{Config, value};
 use crate::{Error, ErrorKind, Result};
 
-/// The value of `core.sharedRepository` or `--shared`. No value means the group.
+/// The value of `core.sharedRepository` or `--shared`, of which messages speak as `key`. No value
+/// means the group.
 ///
 /// # Errors
 /// It is none of the words, no boolean, and no mode that lets the owner read and write.
-pub fn parse(text: Option<&BStr>) -> Result<Sharing> {
+pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
     let Some(text) = text else {
         return Ok(Sharing::Group);
     };
@@ -41,8 +42,7 @@ pub fn parse(text: Option<&BStr>) -> Result<Sharing> {
             Some(true) => Ok(Sharing::Group),
             Some(false) => Ok(Sharing::Umask),
             None => {
-                let message =
-                    format!("bad boolean config value '{text}' for 'core.sharedrepository'");
+                let message = format!("bad boolean config value '{text}' for '{key}'");
                 Err(Error::new(ErrorKind::ConfigValue, message))
             }
         },
@@ -55,7 +55,7 @@ pub fn parse(text: Option<&BStr>) -> Result<Sharing> {
 /// As for [`parse`].
 pub fn configured(config: &Config) -> Result<Sharing> {
     match config.entry_of("core.sharedrepository") {
-        Some(entry) => parse(entry.value),
+        Some(entry) => parse(entry.value, "core.sharedrepository"),
         None => Ok(Sharing::Umask),
     }
 }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn modes_follow_the_words() {
-        let parse = |text: &str| parse(Some(text.into()));
+        let parse = |text: &str| parse(Some(text.into()), "arg");
         for (text, shared) in [
             ("group", Sharing::Group),
             ("true", Sharing::Group),

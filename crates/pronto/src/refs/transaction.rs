@@ -54,8 +54,7 @@ pub struct Edit {
     pub change: Change,
     /// What it must hold before.
     pub expected: Expected,
-    /// What its log says about it. Without one, the new target of a symbolic reference is not
-    /// logged.
+    /// What its log says about it.
     pub message: Option<BString>,
     /// Whether to change the reference that a symbolic one leads to, in place of the symbolic one.
     pub follow: bool,
@@ -350,8 +349,8 @@ fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> 
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
         Change::Set(Target::Symbolic(target)) => match refs.id_of(target)? {
-            Some(id) if step.message.is_some() => id,
-            _ => return Ok(()),
+            Some(id) => id,
+            None => return Ok(()),
         },
         Change::Delete if step.only_log => null,
         Change::Delete | Change::Verify => return Ok(()),

@@ -59,7 +59,8 @@ impl Repository {
         let full = [self.prefix_or_empty().as_slice(), path].concat();
         let normal = path::normalize(path::borrow(&full));
         if normal.starts_with("..") {
-            let message = format!("'{path}' is outside repository");
+            let top = self.work_tree().unwrap_or(self.git_dir());
+            let message = format!("'{path}' is outside repository at '{}'", top.display());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         Ok(path::as_bytes(&normal).to_owned())

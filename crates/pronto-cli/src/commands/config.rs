@@ -1,0 +1,32 @@
+//! `config`: read and change configuration.
+
+mod arguments;
+mod read;
+mod source;
+mod types;
+mod write;
+
+use std::ffi::OsString;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `config`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Options (--get, --get-all, --get-regexp, --get-urlmatch, --add, --replace-all, --unset,
+    /// --unset-all, --rename-section, --remove-section, --list, --get-color; --global, --system,
+    /// --local, --worktree, --file, --blob; --type, --null, --name-only, --show-origin,
+    /// --show-scope, --includes, --default, --fixed-value), then a name and values
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let request = arguments::parse(&args.arguments)?;
+    let source = source::Source::find(&request, context)?;
+    if request.action.writes() {
+        write::run(&request, &source, context)
+    } else {
+        read::run(&request, &source, context)
+    }
+}

@@ -1,0 +1,302 @@
+//! The options of `config`: they end at the first argument that is none.
+
+use std::ffi::OsString;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::types::Type;
+use crate::CliError;
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Get,
+    GetAll,
+    GetRegexp,
+    GetUrlMatch,
+    GetColor,
+    List,
+    /// Set the one value; with a pattern, the one that matches.
+    Set,
+    SetMatching,
+    ReplaceAll,
+    Add,
+    Unset,
+    UnsetAll,
+    RenameSection,
+    RemoveSection,
+}
+
+impl Action {
+    pub(super) fn writes(self) -> bool {
+        matches!(
+            self,
+            Action::Set
+                | Action::SetMatching
+                | Action::ReplaceAll
+                | Action::Add
+                | Action::Unset
+                | Action::UnsetAll
+                | Action::RenameSection
+                | Action::RemoveSection
+        )
+    }
+
+    /// How many arguments there may be.
+    fn arity(self) -> std::ops::RangeInclusive<usize> {
+        match self {
+            Action::List => 0..=0,
+            Action::Add | Action::Set | Action::GetUrlMatch | Action::RenameSection => 2..=2,
+            Action::SetMatching | Action::ReplaceAll => 2..=3,
+            Action::RemoveSection => 1..=1,
+            Action::Get | Action::GetAll | Action::GetRegexp | Action::GetColor => 1..=2,
+            Action::Unset | Action::UnsetAll => 1..=2,
+        }
+    }
+}
+
+/// Which configuration is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    Everything,
+    System,
+    Global,
+    Local,
+    Worktree,
+    File(BString),
+    Blob(BString),
+}
+
+/// A call of `config`, understood.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) action: Action,
+    pub(super) location: Location,
+    pub(super) value_type: Option<Type>,
+    pub(super) null: bool,
+    pub(super) name_only: bool,
+    pub(super) show_origin: bool,
+    pub(super) show_scope: bool,
+    pub(super) includes: Option<bool>,
+    pub(super) default: Option<BString>,
+    pub(super) fixed_value: bool,
+    pub(super) values: Vec<BString>,
+}
+
+/// What newer releases of git read as commands of their own.
+const SUBCOMMANDS: &[&str] = &[
+    "list",
+    "get",
+    "set",
+    "unset",
+    "rename-section",
+    "remove-section",
+    "edit",
+];
+
+pub(super) fn parse(arguments: &[OsString]) -> Result<Request, CliError> {
+    let all: Vec<&BStr> = arguments
+        .iter()
+        .map(|text| text.as_encoded_bytes().as_bstr())
+        .collect();
+    let mut reader = Reader {
+        rest: &all,
+        request: empty(),
+        action: None,
+        has_location: false,
+    };
+    while let Some((first, rest)) = reader.rest.split_first() {
+        if !first.starts_with(b"-") || *first == "-" {
+            break;
+        }
+        reader.rest = rest;
+        if *first == "--" || *first == "--end-of-options" {
+            break;
+        }
+        reader.option(first)?;
+    }
+    let is_subcommand = |word: &&BStr| SUBCOMMANDS.iter().any(|known| *word == *known);
+    if reader.action.is_none() && reader.rest.first().is_some_and(is_subcommand) {
+        return Err(CliError::unsupported(format!("config {}", reader.rest[0])));
+    }
+    let mut request = reader.request;
+    request.values = reader
+        .rest
+        .iter()
+        .map(|value| (*value).to_owned())
+        .collect();
+    request.action = match (reader.action, request.values.len()) {
+        (Some(action), _) => action,
+        (None, 1) => Action::Get,
+        (None, 2) => Action::Set,
+        (None, 3) => Action::SetMatching,
+        _ => return Err(wrong_usage()),
+    };
+    check(&request)?;
+    Ok(request)
+}
+
+/// Git knows best how to say it.
+fn wrong_usage() -> CliError {
+    CliError::unsupported("this way of calling config")
+}
+
+fn empty() -> Request {
+    Request {
+        action: Action::List,
+        location: Location::Everything,
+        value_type: None,
+        null: false,
+        name_only: false,
+        show_origin: false,
+        show_scope: false,
+        includes: None,
+        default: None,
+        fixed_value: false,
+        values: Vec::new(),
+    }
+}
+
+fn check(request: &Request) -> Result<(), CliError> {
+    let action = request.action;
+    let shows_keys = matches!(action, Action::List | Action::GetRegexp);
+    let reads = matches!(
+        action,
+        Action::List | Action::Get | Action::GetAll | Action::GetRegexp
+    );
+    let wrong = !action.arity().contains(&request.values.len())
+        || (request.name_only && !shows_keys)
+        || (request.show_origin && !reads)
+        || (request.default.is_some() && action != Action::Get)
+        || (request.value_type.is_some() && action == Action::GetColor)
+        || (request.fixed_value && request.values.len() != *action.arity().end());
+    if wrong { Err(wrong_usage()) } else { Ok(()) }
+}
+
+struct Reader<'a> {
+    rest: &'a [&'a BStr],
+    request: Request,
+    action: Option<Action>,
+    has_location: bool,
+}
+
+impl Reader<'_> {
+    fn option(&mut self, option: &BStr) -> Result<(), CliError> {
+        let (name, value) = match option.split_once_str("=") {
+            Some((name, value)) if option.starts_with(b"--") => {
+                (name.as_bstr(), Some(value.as_bstr()))
+            }
+            _ => (option, None),
+        };
+        if self.valued(name, value)? {
+            return Ok(());
+        }
+        if value.is_some() {
+            return Err(wrong_usage());
+        }
+        if let Some(action) = action_named(name) {
+            if self
+                .action
+                .replace(action)
+                .is_some_and(|before| before != action)
+            {
+                return Err(wrong_usage());
+            }
+            return Ok(());
+        }
+        let request = &mut self.request;
+        match name.as_bytes() {
+            b"--global" => self.locate(Location::Global)?,
+            b"--system" => self.locate(Location::System)?,
+            b"--local" => self.locate(Location::Local)?,
+            b"--worktree" => self.locate(Location::Worktree)?,
+            b"-z" | b"--null" => request.null = true,
+            b"--name-only" => request.name_only = true,
+            b"--show-origin" => request.show_origin = true,
+            b"--show-scope" => request.show_scope = true,
+            b"--includes" => request.includes = Some(true),
+            b"--no-includes" => request.includes = Some(false),
+            b"--fixed-value" => request.fixed_value = true,
+            b"--no-type" => request.value_type = None,
+            _ => match name
+                .strip_prefix(b"--")
+                .and_then(|name| Type::named(name.as_bstr()))
+            {
+                Some(found) if Type::has_option(found) => self.set_type(found)?,
+                _ => return Err(CliError::unsupported(format!("option '{option}'"))),
+            },
+        }
+        Ok(())
+    }
+
+    /// Options with a value, attached or not.
+    fn valued(&mut self, name: &BStr, value: Option<&BStr>) -> Result<bool, CliError> {
+        if let Some(attached) = name.strip_prefix(b"-f")
+            && !attached.is_empty()
+        {
+            self.locate(Location::File(attached.into()))?;
+            return Ok(true);
+        }
+        let is_known = matches!(
+            name.as_bytes(),
+            b"-f" | b"--file" | b"--blob" | b"--type" | b"-t" | b"--default"
+        );
+        if !is_known {
+            return Ok(false);
+        }
+        let value: BString = match (value, self.rest.split_first()) {
+            (Some(value), _) => value.to_owned(),
+            (None, Some((next, rest))) => {
+                self.rest = rest;
+                (*next).to_owned()
+            }
+            (None, None) => return Err(wrong_usage()),
+        };
+        match name.as_bytes() {
+            b"--blob" => self.locate(Location::Blob(value))?,
+            b"--default" => self.request.default = Some(value),
+            b"--type" | b"-t" => match Type::named(value.as_bstr()) {
+                Some(found) => self.set_type(found)?,
+                None => {
+                    let message = format!("unrecognized --type argument, {value}");
+                    return Err(CliError::fatal(message));
+                }
+            },
+            _ => self.locate(Location::File(value))?,
+        }
+        Ok(true)
+    }
+
+    fn set_type(&mut self, found: Type) -> Result<(), CliError> {
+        match self.request.value_type.replace(found) {
+            Some(before) if before != found => Err(wrong_usage()),
+            _ => Ok(()),
+        }
+    }
+
+    fn locate(&mut self, location: Location) -> Result<(), CliError> {
+        if std::mem::replace(&mut self.has_location, true) && self.request.location != location {
+            return Err(wrong_usage());
+        }
+        self.request.location = location;
+        Ok(())
+    }
+}
+
+fn action_named(name: &BStr) -> Option<Action> {
+    Some(match name.as_bytes() {
+        b"--get" => Action::Get,
+        b"--get-all" => Action::GetAll,
+        b"--get-regexp" => Action::GetRegexp,
+        b"--get-urlmatch" => Action::GetUrlMatch,
+        b"--get-color" => Action::GetColor,
+        b"-l" | b"--list" => Action::List,
+        b"--replace-all" => Action::ReplaceAll,
+        b"--add" => Action::Add,
+        b"--unset" => Action::Unset,
+        b"--unset-all" => Action::UnsetAll,
+        b"--rename-section" => Action::RenameSection,
+        b"--remove-section" => Action::RemoveSection,
+        _ => return None,
+    })
+}

@@ -1,0 +1,231 @@
+//! Which files `config` reads and writes.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use bstr::BString;
+use pronto::config::{Config, Loader, Origin, OriginKind, Scope};
+use pronto::{Environment, Repository, path};
+
+use super::arguments::{Location, Request};
+use crate::{CliError, Context};
+
+/// The configuration that a call is about.
+pub(super) struct Source {
+    pub(super) repository: Option<Repository>,
+    pub(super) environment: Environment,
+    place: Place,
+    includes: bool,
+}
+
+enum Place {
+    Everything,
+    File {
+        path: PathBuf,
+        spoken: BString,
+        scope: Scope,
+    },
+    StandardInput,
+    Blob(BString),
+}
+
+impl Source {
+    pub(super) fn find(request: &Request, context: &Context) -> Result<Self, CliError> {
+        let environment = context.environment()?;
+        let repository = Repository::discover_optional(".", &environment)?;
+        let location = match (&request.location, environment.bytes("GIT_CONFIG")) {
+            (Location::Everything, Some(file)) => Location::File(file.into()),
+            (location, _) => location.clone(),
+        };
+        let place = match location {
+            Location::Everything => Place::Everything,
+            Location::Blob(name) => {
+                if repository.is_none() {
+                    let message = "--blob can only be used inside a git repository";
+                    return Err(CliError::fatal(message));
+                }
+                Place::Blob(name)
+            }
+            Location::File(name) if name == "-" => Place::StandardInput,
+            Location::File(name) => {
+                let prefix = repository.as_ref().map(Repository::prefix_or_empty);
+                let path = path::borrow(&name);
+                let spoken = match prefix {
+                    Some(prefix) if !path.is_absolute() => [prefix, name.clone()].concat().into(),
+                    _ => name.clone(),
+                };
+                Place::File {
+                    path: environment.absolute(path),
+                    spoken,
+                    scope: Scope::Command,
+                }
+            }
+            Location::System => file(Loader::system_file(&environment), Scope::System),
+            Location::Global => match Loader::global_file(&environment) {
+                Some(path) => file(path, Scope::Global),
+                None => return Err(CliError::fatal("$HOME not set")),
+            },
+            Location::Local | Location::Worktree => {
+                let Some(repository) = &repository else {
+                    let option = match location {
+                        Location::Local => "--local",
+                        _ => "--worktree",
+                    };
+                    let message = format!("{option} can only be used inside a git repository");
+                    return Err(CliError::fatal(message));
+                };
+                if location == Location::Worktree {
+                    worktree_file(repository)?
+                } else {
+                    local_file(repository)
+                }
+            }
+        };
+        let is_everything = matches!(place, Place::Everything | Place::Blob(_));
+        let includes = request.includes.unwrap_or(is_everything);
+        Ok(Source {
+            repository,
+            environment,
+            place,
+            includes,
+        })
+    }
+
+    /// Everything there is to read.
+    pub(super) fn load(&self) -> Result<Config, CliError> {
+        if let (Place::Everything, true, Some(repository)) =
+            (&self.place, self.includes, &self.repository)
+        {
+            return Ok(repository.config().clone());
+        }
+        let mut loader = match &self.repository {
+            Some(repository) => repository.config_loader(),
+            None => Loader::new(&self.environment, None),
+        };
+        loader.follow_includes(self.includes);
+        match &self.place {
+            Place::Everything => {
+                loader.system()?.global().local();
+                if self
+                    .repository
+                    .as_ref()
+                    .is_some_and(|found| found.format().worktree_config)
+                {
+                    loader.worktree();
+                }
+                loader.command();
+            }
+            Place::File {
+                path,
+                spoken,
+                scope,
+            } => {
+                loader.file_spoken(path.clone(), spoken.clone(), *scope);
+            }
+            Place::StandardInput => {
+                let mut bytes = Vec::new();
+                std::io::stdin()
+                    .lock()
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| {
+                        CliError::fatal(format!("cannot read the standard input: {error}"))
+                    })?;
+                loader.bytes(bytes, origin(OriginKind::StandardInput, ""));
+            }
+            Place::Blob(name) => {
+                loader.bytes(self.blob(name)?, origin(OriginKind::Blob, name));
+            }
+        }
+        Ok(loader.load()?)
+    }
+
+    fn blob(&self, name: &BString) -> Result<Vec<u8>, CliError> {
+        let unresolved = || CliError::error(format!("unable to resolve config blob '{name}'"));
+        let repository = self.repository.as_ref().ok_or_else(unresolved)?;
+        let found = repository.try_resolve(name, pronto::revision::Want::Blob)?;
+        let id = found.ok_or_else(unresolved)?;
+        let mut content = Vec::new();
+        match repository.objects()?.find(&id, &mut content)? {
+            Some(gix_object::Kind::Blob) => Ok(content),
+            Some(_) => Err(CliError::error(format!(
+                "reference '{name}' does not point to a blob"
+            ))),
+            None => Err(CliError::error(format!(
+                "unable to load config blob object '{name}'"
+            ))),
+        }
+    }
+
+    /// The file that was named and does not exist, if that is what is read.
+    pub(super) fn missing_file(&self) -> Option<&BString> {
+        match &self.place {
+            Place::File { path, spoken, .. } if !path.exists() => Some(spoken),
+            _ => None,
+        }
+    }
+
+    /// The file to write.
+    pub(super) fn target(&self) -> Result<(PathBuf, BString), CliError> {
+        match &self.place {
+            Place::Everything => match &self.repository {
+                Some(repository) => match local_file(repository) {
+                    Place::File { path, spoken, .. } => Ok((path, spoken)),
+                    _ => Err(CliError::fatal("not in a git directory")),
+                },
+                None => Err(CliError::fatal("not in a git directory")),
+            },
+            Place::File { path, spoken, .. } => Ok((path.clone(), spoken.clone())),
+            Place::StandardInput => Err(CliError::fatal("writing to stdin is not supported")),
+            Place::Blob(_) => Err(CliError::fatal("writing config blobs is not supported")),
+        }
+    }
+}
+
+fn origin(kind: OriginKind, name: impl AsRef<[u8]>) -> Origin {
+    Origin {
+        scope: Scope::Command,
+        kind,
+        name: name.as_ref().into(),
+        path: None,
+    }
+}
+
+fn file(path: PathBuf, scope: Scope) -> Place {
+    let spoken = path::as_bytes(&path).to_owned();
+    Place::File {
+        path,
+        spoken,
+        scope,
+    }
+}
+
+fn local_file(repository: &Repository) -> Place {
+    let path = repository.common_dir().join("config");
+    let spoken = path::as_bytes(&repository.spoken(&path)).to_owned();
+    Place::File {
+        path,
+        spoken,
+        scope: Scope::Local,
+    }
+}
+
+fn worktree_file(repository: &Repository) -> Result<Place, CliError> {
+    if repository.format().worktree_config {
+        let path = repository.git_dir().join("config.worktree");
+        let spoken = path::as_bytes(&repository.spoken(&path)).to_owned();
+        return Ok(Place::File {
+            path,
+            spoken,
+            scope: Scope::Worktree,
+        });
+    }
+    let others = std::fs::read_dir(repository.common_dir().join("worktrees"));
+    if others.is_ok_and(|mut others| others.next().is_some()) {
+        return Err(CliError::fatal(
+            "--worktree cannot be used with multiple working trees unless the config\n\
+             extension worktreeConfig is enabled. Please read \"CONFIGURATION FILE\"\n\
+             section in \"git help worktree\" for details",
+        ));
+    }
+    Ok(local_file(repository))
+}

@@ -1,0 +1,109 @@
+//! The types of values that `config` knows.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::config::{BoolOrInt, EntryRef, color, value};
+use pronto::revision::parse_date;
+
+use crate::{CliError, Context};
+
+/// A type that values are read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Bool,
+    Int,
+    BoolOrInt,
+    BoolOrStr,
+    Path,
+    ExpiryDate,
+    Color,
+}
+
+impl Type {
+    pub(super) fn named(name: &BStr) -> Option<Self> {
+        Some(match name.as_bytes() {
+            b"bool" => Type::Bool,
+            b"int" => Type::Int,
+            b"bool-or-int" => Type::BoolOrInt,
+            b"bool-or-str" => Type::BoolOrStr,
+            b"path" => Type::Path,
+            b"expiry-date" => Type::ExpiryDate,
+            b"color" => Type::Color,
+            _ => return None,
+        })
+    }
+
+    /// Whether its name with two dashes is an option too.
+    pub(super) fn has_option(self) -> bool {
+        self != Type::Color
+    }
+
+    /// The value as it is shown; `None` where there is nothing to show.
+    pub(super) fn show(
+        self,
+        entry: &EntryRef<'_>,
+        home: Option<&std::path::Path>,
+        context: &mut Context,
+    ) -> Result<Option<BString>, CliError> {
+        let text = match self {
+            Type::Bool => entry.bool()?.to_string().into(),
+            Type::Int => entry.i64()?.to_string().into(),
+            Type::BoolOrInt => match entry.bool_or_i64()? {
+                BoolOrInt::Bool(word) => word.to_string().into(),
+                BoolOrInt::Int(number) => number.to_string().into(),
+            },
+            Type::BoolOrStr => match value::parse_bool(entry.value) {
+                Some(word) => word.to_string().into(),
+                None => entry.value.unwrap_or_default().to_owned(),
+            },
+            Type::Path => match entry.path(home)? {
+                Some(path) => pronto::path::as_bytes(&path).to_owned(),
+                None => return Ok(None),
+            },
+            Type::ExpiryDate => match parse_date(entry.string()?) {
+                Some(moment) => moment.to_string().into(),
+                None => {
+                    let value = entry.string()?;
+                    let message = format!("'{value}' for '{}' is not a valid timestamp", entry.key);
+                    context.complain(&message);
+                    return Err(bad_line(entry));
+                }
+            },
+            Type::Color => match color::parse(entry.string()?) {
+                Some(sequence) => sequence.into(),
+                None => {
+                    context.complain(&format!("invalid color value: {}", entry.string()?));
+                    return Err(bad_line(entry));
+                }
+            },
+        };
+        Ok(Some(text))
+    }
+
+    /// The value as it is written into a file.
+    pub(super) fn normalize(
+        self,
+        entry: &EntryRef<'_>,
+        context: &mut Context,
+    ) -> Result<BString, CliError> {
+        let value = entry.value.unwrap_or_default();
+        match self {
+            Type::Path | Type::ExpiryDate => Ok(value.to_owned()),
+            Type::Color if color::parse(value).is_some() => Ok(value.to_owned()),
+            Type::Color => {
+                context.complain(&format!("invalid color value: {value}"));
+                Err(CliError::fatal(format!("cannot parse color '{value}'")))
+            }
+            _ => Ok(self.show(entry, None, context)?.unwrap_or_default()),
+        }
+    }
+}
+
+/// What Git says after it has said what is wrong with a value.
+fn bad_line(entry: &EntryRef<'_>) -> CliError {
+    if entry.line == 0 {
+        let value = entry.value.unwrap_or_default();
+        return CliError::fatal(format!("failed to format default config value: {value}"));
+    }
+    let place = entry.origin.location();
+    CliError::fatal(format!("bad config line {} {place}", entry.line))
+}

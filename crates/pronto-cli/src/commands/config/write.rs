@@ -1,0 +1,141 @@
+//! Writing: set, add, unset, and sections.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::config::edit::{self, Document, Refusal};
+use pronto::config::{EntryRef, Origin, OriginKind, Scope, canonical};
+use pronto::{Error, ErrorKind};
+
+use super::arguments::{Action, Request};
+use super::read::value_test;
+use super::source::Source;
+use crate::{CliError, Context, ExitCode};
+
+/// The key is not well formed.
+const INVALID_KEY: ExitCode = ExitCode::new(1);
+/// The key lacks its section or its name.
+const NO_SECTION_OR_NAME: ExitCode = ExitCode::new(2);
+/// The file is not well formed.
+const INVALID_FILE: ExitCode = ExitCode::new(3);
+/// The file cannot be written.
+const NO_WRITE: ExitCode = ExitCode::new(4);
+/// There was nothing to unset, or more than one to set.
+const NOTHING_SET: ExitCode = ExitCode::new(5);
+/// The file is locked.
+const NO_LOCK: ExitCode = ExitCode::new(255);
+
+pub(super) fn run(
+    request: &Request,
+    source: &Source,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let (file, spoken) = source.target()?;
+    let edit = |change: &dyn Fn(&mut Document) -> Result<Option<Refusal>, Error>| {
+        edit::edit_file(&file, spoken.as_bstr(), change).map_err(|error| match error.kind() {
+            ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
+            ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
+            ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
+            ErrorKind::UnknownRevision => CliError::fatal(error.message()),
+            _ => CliError::error(error.to_string()).with_code(NO_WRITE),
+        })
+    };
+    let name = request.values[0].as_bstr();
+    if matches!(
+        request.action,
+        Action::RenameSection | Action::RemoveSection
+    ) {
+        if !file.exists() {
+            return Err(CliError::fatal(format!("no such section: {name}")));
+        }
+        let new = request.values.get(1).map(|new| new.as_bstr());
+        edit(&|document| match document.rename_section(name, new)? {
+            0 => Err(Error::new(
+                ErrorKind::UnknownRevision,
+                format!("no such section: {name}"),
+            )),
+            _ => Ok(None),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let value = match request.action {
+        Action::Unset | Action::UnsetAll => BString::default(),
+        _ => normal_value(request, name, context)?,
+    };
+    let key = canonical(name).map_err(|error| {
+        let code = match error.kind() {
+            ErrorKind::Config => NO_SECTION_OR_NAME,
+            _ => INVALID_KEY,
+        };
+        CliError::error(error.message()).with_code(code)
+    })?;
+    let pattern = match request.action {
+        Action::Unset | Action::UnsetAll => request.values.get(1),
+        _ => request.values.get(2),
+    };
+    let counts = value_test(request, pattern)?;
+    let is_unset = matches!(request.action, Action::Unset | Action::UnsetAll);
+    if is_unset && !file.exists() {
+        return Ok(NOTHING_SET);
+    }
+    let refusal = edit(&|document| {
+        let result = match request.action {
+            Action::Add => {
+                document.add(name, value.as_bstr());
+                Ok(())
+            }
+            Action::Unset => document.unset(name, false, &*counts),
+            Action::UnsetAll => document.unset(name, true, &*counts),
+            Action::ReplaceAll => document.set(name, value.as_bstr(), true, &*counts),
+            _ => document.set(name, value.as_bstr(), false, &*counts),
+        };
+        Ok(result.err())
+    })?;
+    finish(request, key.as_bstr(), refusal, context)
+}
+
+fn finish(
+    request: &Request,
+    key: &BStr,
+    refusal: Option<Refusal>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let Some(refusal) = refusal else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if refusal == Refusal::Multiple {
+        context.warn(&format!("{key} has multiple values"));
+        if request.action == Action::Set {
+            let message = format!(
+                "cannot overwrite multiple values with a single value\n       \
+                 Use a regexp, --add or --replace-all to change {}.",
+                request.values[0]
+            );
+            return Err(CliError::error(message).with_code(NOTHING_SET));
+        }
+    }
+    Ok(NOTHING_SET)
+}
+
+/// The value in the form that its type wants.
+fn normal_value(
+    request: &Request,
+    name: &BStr,
+    context: &mut Context,
+) -> Result<BString, CliError> {
+    let value = request.values.get(1).cloned().unwrap_or_default();
+    let Some(value_type) = request.value_type else {
+        return Ok(value);
+    };
+    let origin = Origin {
+        scope: Scope::Command,
+        kind: OriginKind::CommandLine,
+        name: BString::default(),
+        path: None,
+    };
+    let entry = EntryRef {
+        key: name,
+        value: Some(value.as_bstr()),
+        origin: &origin,
+        line: 0,
+    };
+    value_type.normalize(&entry, context)
+}

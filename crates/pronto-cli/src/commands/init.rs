@@ -1,0 +1,212 @@
+//! `init`: make a repository.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice;
+use pronto::init::{self, Options, Template, shared};
+use pronto::repository::hash_named;
+use pronto::{Environment, ErrorKind, Repository, path};
+use pronto_hash::Kind;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `init`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Make a repository without a work tree
+    #[arg(long)]
+    bare: bool,
+    /// Fill the repository with what is in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    template: Option<OsString>,
+    /// Put the repository there, and a file that points to it into the work tree
+    #[arg(long, value_name = "DIRECTORY")]
+    separate_git_dir: Option<OsString>,
+    /// How objects are named: sha1 or sha256
+    #[arg(long, value_name = "FORMAT")]
+    object_format: Option<OsString>,
+    /// How references are stored: files
+    #[arg(long, value_name = "FORMAT")]
+    ref_format: Option<OsString>,
+    /// The name of the first branch
+    #[arg(long, short = 'b', value_name = "NAME")]
+    initial_branch: Option<OsString>,
+    /// Who else may use it
+    #[arg(long, num_args = 0..=1, default_missing_value = "group", value_name = "PERMISSIONS")]
+    shared: Option<OsString>,
+    /// Where to make it
+    directory: Option<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args
+        .ref_format
+        .as_ref()
+        .is_some_and(|format| format != "files")
+    {
+        return Err(CliError::unsupported("references that are not files"));
+    }
+    let mut environment = context.environment()?;
+    let is_bare = args.bare || environment.is_treated_as_bare();
+    if args.separate_git_dir.is_some() && is_bare {
+        let message = "options '--separate-git-dir' and '--bare' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let mut options = options(args, &environment)?;
+    if let Some(directory) = &args.directory {
+        enter(Path::new(directory), &mut environment)?;
+    }
+    options.object_hash = object_hash(args)?;
+    let git_dir = choose_git_dir(args, is_bare, &environment)?;
+    let is_bare = is_bare || looks_bare(&git_dir, &environment);
+    if is_bare && args.separate_git_dir.is_some() {
+        return Err(CliError::fatal(
+            "--separate-git-dir incompatible with bare repository",
+        ));
+    }
+    options.work_tree = work_tree(&git_dir, is_bare, &environment);
+    if let Some(top) = options.work_tree.as_ref().filter(|top| !top.is_dir()) {
+        let message = format!(
+            "Cannot access work tree '{}': No such file or directory",
+            top.display()
+        );
+        return Err(CliError::fatal(message));
+    }
+    let outcome =
+        Repository::init(&git_dir, &options, &environment).map_err(|error| match error.kind() {
+            ErrorKind::Unsupported => CliError::lacking(error),
+            _ => error.into(),
+        })?;
+    for warning in outcome.repository.take_warnings() {
+        context.warn(&warning);
+    }
+    if outcome.existed
+        && let Some(branch) = &args.initial_branch
+    {
+        let branch = branch.to_string_lossy();
+        context.warn(&format!("re-init: ignored --initial-branch={branch}"));
+    }
+    if args.quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(branch) = &outcome.unchosen_branch {
+        context.hint(&init::branch_advice(branch.as_bstr()));
+    }
+    let what = match (outcome.existed, outcome.is_shared) {
+        (true, true) => "Reinitialized existing shared Git repository in ",
+        (true, false) => "Reinitialized existing Git repository in ",
+        (false, true) => "Initialized empty shared Git repository in ",
+        (false, false) => "Initialized empty Git repository in ",
+    };
+    context.out.write_all(what.as_bytes())?;
+    context
+        .out
+        .write_all(path::as_bytes(outcome.repository.git_dir()))?;
+    context.out.write_all(b"/\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
+    let Some(name) = &args.object_format else {
+        return Ok(None);
+    };
+    match hash_named(name.as_encoded_bytes().as_bstr()) {
+        Some(kind) => Ok(Some(kind)),
+        None => {
+            let name = name.to_string_lossy();
+            Err(CliError::fatal(format!("unknown hash algorithm '{name}'")))
+        }
+    }
+}
+
+fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> {
+    let sharing = match &args.shared {
+        Some(text) => Some(shared::parse(
+            Some(text.as_encoded_bytes().as_bstr()),
+            "arg",
+        )?),
+        None => None,
+    };
+    Ok(Options {
+        work_tree: None,
+        template: match &args.template {
+            None => Template::Configured,
+            Some(path) if path.is_empty() => Template::None,
+            Some(path) => Template::Directory(environment.absolute(path)),
+        },
+        object_hash: None,
+        initial_branch: args
+            .initial_branch
+            .as_ref()
+            .map(|name| name.as_encoded_bytes().into()),
+        shared: sharing,
+        separate_git_dir: args
+            .separate_git_dir
+            .as_ref()
+            .map(|path| environment.absolute(path)),
+    })
+}
+
+/// Makes `directory` if it is not there; from here on everything is relative to it.
+fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError> {
+    let full = environment.absolute(directory);
+    let said = directory.display();
+    if !full.is_dir() {
+        std::fs::create_dir_all(&full).map_err(|error| {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotADirectory => "File exists".to_owned(),
+                _ => error.to_string(),
+            };
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            CliError::fatal(format!("cannot mkdir {said}: {reason}"))
+        })?;
+    }
+    let real = std::fs::canonicalize(&full)
+        .map_err(|_| CliError::fatal(format!("cannot chdir to {said}")))?;
+    environment.set_current_dir(real);
+    Ok(())
+}
+
+fn choose_git_dir(args: &Args, bare: bool, environment: &Environment) -> Result<PathBuf, CliError> {
+    let given = environment.path("GIT_DIR");
+    if environment.get("GIT_WORK_TREE").is_some() && (given.is_none() || args.bare) {
+        return Err(CliError::fatal(
+            "GIT_WORK_TREE (or --work-tree=<directory>) not allowed without specifying GIT_DIR \
+             (or --git-dir=<directory>)",
+        ));
+    }
+    let here = environment.current_dir();
+    Ok(match given {
+        Some(_) if bare && args.directory.is_some() => here.to_owned(),
+        Some(given) => given.to_owned(),
+        None if bare => here.to_owned(),
+        None => PathBuf::from(".git"),
+    })
+}
+
+/// Whether a repository at this path is usually bare.
+fn looks_bare(git_dir: &Path, environment: &Environment) -> bool {
+    git_dir == Path::new(".")
+        || git_dir == environment.current_dir()
+        || git_dir.file_name() != Some(OsStr::new(".git"))
+}
+
+fn work_tree(git_dir: &Path, is_bare: bool, environment: &Environment) -> Option<PathBuf> {
+    if let Some(named) = environment.path("GIT_WORK_TREE") {
+        return Some(environment.absolute(named));
+    }
+    if is_bare {
+        return None;
+    }
+    let full = environment.absolute(git_dir);
+    Some(
+        full.parent()
+            .unwrap_or(environment.current_dir())
+            .to_owned(),
+    )
+}

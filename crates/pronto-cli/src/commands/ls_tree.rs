@@ -1,0 +1,322 @@
+//! `ls-tree`: what is in a tree.
+
+mod format;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto::revision::{TreeEntries, TreeEntry, Want};
+use pronto::{Repository, path, quote};
+use pronto_hash::ObjectId;
+
+use crate::{CliError, Context, ExitCode};
+use format::{Format, Piece};
+
+/// How deep trees may nest.
+const MAX_DEPTH: usize = 2048;
+
+/// Arguments of `ls-tree`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Only trees
+    #[arg(short = 'd')]
+    only_trees: bool,
+    /// Also what is in trees below
+    #[arg(short = 'r')]
+    recursive: bool,
+    /// Also the trees that are looked into
+    #[arg(short = 't')]
+    show_trees: bool,
+    /// End lines with NUL, and quote nothing
+    #[arg(short = 'z')]
+    null: bool,
+    /// Also the sizes of files
+    #[arg(long, short = 'l')]
+    long: bool,
+    /// Only names
+    #[arg(long)]
+    name_only: bool,
+    /// Only names
+    #[arg(long, hide = true)]
+    name_status: bool,
+    /// Only ids
+    #[arg(long)]
+    object_only: bool,
+    /// Names from the top of the work tree
+    #[arg(long)]
+    full_name: bool,
+    /// Everything, wherever the caller stands
+    #[arg(long)]
+    full_tree: bool,
+    /// What to show of each entry
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<OsString>,
+    /// Ids in this many digits
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "N")]
+    abbrev: Option<String>,
+    /// The tree, and which paths in it
+    #[arg(value_name = "TREE-ISH")]
+    operands: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let name_only = args.name_only || args.name_status;
+    let modes = [args.long, name_only, args.object_only];
+    let modes = modes.into_iter().filter(|mode| *mode).count() + usize::from(args.format.is_some());
+    let Some((name, paths)) = args.operands.split_first().filter(|_| modes < 2) else {
+        return Err(CliError::unsupported("this way of calling ls-tree"));
+    };
+    let repository = context.repository()?;
+    let name = name.as_encoded_bytes().as_bstr();
+    let prefix = if args.full_tree {
+        BString::default()
+    } else {
+        repository.prefix_or_empty()
+    };
+    let wanted = wanted_paths(paths, prefix.as_bstr(), &repository)?;
+    let result = repository.try_resolve(name, Want::Anything);
+    context.report();
+    let id = match result {
+        Ok(Some(id)) => id,
+        Ok(None) => return Err(CliError::fatal(format!("Not a valid object name {name}"))),
+        Err(error) if *error.kind() == pronto::ErrorKind::Ambiguous => {
+            context.complain(error.message());
+            context.hint(error.hint().unwrap_or_default());
+            return Err(CliError::fatal(format!("Not a valid object name {name}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let tree = repository.peel_to(id, ObjectKind::Tree)?;
+    let tree = tree.ok_or_else(|| CliError::fatal("not a tree object"))?;
+    let format = match &args.format {
+        Some(given) => Format::parse(given.as_encoded_bytes().as_bstr())?,
+        None if args.long => Format::long(),
+        None if name_only => Format::name_only(),
+        None if args.object_only => Format::object_only(),
+        None => Format::ordinary(),
+    };
+    let mut walk = Walk {
+        digits: digits(args, &repository)?,
+        quote_all: repository.config().bool_or("core.quotepath", true)?,
+        show_trees: args.show_trees || (args.only_trees && args.recursive),
+        chop: if args.full_name {
+            BString::default()
+        } else {
+            prefix
+        },
+        args,
+        repository: &repository,
+        wanted,
+        format,
+        context,
+    };
+    walk.tree(tree, &mut BString::default(), 0)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliError> {
+    match args.abbrev.as_deref() {
+        None | Some("0") => Ok(None),
+        Some("") => Ok(Some(repository.abbreviation_length()?)),
+        Some(text) => {
+            let number = text.parse();
+            let wrong = |_| CliError::unsupported(format!("'{text}' as a number"));
+            number.map(Some).map_err(wrong)
+        }
+    }
+}
+
+/// The paths from the top. Without any, what is below the caller.
+fn wanted_paths(
+    paths: &[OsString],
+    prefix: &BStr,
+    repository: &Repository,
+) -> Result<Vec<BString>, CliError> {
+    if paths.is_empty() {
+        let below = (!prefix.is_empty()).then(|| prefix.to_owned());
+        return Ok(below.into_iter().collect());
+    }
+    let mut wanted = Vec::new();
+    for given in paths {
+        let text = given.as_encoded_bytes();
+        let (base, text) = match text.strip_prefix(b":/") {
+            Some(rest) => ("".into(), rest),
+            None if text.starts_with(b":") => {
+                return Err(CliError::unsupported("pathspecs with magic"));
+            }
+            None => (prefix, text),
+        };
+        if text.is_empty() && base == prefix {
+            let message = "empty string is not a valid pathspec. please use . instead if you \
+                           meant to match all paths";
+            return Err(CliError::fatal(message));
+        }
+        let full = [base.as_bytes(), text].concat();
+        let normal = path::normalize(path::borrow(&full));
+        if normal.starts_with("..") || normal.is_absolute() {
+            let top = repository.work_tree().unwrap_or(repository.git_dir());
+            let (text, top) = (text.as_bstr(), top.display());
+            let message = format!("{text}: '{text}' is outside repository at '{top}'");
+            return Err(CliError::fatal(message));
+        }
+        let mut normal = path::as_bytes(&normal).to_owned();
+        if !normal.is_empty() && (full.ends_with(b"/") || full.ends_with(b"/.")) {
+            normal.push(b'/');
+        }
+        wanted.push(normal);
+    }
+    Ok(wanted)
+}
+
+struct Walk<'a> {
+    args: &'a Args,
+    repository: &'a Repository,
+    wanted: Vec<BString>,
+    format: Format,
+    digits: Option<usize>,
+    quote_all: bool,
+    show_trees: bool,
+    /// What is cut off the front of names.
+    chop: BString,
+    context: &'a mut Context,
+}
+
+/// What kind of object an entry of this mode is.
+fn kind_of(mode: u32) -> ObjectKind {
+    match mode & 0o170_000 {
+        0o040_000 => ObjectKind::Tree,
+        0o160_000 => ObjectKind::Commit,
+        _ => ObjectKind::Blob,
+    }
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, id: ObjectId, base: &mut BString, depth: usize) -> Result<(), CliError> {
+        if depth > MAX_DEPTH {
+            return Err(CliError::fatal("exceeded maximum allowed tree depth"));
+        }
+        let mut content = Vec::new();
+        let found = self.repository.objects()?.find(&id, &mut content)?;
+        if found != Some(ObjectKind::Tree) {
+            return Err(CliError::fatal(format!("unable to read tree ({id})")));
+        }
+        let length = base.len();
+        for entry in TreeEntries::new(&content, id.as_bytes().len()) {
+            let entry = entry?;
+            if !self.is_wanted(base.as_bstr(), &entry) {
+                continue;
+            }
+            let kind = kind_of(entry.mode);
+            let enters = kind == ObjectKind::Tree && self.is_entered(base.as_bstr(), entry.name);
+            base.extend_from_slice(entry.name);
+            let is_shown = match kind {
+                ObjectKind::Tree => !enters || self.show_trees,
+                ObjectKind::Blob => !self.args.only_trees,
+                _ => true,
+            };
+            if is_shown {
+                self.show(&entry, kind, base.as_bstr())?;
+            }
+            if enters {
+                base.push(b'/');
+                self.tree(entry.id, base, depth + 1)?;
+            }
+            base.truncate(length);
+        }
+        Ok(())
+    }
+
+    /// Whether a wanted path is the entry, above it, or below it.
+    fn is_wanted(&self, base: &BStr, entry: &TreeEntry<'_>) -> bool {
+        let is_tree = kind_of(entry.mode) == ObjectKind::Tree;
+        self.wanted.is_empty()
+            || self.wanted.iter().any(|path| {
+                let directory = path.strip_suffix(b"/").unwrap_or(path);
+                let is_above = directory.is_empty()
+                    || base
+                        .strip_prefix(directory)
+                        .is_some_and(|rest| rest.starts_with(b"/"));
+                if is_above {
+                    return true;
+                }
+                let rest = path.strip_prefix(base.as_bytes());
+                let rest = rest.and_then(|rest| rest.strip_prefix(entry.name.as_bytes()));
+                rest.is_some_and(|rest| rest.is_empty() || (is_tree && rest.starts_with(b"/")))
+            })
+    }
+
+    /// Whether the tree called `name` is looked into.
+    fn is_entered(&self, base: &BStr, name: &BStr) -> bool {
+        self.args.recursive
+            || self.wanted.iter().any(|path| {
+                let rest = path.strip_prefix(base.as_bytes());
+                let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
+                rest.is_some_and(|rest| rest.starts_with(b"/"))
+            })
+    }
+
+    fn show(
+        &mut self,
+        entry: &TreeEntry<'_>,
+        kind: ObjectKind,
+        full: &BStr,
+    ) -> Result<(), CliError> {
+        let mut line = Vec::new();
+        for piece in &self.format.pieces {
+            match piece {
+                Piece::Text(text) => line.extend_from_slice(text),
+                Piece::Mode => write!(line, "{:06o}", entry.mode)?,
+                Piece::Type => write!(line, "{kind}")?,
+                Piece::Name => match self.digits {
+                    Some(digits) => {
+                        let short = self.repository.abbreviate_to(&entry.id, digits)?;
+                        line.extend_from_slice(short.as_bytes());
+                    }
+                    None => write!(line, "{}", entry.id)?,
+                },
+                Piece::Size { padded } => {
+                    let size = self.size(entry, kind)?;
+                    let width = if *padded { 7 } else { 0 };
+                    write!(line, "{size:>width$}")?;
+                }
+                Piece::Path => {
+                    let name = relative(full, self.chop.as_bstr());
+                    if self.args.null {
+                        line.extend_from_slice(&name);
+                    } else {
+                        quote::c_quote_into(&name, self.quote_all, &mut line);
+                    }
+                }
+            }
+        }
+        line.push(if self.args.null { 0 } else { b'\n' });
+        self.context.out.write_all(&line)?;
+        Ok(())
+    }
+
+    fn size(&self, entry: &TreeEntry<'_>, kind: ObjectKind) -> Result<String, CliError> {
+        if kind != ObjectKind::Blob {
+            return Ok("-".into());
+        }
+        match self.repository.objects()?.header(&entry.id)? {
+            Some(header) => Ok(header.size.to_string()),
+            None if self.args.long => Ok("BAD".into()),
+            None => {
+                let message = format!("could not get object info about '{}'", entry.id);
+                Err(CliError::fatal(message))
+            }
+        }
+    }
+}
+
+fn relative(full: &BStr, prefix: &BStr) -> BString {
+    if prefix.is_empty() {
+        return full.to_owned();
+    }
+    match full.strip_prefix(prefix.as_bytes()) {
+        Some(rest) if !rest.is_empty() => rest.into(),
+        _ => path::as_bytes(&path::relative(path::borrow(full), path::borrow(prefix))).to_owned(),
+    }
+}

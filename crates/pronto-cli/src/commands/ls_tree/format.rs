@@ -1,0 +1,131 @@
+//! What `ls-tree` shows of each entry.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::CliError;
+
+/// A part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(BString),
+    Mode,
+    Type,
+    Name,
+    Size { padded: bool },
+    Path,
+}
+
+/// The parts of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    pub(super) pieces: Vec<Piece>,
+}
+
+fn space() -> Piece {
+    Piece::Text(" ".into())
+}
+
+impl Format {
+    pub(super) fn ordinary() -> Self {
+        let tab = Piece::Text("\t".into());
+        let pieces = vec![
+            Piece::Mode,
+            space(),
+            Piece::Type,
+            space(),
+            Piece::Name,
+            tab,
+            Piece::Path,
+        ];
+        Format { pieces }
+    }
+
+    pub(super) fn long() -> Self {
+        let mut format = Self::ordinary();
+        format
+            .pieces
+            .splice(5..5, [space(), Piece::Size { padded: true }]);
+        format
+    }
+
+    pub(super) fn name_only() -> Self {
+        Format {
+            pieces: vec![Piece::Path],
+        }
+    }
+
+    pub(super) fn object_only() -> Self {
+        Format {
+            pieces: vec![Piece::Name],
+        }
+    }
+
+    /// A format that a person wrote.
+    pub(super) fn parse(text: &BStr) -> Result<Self, CliError> {
+        let mut pieces = Vec::new();
+        let mut rest = text.as_bytes();
+        while let Some(at) = rest.find_byte(b'%') {
+            if at > 0 {
+                pieces.push(Piece::Text(rest[..at].into()));
+            }
+            rest = &rest[at + 1..];
+            let (piece, length) = parse_element(rest)?;
+            pieces.push(piece);
+            rest = &rest[length..];
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.into()));
+        }
+        Ok(Format { pieces })
+    }
+}
+
+/// What follows a percent sign, and its length.
+fn parse_element(text: &[u8]) -> Result<(Piece, usize), CliError> {
+    let literal = |byte: u8, length| Ok((Piece::Text(vec![byte].into()), length));
+    let bad = |what: String| Err(CliError::fatal(format!("bad ls-tree format: {what}")));
+    let shown = text.as_bstr();
+    match text {
+        [b'%', ..] => return literal(b'%', 1),
+        [b'n', ..] => return literal(b'\n', 1),
+        [b'x', high, low, ..] => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            if let (Some(high), Some(low)) = (digit(*high), digit(*low)) {
+                return literal((high * 16 + low) as u8, 3);
+            }
+        }
+        _ => {}
+    }
+    if !text.starts_with(b"(") {
+        return bad(format!("element '{shown}' does not start with '('"));
+    }
+    let Some(end) = text.find_byte(b')') else {
+        return bad(format!("element '{shown}' does not end in ')'"));
+    };
+    let piece = match &text[1..end] {
+        b"objectmode" => Piece::Mode,
+        b"objecttype" => Piece::Type,
+        b"objectname" => Piece::Name,
+        b"objectsize" => Piece::Size { padded: false },
+        b"objectsize:padded" => Piece::Size { padded: true },
+        b"path" => Piece::Path,
+        _ => return bad(format!("%{}", text[..=end].as_bstr())),
+    };
+    Ok((piece, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_taken_apart() {
+        let format = Format::parse("a%x09%(path)%%%n".into()).expect("well formed");
+        let text = |text: &str| Piece::Text(text.into());
+        let pieces = [text("a"), text("\t"), Piece::Path, text("%"), text("\n")];
+        assert_eq!(format.pieces, pieces);
+        for broken in ["%", "%(path", "%(nothing)", "%x0"] {
+            assert!(Format::parse(broken.into()).is_err(), "{broken}");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! `rev-parse`: names of objects into ids, and where the repository is.
+
+mod arguments;
+mod paths;
+mod references;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::revision::{Want, parse_date};
+use pronto::{ErrorKind, Repository, environment, quote};
+use pronto_hash::ObjectId;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `rev-parse`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Revisions, files, and options about them, in the order in which they are answered
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let arguments: Vec<BString> = args
+        .arguments
+        .iter()
+        .map(|argument| argument.as_encoded_bytes().into())
+        .collect();
+    arguments::refuse_unknown(&arguments)?;
+    if arguments.first().is_some_and(|first| first == "--sq-quote") {
+        return quote_all(&arguments[1..], context);
+    }
+    let mut session = Session::new(context, &arguments);
+    if arguments.is_empty() {
+        session.repository()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    while let Some(argument) = session.take() {
+        session.answer(argument.as_bstr())?;
+    }
+    session.finish()
+}
+
+fn quote_all(arguments: &[BString], context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut line = Vec::new();
+    for argument in arguments {
+        line.push(b' ');
+        quote::shell_quote_into(argument, &mut line);
+    }
+    line.push(b'\n');
+    context.out.write_all(&line)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which sorts of arguments are passed on.
+#[derive(Clone, Copy, Debug)]
+struct Filter {
+    revisions: bool,
+    others: bool,
+    flags: bool,
+    plain: bool,
+}
+
+/// In which form references are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbolic {
+    No,
+    AsGiven,
+    FullName,
+    /// Short but unambiguous, by all rules or by those that come first.
+    Short {
+        strict: bool,
+    },
+}
+
+/// What becomes of the arguments that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Options and revisions.
+    Options,
+    /// Only revisions: after `--end-of-options`.
+    Revisions,
+    /// Files, which must exist.
+    Files,
+    /// Files: after `--`.
+    CertainFiles,
+}
+
+/// One run over the arguments; each changes how the next ones are answered.
+struct Session<'a> {
+    context: &'a mut Context,
+    repository: Option<Arc<Repository>>,
+    arguments: std::slice::Iter<'a, BString>,
+    has_separator: bool,
+    stage: Stage,
+    filter: Filter,
+    symbolic: Symbolic,
+    verify: bool,
+    quiet: bool,
+    sq: bool,
+    negated: bool,
+    abbreviation: Option<Option<usize>>,
+    path_format: paths::Format,
+    default: Option<BString>,
+    /// `--prefix`, for files and relative paths.
+    prefix: Option<BString>,
+    excluded: Vec<BString>,
+    /// With `--verify`: what was found, how often, and whether it is negated.
+    verified: Vec<(ObjectId, BString, bool)>,
+}
+
+impl<'a> Session<'a> {
+    fn new(context: &'a mut Context, arguments: &'a [BString]) -> Self {
+        Session {
+            context,
+            repository: None,
+            arguments: arguments.iter(),
+            has_separator: arguments.iter().any(|argument| argument == "--"),
+            stage: Stage::Options,
+            filter: Filter {
+                revisions: true,
+                others: true,
+                flags: true,
+                plain: true,
+            },
+            symbolic: Symbolic::No,
+            verify: false,
+            quiet: false,
+            sq: false,
+            negated: false,
+            abbreviation: None,
+            path_format: paths::Format::Default,
+            default: None,
+            prefix: None,
+            excluded: Vec::new(),
+            verified: Vec::new(),
+        }
+    }
+
+    fn take(&mut self) -> Option<BString> {
+        self.arguments.next().cloned()
+    }
+
+    fn repository(&mut self) -> Result<Arc<Repository>, CliError> {
+        if let Some(repository) = &self.repository {
+            return Ok(Arc::clone(repository));
+        }
+        let repository = self.context.repository()?;
+        self.repository = Some(Arc::clone(&repository));
+        Ok(repository)
+    }
+
+    fn answer(&mut self, argument: &BStr) -> Result<(), CliError> {
+        if matches!(self.stage, Stage::Files | Stage::CertainFiles) {
+            let repository = self.repository()?;
+            if self.show_file(argument)? && self.stage == Stage::Files {
+                repository.verify_file_name(argument, false)?;
+            }
+            return Ok(());
+        }
+        if self.stage == Stage::Options && self.answer_without_repository(argument)? {
+            return Ok(());
+        }
+        self.repository()?;
+        if argument == "--" {
+            self.stage = Stage::CertainFiles;
+            if self.filter.flags || self.filter.revisions {
+                self.show_file(argument)?;
+            }
+            return Ok(());
+        }
+        if self.stage == Stage::Options && argument.starts_with(b"-") {
+            return self.answer_option(argument);
+        }
+        self.answer_revision(argument)
+    }
+
+    fn answer_without_repository(&mut self, argument: &BStr) -> Result<bool, CliError> {
+        match argument.as_bytes() {
+            b"--local-env-vars" => {
+                for name in environment::LOCAL_VARIABLES {
+                    writeln!(self.context.out, "{name}")?;
+                }
+            }
+            b"--resolve-git-dir" => {
+                let Some(given) = self.take() else {
+                    return Err(CliError::fatal("--resolve-git-dir requires an argument"));
+                };
+                let environment = self.context.environment()?;
+                let Some(found) = Repository::resolve_git_dir(given.as_bstr(), &environment)?
+                else {
+                    return Err(CliError::fatal(format!("not a gitdir '{given}'")));
+                };
+                self.print(pronto::path::as_bytes(&found))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Finds what `name` names; what is wrong with it is told unless that is to be quiet.
+    fn look_up(&mut self, name: &BStr, want: Want) -> Result<Option<ObjectId>, CliError> {
+        let result = self.repository()?.try_resolve(name, want);
+        self.context.report();
+        match result {
+            Ok(found) => Ok(found),
+            Err(error) => match error.kind() {
+                ErrorKind::Ambiguous if self.quiet => Ok(None),
+                ErrorKind::Ambiguous | ErrorKind::InvalidInput => {
+                    self.context.complain(error.message());
+                    if let Some(hint) = error.hint() {
+                        self.context.hint(hint);
+                    }
+                    Ok(None)
+                }
+                ErrorKind::Reference if self.quiet && error.message().starts_with("log for ") => {
+                    Err(CliError::silent(ExitCode::FATAL))
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    fn answer_revision(&mut self, argument: &BStr) -> Result<(), CliError> {
+        if self.answer_range(argument)? || self.answer_parents(argument)? {
+            return Ok(());
+        }
+        let (name, negated) = match argument.strip_prefix(b"^") {
+            Some(name) => (name.as_bstr(), true),
+            None => (argument, false),
+        };
+        if let Some(id) = self.look_up(name, Want::Anything)? {
+            if self.verify {
+                self.verified.push((id, name.to_owned(), negated));
+                return Ok(());
+            }
+            return self.show_revision(negated, id, Some(name));
+        }
+        if self.verify {
+            return Err(self.no_single_revision());
+        }
+        if self.has_separator {
+            return Err(CliError::fatal(format!("bad revision '{argument}'")));
+        }
+        self.stage = Stage::Files;
+        if self.show_file(argument)? {
+            self.repository()?.verify_file_name(argument, true)?;
+        }
+        Ok(())
+    }
+
+    fn answer_range(&mut self, argument: &BStr) -> Result<bool, CliError> {
+        let repository = self.repository()?;
+        let Some((left, right, is_symmetric)) = repository.split_range(argument) else {
+            return Ok(false);
+        };
+        let Some(start) = self.look_up(left, Want::Committish)? else {
+            return Ok(false);
+        };
+        let Some(end) = self.look_up(right, Want::Committish)? else {
+            return Ok(false);
+        };
+        self.show_revision(false, end, Some(right))?;
+        self.show_revision(!is_symmetric, start, Some(left))?;
+        if is_symmetric {
+            let commit = |id| repository.peel_to(id, gix_object::Kind::Commit);
+            let (Some(start), Some(end)) = (commit(start)?, commit(end)?) else {
+                return Ok(false);
+            };
+            for base in repository.merge_bases(start, end)? {
+                self.show_revision(true, base, None)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// `commit^@`, `commit^!`, `commit^-N`.
+    fn answer_parents(&mut self, argument: &BStr) -> Result<bool, CliError> {
+        let Some(at) = ["^!", "^@", "^-"]
+            .iter()
+            .find_map(|mark| argument.find(mark))
+        else {
+            return Ok(false);
+        };
+        let (mark, rest) = (argument[at + 1], argument[at + 2..].as_bytes());
+        let excluded = match (mark, rest) {
+            (b'-', b"") => Some(1),
+            (b'-', digits) => match digits.to_str().ok().and_then(|text| text.parse().ok()) {
+                Some(number) if number > 0usize => Some(number),
+                _ => return Ok(false),
+            },
+            (_, b"") => None,
+            _ => return Ok(false),
+        };
+        let name = argument[..at].as_bstr();
+        let repository = self.repository()?;
+        let Some(id) = self.look_up(name, Want::Committish)? else {
+            return Ok(false);
+        };
+        let Some(commit) = repository.peel_to(id, gix_object::Kind::Commit)? else {
+            return Ok(false);
+        };
+        let parents = repository.commit_links(&commit, &mut Vec::new())?.parents;
+        if excluded.is_some_and(|number| number > parents.len()) {
+            return Ok(false);
+        }
+        if mark != b'@' {
+            self.show_revision(false, id, Some(name))?;
+        }
+        for (number, parent) in (1..).zip(parents) {
+            if excluded.is_none_or(|excluded| excluded == number) {
+                let spelt = BString::from(format!("{name}^{number}"));
+                let shown = (self.symbolic != Symbolic::No).then(|| spelt.as_bstr());
+                self.show_revision(mark != b'@', parent, shown)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn no_single_revision(&self) -> CliError {
+        if self.quiet {
+            CliError::silent(ExitCode::FAILURE)
+        } else {
+            CliError::fatal("Needed a single revision")
+        }
+    }
+
+    fn print(&mut self, line: &BStr) -> Result<(), CliError> {
+        self.context.out.write_all(line)?;
+        self.context.out.write_all(b"\n")?;
+        Ok(())
+    }
+
+    /// Prints an argument or a revision, quoted if that is asked for.
+    fn show(&mut self, negated: bool, text: &BStr) -> Result<(), CliError> {
+        if negated {
+            self.context.out.write_all(b"^")?;
+        }
+        if !self.sq {
+            return self.print(text);
+        }
+        let quoted = text.replace("'", r"'\''");
+        self.context
+            .out
+            .write_all(&[b"'", quoted.as_slice(), b"' "].concat())?;
+        Ok(())
+    }
+
+    fn show_revision(
+        &mut self,
+        negated: bool,
+        id: ObjectId,
+        name: Option<&BStr>,
+    ) -> Result<(), CliError> {
+        if !self.filter.revisions {
+            return Ok(());
+        }
+        self.default = None;
+        let negated = negated != self.negated;
+        let repository = self.repository()?;
+        match (self.symbolic, name) {
+            (Symbolic::AsGiven, Some(name)) => return self.show(negated, name),
+            (Symbolic::FullName | Symbolic::Short { .. }, Some(name)) => {
+                let Ok(Some(found)) = repository.find_reference(name) else {
+                    return Ok(());
+                };
+                if found.is_ambiguous {
+                    self.context
+                        .complain(&format!("refname '{name}' is ambiguous"));
+                    return Ok(());
+                }
+                return match self.symbolic {
+                    Symbolic::Short { strict } => {
+                        let short = repository.shorten_reference(found.name.as_bstr(), strict)?;
+                        self.show(negated, short.as_bstr())
+                    }
+                    _ => self.show(negated, found.name.as_bstr()),
+                };
+            }
+            _ => {}
+        }
+        let text = match self.abbreviation {
+            None => id.to_string(),
+            Some(None) => repository.abbreviate(&id)?,
+            Some(Some(length)) => repository.abbreviate_to(&id, length)?,
+        };
+        self.show(negated, text.as_str().into())
+    }
+
+    /// Shows what `--default` names, if nothing was shown yet.
+    fn show_default(&mut self) -> Result<bool, CliError> {
+        let Some(name) = self.default.take() else {
+            return Ok(false);
+        };
+        match self.look_up(name.as_bstr(), Want::Anything)? {
+            Some(id) => {
+                self.show_revision(false, id, Some(name.as_bstr()))?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Shows a plain argument if those are wanted.
+    fn show_file(&mut self, argument: &BStr) -> Result<bool, CliError> {
+        self.show_default()?;
+        if !(self.filter.plain && self.filter.others) {
+            return Ok(false);
+        }
+        match &self.prefix {
+            Some(prefix) if argument != "--" => {
+                let full = BString::from([prefix.as_slice(), argument].concat());
+                self.show(false, full.as_bstr())?;
+            }
+            _ => self.show(false, argument)?,
+        }
+        Ok(true)
+    }
+
+    /// Shows a moment as an option of the commands that walk history.
+    fn show_date(&mut self, option: &str, date: &BStr) -> Result<(), CliError> {
+        if !(self.filter.flags && self.filter.revisions) {
+            return Ok(());
+        }
+        let moment =
+            parse_date(date).ok_or_else(|| CliError::unsupported(format!("the date '{date}'")))?;
+        self.show(false, format!("{option}{moment}").as_str().into())
+    }
+
+    fn finish(mut self) -> Result<ExitCode, CliError> {
+        if !self.verify {
+            self.show_default()?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let verified = std::mem::take(&mut self.verified);
+        match verified.as_slice() {
+            [(id, name, negated)] => {
+                self.show_revision(*negated, *id, Some(name.as_bstr()))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            [] if self.show_default()? => Ok(ExitCode::SUCCESS),
+            _ => Err(self.no_single_revision()),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where the repository is, and where in it the caller stands.
+
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use bstr::{BStr, ByteSlice};
+use pronto::{Repository, path};
+
+use super::Session;
+use crate::CliError;
+
+/// In which form paths are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// As each option does by itself.
+    Default,
+    /// Without symbolic links.
+    Absolute,
+    /// From where the caller stands.
+    Relative,
+}
+
+impl Session<'_> {
+    /// Options that ask for a place or a state of the repository.
+    pub(super) fn answer_place(&mut self, option: &BStr) -> Result<bool, CliError> {
+        let repository = self.repository()?;
+        let say = |truth: bool| if truth { "true" } else { "false" };
+        let answer = match option.as_bytes() {
+            b"--show-toplevel" => {
+                let top = repository.require_work_tree()?.to_owned();
+                self.show_path(&top, &top)?;
+                return Ok(true);
+            }
+            b"--git-dir" => {
+                let spoken = repository.spoken_git_dir();
+                let is_below = spoken == Path::new(".git") && repository.prefix().is_some();
+                let spoken = if is_below {
+                    repository.git_dir()
+                } else {
+                    spoken
+                };
+                self.show_path(repository.git_dir(), spoken)?;
+                return Ok(true);
+            }
+            b"--absolute-git-dir" => {
+                let real = real(repository.git_dir());
+                return self.print(path::as_bytes(&real)).map(|()| true);
+            }
+            b"--git-common-dir" => {
+                let common = repository.common_dir();
+                let spoken = if common == repository.git_dir() {
+                    repository.spoken_git_dir()
+                } else {
+                    common
+                };
+                self.show_shared_path(common, spoken)?;
+                return Ok(true);
+            }
+            b"--show-prefix" => {
+                let prefix = match &self.prefix {
+                    Some(prefix) => prefix.clone(),
+                    None => repository.prefix_or_empty(),
+                };
+                return self.print(prefix.as_bstr()).map(|()| true);
+            }
+            b"--show-cdup" => {
+                self.show_way_up(&repository)?;
+                return Ok(true);
+            }
+            b"--is-inside-git-dir" => say(repository.is_inside_git_dir()),
+            b"--is-inside-work-tree" => say(repository.is_inside_work_tree()),
+            b"--is-bare-repository" => say(repository.is_bare()),
+            b"--is-shallow-repository" => say(repository.is_shallow()),
+            b"--show-ref-format" => "files",
+            _ => return Ok(false),
+        };
+        self.print(answer.into())?;
+        Ok(true)
+    }
+
+    fn show_way_up(&mut self, repository: &Repository) -> Result<(), CliError> {
+        if !repository.is_inside_work_tree() {
+            if let Some(top) = repository.work_tree() {
+                self.print(path::as_bytes(top))?;
+            }
+            return Ok(());
+        }
+        let prefix = repository.prefix_or_empty();
+        let depth = prefix.iter().filter(|&&byte| byte == b'/').count();
+        writeln!(self.context.out, "{}", "../".repeat(depth))?;
+        Ok(())
+    }
+
+    pub(super) fn show_git_path(&mut self, name: &BStr) -> Result<(), CliError> {
+        let repository = self.repository()?;
+        let name = name
+            .to_str()
+            .map_err(|_| CliError::unsupported("paths in the repository that are no text"))?;
+        let full = repository.git_path(name);
+        let spoken = repository.spoken(&full);
+        self.show_shared_path(&full, &spoken)
+    }
+
+    /// A path that is shown as Git spells it unless a form is asked for.
+    fn show_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
+        let shown = match self.path_format {
+            Format::Default => spoken.to_owned(),
+            Format::Absolute => real(full),
+            Format::Relative => self.relative(full)?,
+        };
+        self.print(path::as_bytes(&shown))
+    }
+
+    /// A path that is shown relative to the caller where both are spelt relative to the top.
+    fn show_shared_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
+        let repository = self.repository()?;
+        let shown = match (self.path_format, repository.prefix()) {
+            (Format::Default, Some(prefix)) if spoken.is_relative() => {
+                relative_text(spoken, path::borrow(prefix))
+            }
+            (Format::Default, _) => spoken.to_owned(),
+            (Format::Absolute, _) => real(full),
+            (Format::Relative, _) => self.relative(full)?,
+        };
+        self.print(path::as_bytes(&shown))
+    }
+
+    fn relative(&mut self, full: &Path) -> Result<PathBuf, CliError> {
+        let repository = self.repository()?;
+        let here = repository.environment().current_dir();
+        Ok(path::relative(&real(full), &real(here)))
+    }
+}
+
+/// From the directory `base` to `path`, both below the same one.
+fn relative_text(path: &Path, base: &Path) -> PathBuf {
+    let root = Path::new("/");
+    let rooted = |path: &Path| -> PathBuf {
+        let parts = path.components().filter(|part| *part != Component::CurDir);
+        root.iter().chain(parts.map(Component::as_os_str)).collect()
+    };
+    path::relative(&rooted(path), &rooted(base))
+}
+
+/// The path without symbolic links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut known = path;
+    loop {
+        if let Ok(real) = std::fs::canonicalize(known) {
+            return rest.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (known.parent(), known.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                known = parent;
+            }
+            _ => return path::normalize(path),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `rev-parse --all`, `--branches`, `--glob` and their kin.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice, ByteVec};
+use gix_glob::wildmatch::Mode;
+
+use super::Session;
+use crate::CliError;
+
+/// Which references are meant.
+pub(super) struct Below {
+    directory: BString,
+    pattern: Option<BString>,
+    /// Whether names are shown without the directory.
+    trims: bool,
+}
+
+impl Below {
+    pub(super) fn everything() -> Self {
+        Below {
+            directory: "refs/".into(),
+            pattern: None,
+            trims: false,
+        }
+    }
+
+    pub(super) fn directory(directory: &str) -> Self {
+        Below {
+            directory: directory.into(),
+            pattern: None,
+            trims: true,
+        }
+    }
+
+    pub(super) fn in_full(mut self) -> Self {
+        self.trims = false;
+        self
+    }
+
+    pub(super) fn matching(mut self, pattern: Option<&BStr>) -> Self {
+        self.pattern = pattern.map(|pattern| complete(self.directory.as_bstr(), pattern));
+        self
+    }
+
+    pub(super) fn glob(pattern: &BStr) -> Self {
+        let base: &BStr = if pattern.starts_with(b"refs/") {
+            "".into()
+        } else {
+            "refs/".into()
+        };
+        let pattern = complete(base, pattern);
+        Below {
+            directory: "refs/".into(),
+            pattern: Some(pattern),
+            trims: false,
+        }
+    }
+}
+
+/// A pattern without wildcards stands for all that is below.
+fn complete(base: &BStr, pattern: &BStr) -> BString {
+    let mut full = [base.as_bytes(), pattern].concat();
+    if pattern.find_byteset(b"*?[\\").is_none() {
+        if !full.ends_with(b"/") {
+            full.push(b'/');
+        }
+        full.push_str("*");
+    }
+    full.into()
+}
+
+impl Session<'_> {
+    /// Shows the references that are meant and not excluded; then nothing is excluded any more.
+    pub(super) fn show_references(&mut self, below: &Below) -> Result<(), CliError> {
+        let repository = self.repository()?;
+        let excluded = std::mem::take(&mut self.excluded);
+        let matches = |pattern: &BString, name: &BStr| {
+            gix_glob::wildmatch(pattern.as_bstr(), name, Mode::empty())
+        };
+        let mut found = Vec::new();
+        repository.refs().for_each(&below.directory, |reference| {
+            let name = reference.name;
+            if below
+                .pattern
+                .as_ref()
+                .is_none_or(|pattern| matches(pattern, name))
+            {
+                let start = if below.trims {
+                    below.directory.len()
+                } else {
+                    0
+                };
+                let shown = name[start..].as_bstr();
+                if !excluded.iter().any(|pattern| matches(pattern, shown)) {
+                    found.push((reference.id, shown.to_owned()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for (id, name) in found {
+            self.show_revision(false, id, Some(name.as_bstr()))?;
+        }
+        Ok(())
+    }
+}
