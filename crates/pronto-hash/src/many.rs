@@ -148,6 +148,10 @@ impl Backend {
     }
 
     /// The fastest for a kind of hash.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "there is one backend")
+    )]
     pub(crate) fn fastest(kind: Kind) -> Backend {
         let available = Backend::available();
         #[cfg(target_arch = "x86_64")]
