@@ -307,3 +307,17 @@ fn damage_under_a_right_trailer_is_found_or_harmless() {
         }
     }
 }
+
+#[test]
+fn claims_allocate_nothing() {
+    // The same test in so little address space that no absurd claim can be met.
+    let this = std::env::current_exe().expect("it runs");
+    let status = std::process::Command::new("sh")
+        .arg("-c")
+        .arg("ulimit -v 1500000 && exec \"$0\" --exact \"$1\" --test-threads=1 -q >/dev/null")
+        .arg(this)
+        .arg("broken::each_kind_of_damage_has_its_message")
+        .status()
+        .expect("there is a shell");
+    assert!(status.success());
+}
