@@ -22,6 +22,17 @@ pub(super) struct Pending {
     pub(super) kept: Kept,
 }
 
+/// Contents are digested together once there are this many bytes, …
+const FRESH_BYTES: usize = 2 << 20;
+/// … or this many batches hold them.
+const FRESH_BATCHES: usize = 8;
+/// Longer contents wait for others of their length: beside short ones they would go alone.
+const LARGE_BYTES: usize = 48 << 10;
+/// As many lanes as there may be, twice.
+const LARGE_ITEMS: usize = 32;
+/// How much of them may wait.
+const LARGE_LIMIT_BYTES: usize = 24 << 20;
+
 /// One worker while the pack arrives.
 pub(super) struct Arrivals<'a> {
     surroundings: &'a Surroundings<'a>,
@@ -31,6 +42,13 @@ pub(super) struct Arrivals<'a> {
     digests: Digests,
     arena: Arena,
     pending: Vec<Pending>,
+    /// Batches with entries that are not digested yet.
+    held: Vec<Batch>,
+    fresh: Vec<Fresh>,
+    fresh_bytes: usize,
+    large: Vec<Fresh>,
+    large_bytes: usize,
+    resolved: u64,
 }
 
 /// What a worker leaves behind when the pack has arrived.
@@ -40,7 +58,7 @@ pub(super) struct Arrived {
     pub(super) pending: Vec<Pending>,
 }
 
-/// An object of the batch in hand that is to be digested.
+/// An object that is to be digested.
 struct Fresh {
     index: u32,
     kind: ObjectKind,
@@ -48,8 +66,11 @@ struct Fresh {
 }
 
 enum Where {
-    /// The number of the item.
-    Batch(usize),
+    /// In an entry of a batch that is held.
+    Batch {
+        batch: usize,
+        item: usize,
+    },
     Made(Arc<Content>),
 }
 
@@ -69,100 +90,159 @@ impl<'a> Arrivals<'a> {
             digests: Digests::new(surroundings.kind),
             arena: Arena::new(number),
             pending: Vec::new(),
+            held: Vec::new(),
+            fresh: Vec::new(),
+            fresh_bytes: 0,
+            large: Vec::new(),
+            large_bytes: 0,
+            resolved: 0,
         }
     }
 
-    /// Deals with the entries of one batch.
-    pub(super) fn process(&mut self, batch: &Batch) -> Result<(), Error> {
+    /// Deals with the entries of one batch. Batches that are done with go to `free`.
+    pub(super) fn process(
+        &mut self,
+        batch: Batch,
+        free: &mut dyn FnMut(Batch),
+    ) -> Result<(), Error> {
         self.surroundings.check()?;
-        let mut fresh = Vec::with_capacity(batch.items.len());
-        let mut resolved = 0;
         for (number, item) in batch.items.iter().enumerate() {
             if item.base == Base::NONE {
-                fresh.push(self.whole(batch, number, item));
-            } else if let Some(made) = self.resolve(batch, item)? {
-                resolved += 1;
-                fresh.push(made);
-            } else {
+                self.whole(&batch, number, item);
+            } else if !self.resolve(&batch, item)? {
                 let kept = self.arena.keep(batch.bytes(item), self.budget);
                 let index = item.index;
                 self.pending.push(Pending { index, kept });
             }
         }
-        self.surroundings.resolving.add(resolved);
-        self.digest(batch, fresh)
+        self.held.push(batch);
+        if self.fresh_bytes >= FRESH_BYTES || self.held.len() >= FRESH_BATCHES {
+            self.digest_fresh(free)?;
+        }
+        if self.large.len() >= LARGE_ITEMS || self.large_bytes >= LARGE_LIMIT_BYTES {
+            self.digest_large()?;
+        }
+        Ok(())
     }
 
     /// Ends the arrival; caches and spare buffers go.
-    pub(super) fn finish(self) -> Arrived {
-        Arrived {
+    pub(super) fn finish(mut self) -> Result<Arrived, Error> {
+        self.digest_fresh(&mut drop)?;
+        self.digest_large()?;
+        Ok(Arrived {
             ids: self.digests.ids,
             arena: self.arena,
             pending: self.pending,
-        }
+        })
     }
 
     /// Takes a whole object, which may become a base if it is of a kind that often does.
-    fn whole(&mut self, batch: &Batch, number: usize, item: &Item) -> Fresh {
+    fn whole(&mut self, batch: &Batch, number: usize, item: &Item) {
         let kind = item.kind.unwrap_or(ObjectKind::Blob);
-        if matches!(kind, ObjectKind::Tree | ObjectKind::Blob) {
-            let bytes = batch.bytes(item);
-            if self.cache.admits(bytes.len()) {
-                let mut content = self.pool.take(bytes.len(), kind);
-                content.as_mut_slice().copy_from_slice(bytes);
-                self.cache
-                    .insert(item.index, Arc::new(content), &mut self.pool);
+        let bytes = batch.bytes(item);
+        let content = if matches!(kind, ObjectKind::Tree | ObjectKind::Blob)
+            && self.cache.admits(bytes.len())
+        {
+            let mut content = self.pool.take(bytes.len(), kind);
+            content.as_mut_slice().copy_from_slice(bytes);
+            let content = Arc::new(content);
+            self.cache
+                .insert(item.index, Arc::clone(&content), &mut self.pool);
+            Where::Made(content)
+        } else {
+            Where::Batch {
+                batch: self.held.len(),
+                item: number,
             }
-        }
-        Fresh {
-            index: item.index,
-            kind,
-            content: Where::Batch(number),
-        }
+        };
+        let index = item.index;
+        self.add(
+            Fresh {
+                index,
+                kind,
+                content,
+            },
+            bytes.len(),
+        );
     }
 
-    /// Makes the object of a delta, if its base is at hand.
-    fn resolve(&mut self, batch: &Batch, item: &Item) -> Result<Option<Fresh>, Error> {
+    /// Makes the object of a delta. False if its base is not at hand.
+    fn resolve(&mut self, batch: &Batch, item: &Item) -> Result<bool, Error> {
         let base = item.base.index().and_then(|base| self.cache.get(base));
         let Some(base) = base else {
-            return Ok(None);
+            return Ok(false);
         };
         let base = Arc::clone(base);
         let content = make(&base, batch.bytes(item), &mut self.pool)
             .map_err(|error| error.at_offset(item.offset))?;
-        let content = Arc::new(content);
         self.pool.release(base);
-        if self.cache.admits(content.as_slice().len()) {
+        let len = content.as_slice().len();
+        let content = Arc::new(content);
+        if self.cache.admits(len) {
             self.cache
                 .insert(item.index, Arc::clone(&content), &mut self.pool);
         }
-        Ok(Some(Fresh {
+        self.resolved += 1;
+        let fresh = Fresh {
             index: item.index,
             kind: content.kind,
             content: Where::Made(content),
-        }))
+        };
+        self.add(fresh, len);
+        Ok(true)
     }
 
-    fn digest(&mut self, batch: &Batch, fresh: Vec<Fresh>) -> Result<(), Error> {
-        let objects: Vec<Object<'_>> = fresh
+    fn add(&mut self, fresh: Fresh, len: usize) {
+        if len > LARGE_BYTES && matches!(fresh.content, Where::Made(_)) {
+            self.large_bytes += len;
+            self.large.push(fresh);
+        } else {
+            self.fresh_bytes += len;
+            self.fresh.push(fresh);
+        }
+    }
+
+    fn digest_fresh(&mut self, free: &mut dyn FnMut(Batch)) -> Result<(), Error> {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.fresh_bytes = 0;
+        self.fresh = self.digest(fresh)?;
+        self.held.drain(..).for_each(free);
+        Ok(())
+    }
+
+    fn digest_large(&mut self) -> Result<(), Error> {
+        let large = std::mem::take(&mut self.large);
+        self.large_bytes = 0;
+        self.large = self.digest(large)?;
+        Ok(())
+    }
+
+    /// Digests contents and lets go of them; the list comes back empty.
+    fn digest(&mut self, mut list: Vec<Fresh>) -> Result<Vec<Fresh>, Error> {
+        let objects: Vec<Object<'_>> = list
             .iter()
             .map(|fresh| Object {
                 index: fresh.index,
                 kind: fresh.kind,
                 content: match &fresh.content {
-                    Where::Batch(number) => batch.bytes(&batch.items[*number]),
+                    Where::Batch { batch, item } => {
+                        let batch = &self.held[*batch];
+                        batch.bytes(&batch.items[*item])
+                    }
                     Where::Made(content) => content.as_slice(),
                 },
             })
             .collect();
         self.digests.digest(self.surroundings, &objects)?;
         drop(objects);
-        for fresh in fresh {
+        for fresh in list.drain(..) {
             if let Where::Made(content) = fresh.content {
                 self.pool.release(content);
             }
         }
-        Ok(())
+        self.surroundings.resolving.add(self.resolved);
+        self.resolved = 0;
+        Ok(list)
     }
 }
 

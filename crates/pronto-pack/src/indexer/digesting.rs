@@ -3,7 +3,7 @@
 use super::{Inspect, Surroundings};
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{Collision, Kind, Message, ObjectId, digest_many};
+use pronto_hash::{Collision, Kind, ManyDigester, Message, ObjectId};
 
 /// Long enough for `commit`, a blank, 20 digits and a NUL.
 const HEADER_BYTES: usize = 32;
@@ -52,6 +52,7 @@ impl Ids {
 
 /// Digests for one worker.
 pub(super) struct Digests {
+    digester: ManyDigester,
     headers: Vec<([u8; HEADER_BYTES], usize)>,
     results: Vec<Result<ObjectId, Collision>>,
     pub(super) ids: Ids,
@@ -60,6 +61,7 @@ pub(super) struct Digests {
 impl Digests {
     pub(super) fn new(kind: Kind) -> Self {
         Digests {
+            digester: ManyDigester::new(kind),
             headers: Vec::new(),
             results: Vec::new(),
             ids: Ids::new(kind),
@@ -87,7 +89,7 @@ impl Digests {
             })
             .collect();
         self.results.clear();
-        digest_many(surroundings.kind, &messages, &mut self.results);
+        self.digester.digest(&messages, &mut self.results);
         for (object, result) in objects.iter().zip(&self.results) {
             let id = result.as_ref().map_err(|collision| attack(*collision))?;
             if let Some(inspect) = surroundings.inspect {

@@ -136,9 +136,12 @@ impl Run<'_> {
         let worker = |number| Arrivals::new(surroundings, &budget, number, cache_bytes);
         if self.threads == 1 {
             let mut spool = spool;
-            let mut inline = Inline(worker(0));
+            let mut inline = Inline {
+                worker: worker(0),
+                spare: Vec::new(),
+            };
             let received = self.take_in(input, surroundings, &mut spool, &mut inline)?;
-            let workers = vec![inline.0.finish()];
+            let workers = vec![inline.worker.finish()?];
             return Ok(Arrival {
                 received,
                 workers,
@@ -158,13 +161,14 @@ impl Run<'_> {
                 let mut worker = worker(number as u16);
                 senders.push(sender);
                 handles.push(scope.spawn(move || {
-                    for mut batch in batches {
-                        worker.process(&batch)?;
-                        batch.clear();
-                        // The receiver may be gone: then nobody needs the batch.
-                        let _ = spare.send(batch);
+                    for batch in batches {
+                        worker.process(batch, &mut |mut batch| {
+                            batch.clear();
+                            // The receiver may be gone: then nobody needs the batch.
+                            let _ = spare.send(batch);
+                        })?;
                     }
-                    Ok(worker.finish())
+                    worker.finish()
                 }));
             }
             drop(spare_sender);
@@ -344,17 +348,23 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// One worker on the receiver's own thread.
-struct Inline<'a>(Arrivals<'a>);
+struct Inline<'a> {
+    worker: Arrivals<'a>,
+    spare: Vec<Batch>,
+}
 
 impl Deliver for Inline<'_> {
     fn workers(&self) -> usize {
         1
     }
 
-    fn deliver(&mut self, _worker: usize, mut batch: Batch) -> Result<Batch, Error> {
-        self.0.process(&batch)?;
-        batch.clear();
-        Ok(batch)
+    fn deliver(&mut self, _worker: usize, batch: Batch) -> Result<Batch, Error> {
+        let spare = &mut self.spare;
+        self.worker.process(batch, &mut |mut batch| {
+            batch.clear();
+            spare.push(batch);
+        })?;
+        Ok(spare.pop().unwrap_or_default())
     }
 }
 

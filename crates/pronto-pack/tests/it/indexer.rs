@@ -37,7 +37,7 @@ fn index(pack: &[u8], options: &Options) -> (TempDir, Result<Outcome, Error>) {
 /// Ways to index that must all come to the same.
 fn ways(kind: Kind) -> Vec<Options> {
     let mut ways = Vec::new();
-    for threads in [1, 2, 5] {
+    for threads in [1, 4] {
         for (cache, kept) in [(96 << 20, 192 << 20), (0, 192 << 20), (0, 0), (20_000, 0)] {
             for threshold in [512 << 20, 300] {
                 let mut way = options(kind);
