@@ -37,8 +37,8 @@ impl Store {
     /// Which of `ids` are there: `found[i]` tells of `ids[i]`. They must be sorted in rising order.
     ///
     /// Each index is gone through once beside the ids, and each fan-out directory of loose objects
-    /// is listed at most once, so no system call is made for each object. Packs are listed anew
-    /// only at the start. Replacements do not count.
+    /// is listed at most once, so no system call is made for each object, unless packs change
+    /// meanwhile. Replacements do not count.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
@@ -53,6 +53,12 @@ impl Store {
             for (id, found) in ids.iter().zip(&mut found).filter(|(_, found)| !**found) {
                 let mut directories = self.inner.directories.iter();
                 *found = directories.any(|objects| loose::exists(objects, id));
+            }
+        }
+        if found.contains(&false) && self.newer_than(&inventory.snapshot)?.is_some() {
+            // Objects may have moved from loose files into a new pack meanwhile.
+            for (id, found) in ids.iter().zip(&mut found).filter(|(_, found)| !**found) {
+                *found = self.contains(id)?;
             }
         }
         Ok(found)
