@@ -12,7 +12,7 @@ use pronto_hash::{Backend, DigestStream, Kind, ManyDigester, Message, TrailerDig
 const BATCH_BYTES: usize = 1 << 20;
 
 /// How many batches make up a stream.
-const STREAMED: usize = 32;
+const STREAMED: usize = 4;
 
 /// How long each figure is measured for.
 const TIME: Duration = Duration::from_millis(150);
