@@ -3,6 +3,7 @@
 mod aliases;
 mod fallback;
 mod options;
+mod signals;
 mod streams;
 mod support;
 mod traces;
