@@ -48,7 +48,210 @@ complete -c pronto -n "__fish_pronto_needs_command" -l icase-pathspecs -d 'Match
 complete -c pronto -n "__fish_pronto_needs_command" -l list-native -d 'List the commands that pronto runs itself'
 complete -c pronto -n "__fish_pronto_needs_command" -s v -l version -d 'Show the version'
 complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the commands, or the manual of one'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch branches or put files back'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list references and what they hold'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "status" -d 'show the working tree status'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "switch" -d 'switch branches'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'read and change references that stand for others'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch -d 'Print type, size and content of each object named on the standard input' -r
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-check -d 'Print type and size of each object named on the standard input' -r
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-command -d 'Obey the commands on the standard input: contents, info, flush' -r
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s e -d 'Exit with zero if the object exists, with one if it does not'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s p -d 'Print the object in a form that suits its type'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s t -d 'Print the type of the object'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s s -d 'Print the size of the object'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l allow-unknown-type -d 'Accepted for the sake of old scripts'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-all-objects -d 'Take all objects of the repository rather than those on the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l buffer -d 'Write when a buffer is full rather than after each object'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l unordered -d 'Take all objects in the order in which they are stored'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s z -d 'The lines of the standard input end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s Z -d 'The lines of the standard input and output end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s t -l track -d 'Let the new branch follow the one it starts at' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l orphan -d 'Begin a branch without history' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s b -d 'Create this branch and go to it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s B -d 'Create or move this branch and go to it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-from-file -d 'Read paths from this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s f -l force -d 'Throw away local changes, and files that are in the way'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s d -l detach -d 'Leave all branches for the commit itself'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l no-track -d 'Let the new branch follow nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l overwrite-ignore -d 'Overwrite ignored files (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l ignore-other-worktrees -d 'Take a branch even if another work tree has it'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l guess -d 'Begin a local branch of the same name if a remote has one (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s l -d 'Begin a log for the new branch'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 2 -l ours -d 'Of files in conflict, take the side of HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 3 -l theirs -d 'Of files in conflict, take the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s p -l patch -d 'Choose changes one by one (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d 'Merge local changes into the new branch, or make conflicts anew (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l overlay -d 'Leave tracked files that the commit does not have (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-file-nul -d 'Paths in that file end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l recurse-submodules -d 'Clone the submodules too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s j -l jobs -d 'How many submodules to clone at once' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l template -d 'Where the templates of new repositories are' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reference -d 'A repository on this machine whose objects may be used' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reference-if-able -d 'The same, if it is there' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s o -l origin -d 'What to call the remote' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s b -l branch -d 'What to check out in place of the remote\'s HEAD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l revision -d 'Take one revision only, and detach HEAD there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s u -l upload-pack -d 'The program that serves on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l depth -d 'Take so many commits of each branch only' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-since -d 'Take only what is newer than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-exclude -d 'Take nothing that this reference leads to' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l separate-git-dir -d 'Where the repository itself goes, apart from its work tree' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s c -l config -d 'A setting for the new repository' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l server-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l filter -d 'What to leave out until it is needed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s v -l verbose -d 'Show more'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s q -l quiet -d 'Show nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reject-shallow -d 'Refuse a source whose history is cut off'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s n -l no-checkout -d 'Do not check out files'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l bare -d 'Make a repository without a work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l mirror -d 'Take all references as they are, and keep doing so'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s l -l local -d 'Take over the files of a repository on this machine'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l no-hardlinks -d 'Copy the files of a repository on this machine instead of linking them'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s s -l shared -d 'Use the objects of a repository on this machine where they are'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l single-branch -d 'Take only one branch'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l no-tags -d 'Take no tags'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-submodules -d 'Clone submodules with a depth of one'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s j -l jobs -d 'How many remotes to fetch from at once' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l upload-pack -d 'The program that serves on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l depth -d 'Take so many commits of each branch only' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l deepen -d 'Take so many commits more beyond where the history is cut off' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l shallow-since -d 'Take only what is newer than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l shallow-exclude -d 'Take nothing that this reference leads to' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refmap -d 'What references named on the command line are called here' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s o -l server-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l filter -d 'What to leave out until it is needed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l recurse-submodules -d 'Whether to fetch in submodules too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s v -l verbose -d 'Show more'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s q -l quiet -d 'Show nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l all -d 'Fetch from all remotes'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s m -l multiple -d 'Fetch from several remotes'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s a -l append -d 'Keep what FETCH_HEAD holds'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l atomic -d 'Change all references or none'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s f -l force -d 'Let references move to anything'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s t -l tags -d 'Fetch all tags; none with --no-tags'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s n -d 'Fetch no tags'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s p -l prune -d 'Remove references to what is gone on the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s P -l prune-tags -d 'The same for tags'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l dry-run -d 'Change nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l porcelain -d 'Tell what happened in a form for scripts'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-write-fetch-head -d 'Do not write FETCH_HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s k -l keep -d 'Keep the pack as it is'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s u -l update-head-ok -d 'Fetch even into the branch that is checked out'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l unshallow -d 'Take the whole history'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l update-shallow -d 'Let the other side\'s cut of its history become ours'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refetch -d 'Ask for everything as if nothing were here'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintenance -d 'Leave out the maintenance afterwards'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Leave out the maintenance afterwards'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
 complete -c pronto -n "__fish_pronto_using_subcommand help" -s a -l all -d 'List all commands, with what becomes of those that pronto lacks'
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l template -d 'Fill the repository with what is in this directory' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l separate-git-dir -d 'Put the repository there, and a file that points to it into the work tree' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l object-format -d 'How objects are named: sha1 or sha256' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l ref-format -d 'How references are stored: files' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -s b -l initial-branch -d 'The name of the first branch' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l shared -d 'Who else may use it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l bare -d 'Make a repository without a work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s x -l exclude -d 'Skip files matching pattern' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s X -l exclude-from -d 'Read exclude patterns from a file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l exclude-per-directory -d 'Read additional per-directory exclude patterns from a file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l abbrev -d 'Use this many digits to display object names' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l format -d 'The format of each entry' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s z -d 'Separate paths with the NUL character'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s t -d 'Identify the file status with tags'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s v -d 'Use lowercase letters for \'assume unchanged\' files'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s f -d 'Use lowercase letters for \'fsmonitor clean\' files'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s c -l cached -d 'Show cached files in the output (default)'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s d -l deleted -d 'Show deleted files in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s m -l modified -d 'Show modified files in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s o -l others -d 'Show other files in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s i -l ignored -d 'Show ignored files in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s s -l stage -d 'Show staged contents\' object name in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s k -l killed -d 'Show files on the filesystem that need to be removed'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l directory -d 'Show \'other\' directories\' names only'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l empty-directory -d 'Show empty directories as well'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s u -l unmerged -d 'Show unmerged files in the output'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l resolve-undo -d 'Show resolve-undo information'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l exclude-standard -d 'Add the standard git exclusions'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l full-name -d 'Make the output relative to the top of the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l error-unmatch -d 'If any file is not in the index, treat this as an error'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l debug -d 'Show debugging data'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l deduplicate -d 'Suppress duplicate entries'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l sparse -d 'Show sparse directories in a sparse index'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l format -d 'What to show of each entry' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l abbrev -d 'Ids in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s d -d 'Only trees'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s r -d 'Also what is in trees below'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s t -d 'Also the trees that are looked into'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s z -d 'End lines with NUL, and quote nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s l -l long -d 'Also the sizes of files'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-only -d 'Only names'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-status -d 'Only names'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l object-only -d 'Only ids'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-name -d 'Names from the top of the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-tree -d 'Everything, wherever the caller stands'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l exclude-existing -d 'Of the references read from the standard input, those that do not exist' -r
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l tags -d 'Only tags'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l branches -d 'Only branches'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l heads -d 'Only branches'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s h -l head -d 'Also HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l verify -d 'Take names in full, and insist on them'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s d -l dereference -d 'Also what tags point to in the end'
+complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s q -l quiet -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l porcelain -d 'Machine-readable output' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s u -l untracked-files -d 'Show untracked files: all, normal, no' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignored -d 'Show ignored files: traditional, matching, no' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignore-submodules -d 'Ignore changes to submodules: all, dirty, untracked, none' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s M -l find-renames -d 'Detect renames, optionally with a similarity' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s s -l short -d 'Show status concisely'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s b -l branch -d 'Show branch information'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l show-stash -d 'Show stash information'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l ahead-behind -d 'Compute full ahead/behind values'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l long -d 'Show status in long format (default)'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'Terminate entries with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s t -l track -d 'Let the new branch follow the one it starts at' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l orphan -d 'Begin a branch without history' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s c -l create -d 'Create this branch and go to it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s C -l force-create -d 'Create or move this branch and go to it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s f -l force -d 'Throw away local changes, and files that are in the way'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s d -l detach -d 'Leave all branches for the commit itself'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l no-track -d 'Let the new branch follow nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l overwrite-ignore -d 'Overwrite ignored files (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l ignore-other-worktrees -d 'Take a branch even if another work tree has it'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l guess -d 'Begin a local branch of the same name if a remote has one (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l discard-changes -d 'Throw away local changes'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s m -l merge -d 'Merge local changes into the new branch (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s m -d 'Why, for the log' -r
+complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quiet -d 'Say nothing when the reference is not symbolic'
+complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'
+complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l short -d 'Show the short name of the other reference'
+complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l no-recurse -d 'Show the next reference, even if that is symbolic too'
 complete -c pronto -n "__fish_pronto_using_subcommand version" -l build-options -d 'Also tell how this binary was built'

@@ -7,9 +7,9 @@ use std::path::Path;
 /// Something that breaks a rule by `size`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME` or `message PATH TEXT`.
+    /// `file PATH`, `function PATH NAME` or `message TEXT`.
     pub(crate) what: String,
-    /// Lines, or how often it occurs.
+    /// Lines; 1 for a message.
     pub(crate) size: usize,
     pub(crate) rule: String,
 }
@@ -72,7 +72,7 @@ impl Exemptions {
     /// The text of the list, with each exemption lowered to what is found, or dropped.
     pub(crate) fn lowered(&self, findings: &[Finding]) -> String {
         let mut page =
-            "# What breaks a rule of `cargo xtask tidy` and may for now: size and what it is.\n\
+            "# What breaks a rule of `cargo xtask tidy` and may: size and what it is. Messages are here because Git words them so.\n\
                         # The list only shrinks: `cargo xtask tidy --ratchet` lowers it.\n"
                 .to_owned();
         for (what, allowed) in &self.0 {

@@ -35,15 +35,15 @@ pub(crate) fn findings(source: &Source) -> Vec<Finding> {
         if is_well_put(&message) {
             continue;
         }
-        let what = format!("message {} {message}", source.path);
-        match findings.iter_mut().find(|known| known.what == what) {
-            Some(known) => known.size += 1,
-            None => findings.push(Finding {
-                what,
-                size: 1,
-                rule: "messages start in lower case and have no full stop".to_owned(),
-            }),
-        }
+        findings.push(Finding {
+            what: format!("message {message}"),
+            size: 1,
+            rule: format!(
+                "messages start in lower case and have no full stop: {}:{}",
+                source.path,
+                at + 1
+            ),
+        });
     }
     findings
 }
@@ -85,6 +85,6 @@ mod tests {
                     CliError::fatal(\"it broke.\");\n    CliError::fatal(\"HEAD is odd\");\n}\n";
         let found = findings(&Source::new("a.rs".to_owned(), text));
         let what: Vec<&str> = found.iter().map(|finding| finding.what.as_str()).collect();
-        assert_eq!(what, ["message a.rs Cannot open", "message a.rs it broke."]);
+        assert_eq!(what, ["message Cannot open", "message it broke."]);
     }
 }
