@@ -38,6 +38,8 @@ pub struct Options {
     pub detach: bool,
     /// Throw local changes away.
     pub discard: bool,
+    /// When discarding, overwrite untracked files too.
+    pub overwrite_untracked: bool,
     /// Without `to`, do not look at files at all.
     pub stay_lightly: bool,
     /// Take a branch that another work tree has checked out.
@@ -57,8 +59,8 @@ pub enum Outcome {
     Done(Box<Report>),
     /// Something would have been lost: nothing was done.
     Refused(Refusals),
-    /// The index has conflicts: nothing was done.
-    Unmerged,
+    /// The index has conflicts at these paths: nothing was done.
+    Unmerged(Vec<BString>),
 }
 
 /// What was done.
@@ -146,7 +148,7 @@ impl Repository {
                     report.warnings = outcome.warnings;
                 }
                 MovedFiles::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
-                MovedFiles::Unmerged => return Ok(Outcome::Unmerged),
+                MovedFiles::Unmerged(paths) => return Ok(Outcome::Unmerged(paths)),
             }
         }
         if let (Head::Detached { id }, false) = (&old, options.quiet)

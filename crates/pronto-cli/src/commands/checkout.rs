@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         plain: text(args.create.as_ref()),
         force: text(args.force_create.as_ref()),
         log: args.log,
+        follows_nothing: switching::follows_nothing(context),
     };
     let separator = context.separator;
     let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         creation.plain = Some(switching::name_after_remote(first, Which::Checkout)?);
     }
     let creates = creates || creation.plain.is_some();
-    let may_guess = !creates && common.guess.unwrap_or(true) && !common.no_track;
+    let may_guess = !creates && common.guess.unwrap_or(true) && !creation.follows_nothing;
     let meaning = match separator {
         Some(0) => switching::Meaning::default(),
         Some(count) if count > 1 => {
@@ -261,6 +262,7 @@ fn switch_branch(
         create,
         detach: common.detach,
         discard: common.force,
+        overwrite_untracked: common.force,
         stay_lightly,
         ignore_other_worktrees: common.ignore_other_worktrees,
         keep_ignored: common.overwrite_ignore == Some(false),
@@ -308,7 +310,7 @@ fn put_back(
         return Ok(ExitCode::FAILURE);
     }
     let failed = switching::tell_failures(context, &report.warnings, &report.failed);
-    if !quiet && context.separator.is_none() {
+    if !quiet && context.separator.is_none() && !args.plain.is_empty() {
         let paths = if report.updated == 1 { "path" } else { "paths" };
         let from = match tree {
             Some(tree) => repository.abbreviate(&tree)?,

@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         plain: text(args.create.as_ref()),
         force: text(args.force_create.as_ref()),
         log: false,
+        follows_nothing: switching::follows_nothing(context),
     };
     let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
     if common.track.is_some() && !creates {
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let creates = creates || creation.plain.is_some();
     let may_guess = !creates && common.guess.unwrap_or(true) && common.track.is_none();
     let place = (&*repository, &mut *context);
-    let how = (Which::Switch, true, may_guess && !common.no_track);
+    let how = (Which::Switch, true, may_guess && !creation.follows_nothing);
     let meaning = switching::understand(place, &args.plain, how)?;
     let start = meaning.start;
     if start.as_ref().is_some_and(|start| start.commit.is_none()) {
@@ -83,11 +84,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(expecting_a_branch(&repository, start)?);
     }
     repository.refuse_while_in_progress()?;
+    context.report();
     let options = Options {
         to: start,
         create,
         detach: common.detach,
         discard: args.discard_changes || common.force,
+        overwrite_untracked: common.force,
         stay_lightly: true,
         ignore_other_worktrees: common.ignore_other_worktrees,
         keep_ignored: common.overwrite_ignore == Some(false),

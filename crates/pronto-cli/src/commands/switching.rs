@@ -29,11 +29,8 @@ pub(crate) struct Common {
     #[arg(short, long)]
     pub(crate) detach: bool,
     /// Let the new branch follow the one it starts at
-    #[arg(short, long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct", overrides_with = "no_track")]
+    #[arg(short, long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct")]
     pub(crate) track: Option<String>,
-    /// Let the new branch follow nothing
-    #[arg(long, overrides_with = "track")]
-    pub(crate) no_track: bool,
     /// Begin a branch without history
     #[arg(long, value_name = "NEW-BRANCH")]
     pub(crate) orphan: Option<std::ffi::OsString>,
@@ -93,14 +90,6 @@ impl Common {
         }
         Ok(())
     }
-
-    fn tracking(&self) -> Tracking {
-        match (&self.track, self.no_track) {
-            (Some(_), _) => Tracking::Direct,
-            (None, true) => Tracking::Never,
-            (None, false) => Tracking::Configured,
-        }
-    }
 }
 
 /// A branch to create, as the options say.
@@ -112,6 +101,18 @@ pub(crate) struct Creation {
     pub(crate) force: Option<BString>,
     /// `-l`.
     pub(crate) log: bool,
+    /// `--no-track`, unless `--track` follows.
+    pub(crate) follows_nothing: bool,
+}
+
+/// Whether `--no-track` is the last word about following.
+pub(crate) fn follows_nothing(context: &Context) -> bool {
+    // `--no-track` takes back `--track`, and says more than its absence.
+    let mut options = context
+        .arguments
+        .iter()
+        .take_while(|argument| *argument != "--");
+    options.any(|argument| argument == "--no-track")
 }
 
 /// The name of an option's value.
@@ -251,7 +252,11 @@ pub(crate) fn creation(
         force,
         orphan: is_orphan,
         log: creation.log,
-        tracking: common.tracking(),
+        tracking: match &common.track {
+            Some(_) => Tracking::Direct,
+            None if creation.follows_nothing => Tracking::Never,
+            None => Tracking::Configured,
+        },
     }))
 }
 
@@ -292,6 +297,14 @@ pub(crate) fn switch(
             })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
+        Outcome::Refused(refusals) if options.discard => {
+            for path in refusals.overwritten.iter().take(1) {
+                context.complain(&format!(
+                    "Untracked working tree file '{path}' would be overwritten by merge."
+                ));
+            }
+            Ok(ExitCode::FATAL)
+        }
         Outcome::Refused(refusals) => {
             let advice = advises(repository, "commitBeforeMerge")?;
             let message = refusals.message("checkout", advice.then_some("switch branches"));
@@ -299,7 +312,10 @@ pub(crate) fn switch(
             context.remark("Aborting");
             Ok(ExitCode::FAILURE)
         }
-        Outcome::Unmerged => {
+        Outcome::Unmerged(paths) => {
+            for path in &paths {
+                writeln!(context.out, "{path}: needs merge")?;
+            }
             context.complain("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }

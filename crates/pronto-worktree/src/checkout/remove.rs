@@ -90,12 +90,12 @@ impl Done {
             directory.remove_file(name)
         };
         match removed {
-            Ok(()) => {
+            // What is gone already may have left its directory behind.
+            _ if is_gone(&removed) => {
                 if self.emptied.last().is_none_or(|last| last != path) {
                     self.emptied.push(path.to_owned());
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             failed => self.warn(at, removal, failed),
         }
     }
@@ -109,6 +109,13 @@ impl Done {
         if let Err(error) = result.context(ErrorKind::Io, verb, removal.path.to_string()) {
             self.warnings.push((at, format!("warning: {error}")));
         }
+    }
+}
+
+fn is_gone(removed: &io::Result<()>) -> bool {
+    match removed {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 

@@ -5,18 +5,24 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags, mode};
 
-use super::guard;
+use super::guard::{self, Free, MayGo};
+use super::refusal::Refusals;
 use super::situation::Situation;
 use super::trees::{Change, Go, Step, walk};
-use super::{IndexChange, Unpacked, is_entry, new_entry};
+use super::{Decision, IndexChange, Unpacked, is_entry, new_entry};
 use crate::Error;
 use crate::checkout::Removal;
 
-/// A plan after which index and worktree are what `tree` says. Nothing is refused.
+/// A plan after which index and worktree are what `tree` says. Only untracked files can be in the
+/// way: with `may_go` those of which it says no, else none.
 ///
 /// # Errors
 /// When the tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
-pub fn one_way(tree: ObjectId, situation: &Situation<'_>) -> Result<Unpacked, Error> {
+pub fn one_way(
+    tree: ObjectId,
+    situation: &Situation<'_>,
+    may_go: Option<&mut MayGo<'_>>,
+) -> Result<Decision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut cached = CachedTree::builder(tree);
     let mut reset = Reset {
@@ -45,7 +51,34 @@ pub fn one_way(tree: ObjectId, situation: &Situation<'_>) -> Result<Unpacked, Er
     reset.drop_before(None);
     let mut unpacked = reset.finish()?;
     unpacked.cached_tree = Some(cached.finish());
-    Ok(unpacked)
+    match may_go {
+        Some(may_go) => protect_untracked(unpacked, situation, may_go),
+        None => Ok(Decision::Plan(unpacked)),
+    }
+}
+
+fn protect_untracked(
+    unpacked: Unpacked,
+    situation: &Situation<'_>,
+    may_go: &mut MayGo<'_>,
+) -> Result<Decision, Error> {
+    let index = situation.index;
+    let items = unpacked.plan.write.iter();
+    let free: Vec<Free<'_>> = items
+        .filter(|item| index.stages(item.path.as_bstr()).is_empty())
+        .map(|item| Free {
+            path: item.path.as_bstr(),
+            mode: Some(item.mode),
+        })
+        .collect();
+    let leaving = index.iter().map(|entry| entry.path).collect();
+    let mut refusals = Refusals::default();
+    guard::refuse_untracked(situation, &free, &leaving, may_go, &mut refusals)?;
+    if refusals.is_empty() {
+        return Ok(Decision::Plan(unpacked));
+    }
+    refusals.sort();
+    Ok(Decision::Refused(refusals))
 }
 
 struct Reset<'a, 's> {

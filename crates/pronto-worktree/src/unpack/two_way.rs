@@ -3,7 +3,7 @@
 //!
 //! The rules are the table of git-read-tree(1), "Two Tree Merge".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -24,9 +24,21 @@ struct Verdict {
     /// Its entry in the index.
     position: Option<usize>,
     new: Option<Side>,
-    /// Whether it is a staged file where a directory of the new tree shall be: it goes only if
-    /// nothing is there any more.
-    in_the_way: bool,
+    standing: Standing,
+}
+
+/// How a path stands to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// On its own.
+    Alone,
+    /// A staged file where a directory of the new tree shall be: it goes only if nothing is there
+    /// any more.
+    Above,
+    /// A staged file in a directory where a file of the new tree shall be: it stays.
+    Below,
+    /// A file of the new tree where a directory with staged files is: it does not come.
+    Yields,
 }
 
 /// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
@@ -70,7 +82,8 @@ pub fn two_way(
         return Ok(Decision::Refused(refusals));
     }
     let mut unpacked = Unpacked::default();
-    for verdict in verdicts {
+    let stands = |verdict: &Verdict| matches!(verdict.standing, Standing::Alone | Standing::Above);
+    for verdict in verdicts.into_iter().filter(stands) {
         carry_out(verdict, situation, &mut unpacked);
     }
     unpacked.cached_tree = Some(trees.finish());
@@ -116,7 +129,7 @@ fn decide(
         path: change.path.to_owned(),
         position,
         new: change.new,
-        in_the_way: false,
+        standing: Standing::Alone,
     });
 }
 
@@ -124,50 +137,61 @@ fn decide(
 /// are: those go, if nothing is lost by it.
 fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
     let index = situation.index;
-    let known: HashSet<BString> = verdicts
+    let known: BTreeSet<BString> = verdicts
         .iter()
         .map(|verdict| verdict.path.clone())
         .collect();
-    let mut more: HashMap<usize, bool> = HashMap::new();
+    let mut more: HashMap<usize, Standing> = HashMap::new();
     let mut last = BString::default();
-    for verdict in verdicts.iter() {
+    for verdict in verdicts.iter_mut() {
         if verdict.new.is_none() || verdict.position.is_some() {
             continue;
         }
-        more.extend(
-            index
-                .below(verdict.path.as_bstr())
-                .map(|position| (position, false)),
-        );
+        let below = index.below(verdict.path.as_bstr());
+        let staged = below.filter(|position| !known.contains(index.path(*position)));
+        // Where the old tree had a directory, all of it goes; else the staged files stay.
+        if had_directory(&known, verdict.path.as_bstr()) {
+            more.extend(staged.map(|position| (position, Standing::Alone)));
+        } else {
+            let before = more.len();
+            more.extend(staged.map(|position| (position, Standing::Below)));
+            if more.len() > before {
+                verdict.standing = Standing::Yields;
+            }
+        }
         let directory = super::situation::split(verdict.path.as_bstr()).0;
         if directory == last {
             continue;
         }
         last = directory.to_owned();
-        for end in directory
-            .find_iter("/")
-            .chain([directory.len()])
-            .filter(|end| *end > 0)
-        {
+        let slashes = directory.find_iter("/").chain([directory.len()]);
+        for end in slashes.filter(|end| *end > 0) {
             let above = index.find(directory[..end].as_bstr(), 0).ok();
-            more.extend(above.map(|position| (position, true)));
+            more.extend(above.map(|position| (position, Standing::Above)));
         }
     }
     let before = verdicts.len();
-    for (position, in_the_way) in more {
+    for (position, standing) in more {
         let path = index.path(position);
         if !known.contains(path) {
             verdicts.push(Verdict {
                 path: path.to_owned(),
                 position: Some(position),
                 new: None,
-                in_the_way,
+                standing,
             });
         }
     }
     if verdicts.len() > before {
         verdicts.sort_by(|one, two| one.path.cmp(&two.path));
     }
+}
+
+fn had_directory(changed: &BTreeSet<BString>, path: &BStr) -> bool {
+    let mut below = path.to_owned();
+    below.push(b'/');
+    let next = changed.range(below.clone()..).next();
+    next.is_some_and(|next| next.starts_with(&below))
 }
 
 /// Looks whether anything would be lost.
@@ -180,7 +204,7 @@ fn guard(
     let index = situation.index;
     let mut tracked: Vec<usize> = verdicts
         .iter()
-        .filter(|verdict| !verdict.in_the_way)
+        .filter(|verdict| verdict.standing != Standing::Above)
         .filter_map(|verdict| verdict.position)
         .filter(|position| {
             let entry = index.entry(*position);
@@ -195,7 +219,7 @@ fn guard(
         .extend(modified.map(|position| index.path(position).to_owned()));
     let leaving: HashSet<&BStr> = verdicts
         .iter()
-        .filter(|verdict| verdict.position.is_some() && !verdict.in_the_way)
+        .filter(|verdict| verdict.position.is_some() && verdict.standing != Standing::Above)
         .map(|verdict| verdict.path.as_bstr())
         .collect();
     let free: Vec<Free<'_>> = verdicts
@@ -224,7 +248,7 @@ fn carry_out(verdict: Verdict, situation: &Situation<'_>, unpacked: &mut Unpacke
         let Some(entry) = before else {
             return;
         };
-        if !skipped && !verdict.in_the_way {
+        if !skipped && verdict.standing != Standing::Above {
             unpacked.plan.remove.push(Removal {
                 path: verdict.path.clone(),
                 gitlink: entry.mode == mode::GITLINK,

@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub(crate) enum MovedFiles {
     Done(checkout::Outcome),
     Refused(Refusals),
-    Unmerged,
+    Unmerged(Vec<BString>),
 }
 
 /// Everything that is needed to change files and the index.
@@ -199,19 +199,16 @@ impl Repository {
         let old_tree = old
             .map(|commit| tree_of(prepared.objects, commit))
             .transpose()?;
-        let mut unpacked = if options.discard {
-            prepared.with_situation(interrupt, |situation| {
-                unpack::one_way(new_tree, situation).map_err(from_worktree)
-            })?
-        } else {
-            if prepared.index.iter().any(|entry| entry.stage() != 0) {
-                return Ok(MovedFiles::Unmerged);
-            }
-            let decision = prepared.decide(old_tree, new_tree, options.keep_ignored, interrupt)?;
-            match decision {
-                Decision::Plan(unpacked) => unpacked,
-                Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
-            }
+        let unmerged = prepared.index.iter().filter(|entry| entry.stage() != 0);
+        let mut unmerged: Vec<BString> = unmerged.map(|entry| entry.path.to_owned()).collect();
+        unmerged.dedup();
+        if !unmerged.is_empty() && !options.discard {
+            return Ok(MovedFiles::Unmerged(unmerged));
+        }
+        let decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        let mut unpacked = match decision {
+            Decision::Plan(unpacked) => unpacked,
+            Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
         };
         let outcome = {
             let entries = unpacked.entries(&prepared.index);
@@ -296,9 +293,8 @@ fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
 impl Prepared<'_> {
     fn decide(
         &self,
-        old: Option<ObjectId>,
-        new: ObjectId,
-        keep_ignored: bool,
+        (old, new): (Option<ObjectId>, ObjectId),
+        options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Decision> {
         let patterns: OnceCell<Patterns> = OnceCell::new();
@@ -312,7 +308,7 @@ impl Prepared<'_> {
         };
         let mut stack: Option<Stack<'_>> = None;
         let mut may_go = |path: &BStr, is_directory: bool| {
-            if keep_ignored {
+            if options.keep_ignored {
                 return Ok(false);
             }
             let patterns =
@@ -323,7 +319,12 @@ impl Prepared<'_> {
             Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
         };
         self.with_situation(interrupt, |situation| {
-            unpack::two_way(old, new, situation, &mut may_go).map_err(from_worktree)
+            match (options.discard, options.overwrite_untracked) {
+                (false, _) => unpack::two_way(old, new, situation, &mut may_go),
+                (true, false) => unpack::one_way(new, situation, Some(&mut may_go)),
+                (true, true) => unpack::one_way(new, situation, None),
+            }
+            .map_err(from_worktree)
         })
     }
 }
