@@ -278,19 +278,18 @@ impl<'a> Ids<'a> {
             end: mut high,
         } = rows;
         if high - low > 8 {
-            let (low_key, high_key) = bucket_keys(wanted);
-            let gap = ((high_key - low_key) / u64::from(high - low)).max(1);
-            let first = interpolate(low..high, low_key, high_key, wanted);
+            let count = high - low;
+            let first = low + share(wanted, count);
             hint(first);
             let found = self.prefix(first);
             let second = if found < wanted {
                 low = first + 1;
-                u64::from(first) + (wanted - found) / gap
+                first.saturating_add(share(wanted - found, count))
             } else {
                 high = first;
-                u64::from(first).saturating_sub((found - wanted) / gap)
+                first.saturating_sub(share(found - wanted, count))
             };
-            hint(second.min(u64::from(high)) as u32);
+            hint(second.min(high));
             (low, high) = self.enclose(low..high, second, wanted);
         }
         while low < high {
@@ -305,7 +304,7 @@ impl<'a> Ids<'a> {
     }
 
     #[inline]
-    fn enclose(&self, rows: Range<u32>, guess: u64, wanted: u64) -> (u32, u32) {
+    fn enclose(&self, rows: Range<u32>, guess: u32, wanted: u64) -> (u32, u32) {
         let Range {
             start: mut low,
             end: mut high,
@@ -313,7 +312,7 @@ impl<'a> Ids<'a> {
         if low >= high {
             return (low, high);
         }
-        let guess = guess.clamp(u64::from(low), u64::from(high - 1)) as u32;
+        let guess = guess.clamp(low, high - 1);
         let place = guess as usize * self.row_len + self.id_offset;
         prefetch(self.bytes, place + LINE_LEN);
         prefetch(self.bytes, place.saturating_sub(LINE_LEN));
@@ -351,6 +350,13 @@ impl<'a> Ids<'a> {
 fn bucket_keys(wanted: u64) -> (u64, u64) {
     const REST: u64 = u64::MAX >> 8;
     (wanted & !REST, wanted | REST)
+}
+
+/// How many of `count` rows of a bucket lie within a distance of `keys`, were they spread evenly.
+/// All keys of a bucket begin with the same byte, so the other seven count.
+#[inline]
+fn share(keys: u64, count: u32) -> u32 {
+    ((u128::from(keys << 8) * u128::from(count)) >> 64) as u32
 }
 
 /// Where among `rows`, which is not empty, `wanted` should stand, were the keys spread evenly
