@@ -95,7 +95,7 @@ impl Default for Options {
             max_input_size_bytes: None,
             big_file_threshold_bytes: 512 << 20,
             base_cache_bytes: 64 << 20,
-            kept_deltas_bytes: 128 << 20,
+            kept_deltas_bytes: 96 << 20,
             index_version: Version::Two,
             index_offset_limit: u64::MAX,
             reverse_index: true,

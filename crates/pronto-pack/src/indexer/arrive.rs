@@ -31,7 +31,7 @@ const LARGE_BYTES: usize = 48 << 10;
 /// As many lanes as there may be, twice.
 const LARGE_ITEMS: usize = 32;
 /// How much of them may wait.
-const LARGE_LIMIT_BYTES: usize = 24 << 20;
+const LARGE_LIMIT_BYTES: usize = 16 << 20;
 
 /// One worker while the pack arrives.
 pub(super) struct Arrivals<'a> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Smaller contents live in buffers of this size.
 const SMALLEST_BYTES: usize = 256;
 /// What a pool keeps at most of buffers that nobody uses.
-const SPARE_LIMIT_BYTES: usize = 24 << 20;
+const SPARE_LIMIT_BYTES: usize = 16 << 20;
 /// A spare buffer this many classes larger will do: less than twice the size.
 const LARGER_CLASSES: usize = 3;
 

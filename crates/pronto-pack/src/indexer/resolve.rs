@@ -21,7 +21,7 @@ const QUEUE_ITEMS: usize = 64;
 /// … and this much of them, …
 const QUEUE_BYTES: usize = 1 << 20;
 /// … or this much, however few.
-const QUEUE_LIMIT_BYTES: usize = 16 << 20;
+const QUEUE_LIMIT_BYTES: usize = 12 << 20;
 /// No more than this wait, however small.
 const QUEUE_LIMIT_ITEMS: usize = 1024;
 
