@@ -2,6 +2,7 @@
 //! getters over them with Git's rules.
 
 pub mod color;
+mod command;
 pub mod edit;
 mod include;
 mod key;

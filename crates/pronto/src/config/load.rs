@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::parse::{BadLine, Event, Parser};
-use super::{Config, Origin, OriginKind, Scope, include, key};
+use super::{Config, Origin, OriginKind, Scope, command, include, key};
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result, path, quote};
+use crate::{Error, ErrorKind, Result, path};
 
 /// How deep includes may nest.
 const MAX_INCLUDE_DEPTH: u32 = 10;
@@ -430,7 +430,7 @@ impl Reader<'_> {
             name: BString::default(),
             path: None,
         });
-        for (key, value) in command_values(self.loader.environment)? {
+        for (key, value) in command::values(self.loader.environment)? {
             let key = key::canonical(key.as_bstr())?;
             let split = key.rfind_byte(b'.').map_or(0, |at| at + 1);
             let (section, name) = key.split_at(split);
@@ -443,69 +443,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// `GIT_CONFIG_COUNT` and its pairs, then `GIT_CONFIG_PARAMETERS`.
-fn command_values(environment: &Environment) -> Result<Vec<(BString, Option<BString>)>> {
-    let fail = |message: String| Err(Error::new(ErrorKind::Config, message));
-    let mut values = Vec::new();
-    if let Some(count) = environment.bytes("GIT_CONFIG_COUNT") {
-        let text = count.to_str_lossy();
-        let Ok(count) = (if text.is_empty() {
-            Ok(0)
-        } else {
-            text.trim_start().parse::<u64>()
-        }) else {
-            return fail("bogus count in GIT_CONFIG_COUNT".into());
-        };
-        if count > i32::MAX as u64 {
-            return fail("too many entries in GIT_CONFIG_COUNT".into());
-        }
-        for number in 0..count {
-            let part = |name: &str| {
-                let name = format!("GIT_CONFIG_{name}_{number}");
-                environment.bytes(&name).map(BString::from).ok_or_else(|| {
-                    let what = name.split('_').nth(2).unwrap_or_default().to_lowercase();
-                    let message = format!("missing config {what} {name}");
-                    Error::new(ErrorKind::Config, message)
-                })
-            };
-            values.push((part("KEY")?, Some(part("VALUE")?)));
-        }
-    }
-    let mut rest = environment
-        .bytes("GIT_CONFIG_PARAMETERS")
-        .unwrap_or_default();
-    let bogus = || Error::new(ErrorKind::Config, "bogus format in GIT_CONFIG_PARAMETERS");
-    while !rest.is_empty() {
-        let (word, tail) = quote::shell_unquote_step(rest).ok_or_else(bogus)?;
-        rest = tail;
-        let is_end = |tail: &[u8]| tail.first().is_none_or(u8::is_ascii_whitespace);
-        if is_end(rest) {
-            let mut parts = word.splitn(2, |&byte| byte == b'=');
-            let key = BString::from(parts.next().unwrap_or_default());
-            if key.is_empty() {
-                return fail(format!("bogus config parameter: {word}"));
-            }
-            values.push((key, parts.next().map(BString::from)));
-        } else {
-            rest = rest.strip_prefix(b"=").ok_or_else(bogus)?;
-            let value = if is_end(rest) {
-                None
-            } else {
-                let (value, tail) = quote::shell_unquote_step(rest).ok_or_else(bogus)?;
-                rest = tail;
-                Some(value)
-            };
-            if word.is_empty() {
-                return fail("empty config key".into());
-            }
-            if !is_end(rest) {
-                return Err(bogus());
-            }
-            values.push((word, value));
-        }
-        rest = rest.trim_ascii_start();
-    }
-    Ok(values)
 }
