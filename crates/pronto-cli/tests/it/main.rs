@@ -1,9 +1,14 @@
 //! The command line as its users see it: real processes, a real git beside them.
 
+#![expect(clippy::print_stdout, reason = "tests say what they skip")]
+
 mod aliases;
 mod fallback;
 mod options;
+#[path = "../../../pronto-wire/tests/servers/lib.rs"]
+mod servers;
 mod signals;
 mod streams;
 mod support;
 mod traces;
+mod transports;

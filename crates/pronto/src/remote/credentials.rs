@@ -72,7 +72,8 @@ impl Helpers {
     fn prompt(&self) -> gix_prompt::Options {
         gix_prompt::Options {
             askpass: self.askpass.clone(),
-            mode: match self.may_prompt {
+            // A program that asks may do so where the terminal may not be used.
+            mode: match self.may_prompt || self.askpass.is_some() {
                 true => gix_prompt::Mode::default(),
                 false => gix_prompt::Mode::Disable,
             },

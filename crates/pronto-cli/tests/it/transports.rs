@@ -1,0 +1,215 @@
+//! Clone and fetch over every transport: what is left behind is what stock git leaves behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
+
+/// A folder with a repository to clone from.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let scene = Scene { folder };
+        scene.git(&["init", "-q", "-b", "main", "origin"]);
+        scene.commit("one");
+        scene.git(&["-C", "origin", "tag", "-m", "tagged", "v1"]);
+        scene.git(&["-C", "origin", "branch", "side"]);
+        scene.commit("two");
+        scene
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn origin(&self) -> PathBuf {
+        self.path().join("origin")
+    }
+
+    fn commit(&self, name: &str) {
+        std::fs::write(self.origin().join(name), name.repeat(2000)).expect("a file");
+        self.git(&["-C", "origin", "add", "."]);
+        self.git(&["-C", "origin", "commit", "-q", "-m", name]);
+    }
+
+    fn run(&self, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        Command::new(program)
+            .args(arguments)
+            .current_dir(self.path())
+            .env("HOME", self.path())
+            .env("GIT_CONFIG_GLOBAL", self.path().join("gitconfig"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env_remove("GIT_SSL_CAINFO")
+            .env_remove("GIT_SSL_NO_VERIFY")
+            .env("PRONTO_NO_FALLBACK", "1")
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+            .env("GIT_COMMITTER_DATE", "1112911993 -0700")
+            .envs(variables.iter().copied())
+            .output()
+            .expect("it can be started")
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = self.run("git", arguments, &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn pronto(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        self.run(env!("CARGO_BIN_EXE_pronto"), arguments, variables)
+    }
+
+    /// Clones `url` and fetches from it, with git and with pronto, and compares.
+    fn compare(&self, url: &str, options: &[&str], variables: &[(&str, &str)]) {
+        let clone = |program: &str| {
+            let _ = std::fs::remove_dir_all(self.path().join("copy"));
+            let arguments = [options, &["clone", "-q", url, "copy"]].concat();
+            let output = self.run(program, &arguments, variables);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{program} clone {arguments:?} {variables:?}: {said}"
+            );
+            self.state()
+        };
+        let theirs = clone("git");
+        let ours = clone(env!("CARGO_BIN_EXE_pronto"));
+        assert_eq!(ours, theirs, "{url}");
+        self.git(&["-C", "copy", "fsck", "--full", "--strict"]);
+        assert_eq!(self.git(&["-C", "copy", "status", "--porcelain"]), "");
+        let count = self.git(&["-C", "origin", "rev-list", "--count", "main"]);
+        self.commit(&format!("more-{}", count.trim()));
+        let tip = self.git(&["-C", "origin", "rev-parse", "main"]);
+        let arguments = [options, &["-C", "copy", "fetch", "-q"]].concat();
+        let output = self.pronto(&arguments, variables);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "fetch {url}: {said}");
+        assert_eq!(self.git(&["-C", "copy", "rev-parse", "origin/main"]), tip);
+        self.git(&["-C", "copy", "fsck", "--full", "--strict"]);
+    }
+
+    /// References, logs and configuration of the copy.
+    fn state(&self) -> Vec<String> {
+        let copy = self.path().join("copy/.git");
+        let read = |name: &str| std::fs::read_to_string(copy.join(name)).expect("a file");
+        vec![
+            read("HEAD"),
+            read("config"),
+            read("packed-refs"),
+            read("logs/HEAD"),
+            self.git(&["-C", "copy", "for-each-ref"]),
+            self.git(&["-C", "copy", "ls-files", "-s"]),
+        ]
+    }
+}
+
+#[test]
+fn over_git_daemon() {
+    let scene = Scene::new();
+    let daemon = Daemon::start(scene.path());
+    for version in ["0", "1", "2"] {
+        let version = format!("protocol.version={version}");
+        scene.compare(&daemon.url("origin"), &["-c", &version], &[]);
+    }
+}
+
+#[test]
+fn over_ssh() {
+    let Some(ssh) = Ssh::start() else {
+        return skip("sshd");
+    };
+    let scene = Scene::new();
+    let (url, command) = (ssh.url(&scene.origin()), ssh.command());
+    scene.compare(&url, &[], &[("GIT_SSH_COMMAND", &command)]);
+    let setting = format!("core.sshCommand={command}");
+    scene.compare(&ssh.scp_url(&scene.origin()), &["-c", &setting], &[]);
+    let wrapper = ssh.wrapper();
+    let wrapper = wrapper.to_str().expect("a name in ASCII");
+    scene.compare(&url, &["-c", "protocol.version=0"], &[("GIT_SSH", wrapper)]);
+}
+
+#[test]
+fn over_http() {
+    let scene = Scene::new();
+    let Some(web) = Web::start(scene.path(), Login::Open) else {
+        return skip("lighttpd");
+    };
+    for version in ["0", "1", "2"] {
+        let version = format!("protocol.version={version}");
+        scene.compare(&web.url("origin"), &["-c", &version], &[]);
+    }
+    let output = scene.pronto(&["clone", &web.url("nowhere")], &[]);
+    let expected = format!(
+        "Cloning into 'nowhere'...\nfatal: repository '{}/' not found\n",
+        web.url("nowhere")
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    assert!(!scene.path().join("nowhere").exists());
+}
+
+#[test]
+fn over_https() {
+    let scene = Scene::new();
+    let Some(web) = Web::start(scene.path(), Login::Open) else {
+        return skip("lighttpd");
+    };
+    let Some(tls) = Tls::before(web.port()) else {
+        return skip("openssl");
+    };
+    let authority = tls.authority.to_str().expect("a name in ASCII");
+    let setting = format!("http.sslCAInfo={authority}");
+    scene.compare(&tls.url("origin"), &["-c", &setting], &[]);
+    scene.compare(&tls.url("origin"), &[], &[("GIT_SSL_NO_VERIFY", "1")]);
+    scene.compare(&tls.url("origin"), &[], &[("GIT_SSL_CAINFO", authority)]);
+    let output = scene.pronto(&["clone", &tls.url("origin"), "untrusted"], &[]);
+    assert_eq!(output.status.code(), Some(128));
+    assert!(!scene.path().join("untrusted").exists());
+}
+
+#[test]
+fn with_passwords() {
+    let scene = Scene::new();
+    let Some(web) = Web::start(scene.path(), Login::Basic) else {
+        return skip("lighttpd");
+    };
+    let url = web.url("origin");
+    let helper = "credential.helper=!f() { echo username=me; echo password=secret; }; f";
+    scene.compare(&url, &["-c", helper], &[]);
+    let header = "http.extraHeader=Authorization: Basic bWU6c2VjcmV0";
+    scene.compare(&url, &["-c", header], &[]);
+    // A helper that keeps passwords is told of the one that was right.
+    let store = scene.path().join("passwords");
+    let ask = scene.path().join("ask");
+    let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";
+    std::fs::write(&ask, script).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&ask, mode).expect("a file of ours");
+    let setting = format!("credential.helper=store --file={}", store.display());
+    let asked = [("GIT_ASKPASS", ask.to_str().expect("a name in ASCII"))];
+    let output = scene.pronto(&["-c", &setting, "clone", "-q", &url, "asked"], &asked);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let kept = std::fs::read_to_string(store).expect("it was kept");
+    assert!(kept.contains("me:secret@"), "{kept}");
+
+    let output = scene.pronto(&["clone", &url, "refused"], &[]);
+    let expected = format!(
+        "Cloning into 'refused'...\nfatal: could not read Username for 'http://127.0.0.1:{}': \
+         terminal prompts disabled\n",
+        web.port()
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    let wrong = "credential.helper=!f() { echo username=me; echo password=no; }; f";
+    let output = scene.pronto(&["-c", wrong, "clone", &url, "refused"], &[]);
+    let expected =
+        format!("Cloning into 'refused'...\nfatal: Authentication failed for '{url}/'\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    assert!(!scene.path().join("refused").exists());
+}
