@@ -42,7 +42,8 @@ impl<'a> Scanner<'a> {
             Task::Tracked {
                 entries,
                 prefix_len,
-            } => self.scan_tracked(entries, prefix_len, tasks),
+                ignored,
+            } => self.scan_tracked(entries, (prefix_len, ignored), tasks),
             Task::Untracked { path } => {
                 self.scan_untracked(&path, tasks);
                 Ok(())

@@ -22,6 +22,8 @@ pub(super) enum Task {
         entries: Range<usize>,
         /// How much of their paths is the directory's.
         prefix_len: usize,
+        /// It is ignored, so nothing untracked in it counts unless ignored files do.
+        ignored: bool,
     },
     /// One without tracked files, whose files are named one by one.
     Untracked {
@@ -63,6 +65,7 @@ pub(super) fn run(job: &Job<'_>, root: &Directory) -> Result<Outcome, Error> {
             tasks: vec![Task::Tracked {
                 entries: 0..entries,
                 prefix_len: 0,
+                ignored: false,
             }],
             working: threads,
         }),

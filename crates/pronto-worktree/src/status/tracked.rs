@@ -16,10 +16,11 @@ impl Scanner<'_> {
     pub(super) fn scan_tracked(
         &mut self,
         entries: Range<usize>,
-        prefix_len: usize,
+        (prefix_len, ignored): (usize, bool),
         tasks: &mut Vec<Task>,
     ) -> Result<(), Error> {
         let job = self.job;
+        let lists = self.wants_untracked() && !ignored;
         let path: BString = match entries.is_empty() {
             true => BString::default(),
             false => job.index.path(entries.start)[..prefix_len].into(),
@@ -34,10 +35,11 @@ impl Scanner<'_> {
             if child.is_directory {
                 let below = job.index.path(child.entries.start)[..end].as_bstr();
                 if job.pathspec.directory(below) != pathspec::Directory::Outside {
-                    let prefix_len = end + 1;
+                    let ignored = ignored || (prefix_len == 0 && self.is_hidden(below));
                     tasks.push(Task::Tracked {
                         entries: child.entries.clone(),
-                        prefix_len,
+                        prefix_len: end + 1,
+                        ignored,
                     });
                 }
             } else if job.options.tracked
@@ -48,7 +50,7 @@ impl Scanner<'_> {
                 self.check(&directory, child.entries.clone(), child.name)?;
             }
         }
-        if self.wants_untracked() {
+        if lists {
             match self.list(&directory) {
                 Ok(listing) => {
                     for (name, kind) in listing.iter() {
@@ -102,6 +104,17 @@ impl Scanner<'_> {
             }
         }
         self.meet_untracked(directory, path, (name, kind), tasks);
+    }
+
+    /// Whether nothing untracked in the directory `path` at the top can count, because it is
+    /// ignored: then it need not be read. Asked only at the top, where it costs little and says
+    /// most.
+    fn is_hidden(&mut self, path: &BStr) -> bool {
+        if !self.wants_untracked() || self.wants_ignored() {
+            return false;
+        }
+        self.stack.enter("".into());
+        self.stack.is_ignored(path, true)
     }
 
     /// The directory of these entries is not there: so are their files.
