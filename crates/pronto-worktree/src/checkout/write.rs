@@ -194,15 +194,15 @@ impl Content<'_> {
             Content::Symlink(target) => directory
                 .make_symlink(target, name)
                 .and_then(|()| directory.metadata(name))
-                .map_err(|error| trouble(error, "unable to create symlink", item)),
+                .map_err(|error| trouble(&error, "unable to create symlink", item)),
             Content::Submodule => match directory.make_directory(name) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    Err(trouble(error, "cannot create submodule directory", item))
+                    Err(trouble(&error, "cannot create submodule directory", item))
                 }
                 _ => match directory.metadata(name) {
                     Ok(metadata) if metadata.is_directory() => Ok(metadata),
                     Ok(_) => Err(Trouble::Exists),
-                    Err(error) => Err(trouble(error, "unable to stat just-written file", item)),
+                    Err(error) => Err(trouble(&error, "unable to stat just-written file", item)),
                 },
             },
         }
@@ -217,16 +217,16 @@ fn create_file(
 ) -> Result<Metadata, Trouble> {
     let mut file = directory
         .create_file(name, item.mode == mode::EXECUTABLE)
-        .map_err(|error| trouble(error, "unable to create file", item))?;
+        .map_err(|error| trouble(&error, "unable to create file", item))?;
     let written = file.write_all(bytes).and_then(|()| file.finish());
     written.map_err(|error| {
         // A file that is not whole is worse than none.
         let _ = directory.remove_file(name);
-        trouble(error, "unable to write file", item)
+        trouble(&error, "unable to write file", item)
     })
 }
 
-fn trouble(error: io::Error, verb: &str, item: &Item) -> Trouble {
+fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Trouble::Exists;
     }

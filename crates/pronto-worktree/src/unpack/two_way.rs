@@ -83,7 +83,7 @@ pub fn two_way(
     }
     let mut unpacked = Unpacked::default();
     let stands = |verdict: &Verdict| matches!(verdict.standing, Standing::Alone | Standing::Above);
-    for verdict in verdicts.into_iter().filter(stands) {
+    for verdict in verdicts.iter().filter(|verdict| stands(verdict)) {
         carry_out(verdict, situation, &mut unpacked);
     }
     unpacked.cached_tree = Some(trees.finish());
@@ -238,7 +238,7 @@ fn is_wanted(path: &BStr, situation: &Situation<'_>) -> bool {
     situation.sparse.is_none_or(|sparse| sparse.includes(path))
 }
 
-fn carry_out(verdict: Verdict, situation: &Situation<'_>, unpacked: &mut Unpacked) {
+fn carry_out(verdict: &Verdict, situation: &Situation<'_>, unpacked: &mut Unpacked) {
     let path = verdict.path.as_bstr();
     let before = verdict
         .position

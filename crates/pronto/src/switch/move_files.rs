@@ -196,6 +196,8 @@ impl Repository {
             Some(commit) => tree_of(prepared.objects, commit)?,
             None => ObjectId::empty_tree(self.object_hash()),
         };
+        // Without an index nothing has been checked out yet: everything is new.
+        let old = old.filter(|_| prepared.index.identity().is_some());
         let old_tree = old
             .map(|commit| tree_of(prepared.objects, commit))
             .transpose()?;

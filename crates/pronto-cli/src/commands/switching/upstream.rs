@@ -1,0 +1,48 @@
+//! How a branch stands to its upstream.
+
+use pronto::status::{Divergence, Upstream};
+
+/// How a branch stands to its upstream, as Git says it.
+pub(super) fn tracking_text(upstream: &Upstream, hints: bool) -> String {
+    let name = &upstream.short_name;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (text, hint) = match upstream.divergence {
+        None => (
+            format!("Your branch is based on '{name}', but the upstream is gone.\n"),
+            "  (use \"git branch --unset-upstream\" to fixup)\n",
+        ),
+        Some(
+            Divergence::Same
+            | Divergence::Counted {
+                ahead: 0,
+                behind: 0,
+            },
+        ) => (format!("Your branch is up to date with '{name}'.\n"), ""),
+        Some(Divergence::Different) => (
+            format!("Your branch and '{name}' refer to different commits.\n"),
+            "  (use \"git status --ahead-behind\" for details)\n",
+        ),
+        Some(Divergence::Counted { ahead, behind: 0 }) => (
+            format!(
+                "Your branch is ahead of '{name}' by {ahead} commit{}.\n",
+                plural(ahead)
+            ),
+            "  (use \"git push\" to publish your local commits)\n",
+        ),
+        Some(Divergence::Counted { ahead: 0, behind }) => (
+            format!(
+                "Your branch is behind '{name}' by {behind} commit{}, and can be fast-forwarded.\n",
+                plural(behind)
+            ),
+            "  (use \"git pull\" to update your local branch)\n",
+        ),
+        Some(Divergence::Counted { ahead, behind }) => (
+            format!(
+                "Your branch and '{name}' have diverged,\n\
+                 and have {ahead} and {behind} different commits each, respectively.\n"
+            ),
+            "  (use \"git pull\" to merge the remote branch into yours)\n",
+        ),
+    };
+    if hints { text + hint } else { text }
+}
