@@ -144,7 +144,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__checkout)
-            opts="-q -f -d -t -b -B -l -2 -3 -p -m --quiet --progress --force --detach --track --no-track --orphan --overwrite-ignore --ignore-other-worktrees --guess --recurse-submodules --ours --theirs --patch --merge --conflict --overlay --ignore-skip-worktree-bits --pathspec-from-file --pathspec-file-nul"
+            opts="-q -f -d -t -b -B -l -2 -3 -p -m --quiet --progress --force --detach --track --orphan --overwrite-ignore --ignore-other-worktrees --guess --recurse-submodules --ours --theirs --patch --merge --conflict --overlay --ignore-skip-worktree-bits --pathspec-from-file --pathspec-file-nul"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -570,7 +570,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__switch)
-            opts="-q -f -d -t -c -C -m --quiet --progress --force --detach --track --no-track --orphan --overwrite-ignore --ignore-other-worktrees --guess --recurse-submodules --create --force-create --discard-changes --merge --conflict"
+            opts="-q -f -d -t -c -C -m --quiet --progress --force --detach --track --orphan --overwrite-ignore --ignore-other-worktrees --guess --recurse-submodules --create --force-create --discard-changes --merge --conflict"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
