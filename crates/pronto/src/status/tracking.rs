@@ -158,7 +158,8 @@ struct Walk<R> {
     /// From which side each commit is reachable, and its parents.
     seen: HashMap<ObjectId, Seen>,
     queue: BinaryHeap<(i64, ObjectId)>,
-    /// Commits in the queue that are not known to be reachable from both.
+    /// Commits in the queue that still change a count: not known to be reachable from both, or
+    /// known too late, after their parents were told otherwise.
     undecided: usize,
     content: Vec<u8>,
 }
@@ -166,8 +167,16 @@ struct Walk<R> {
 struct Seen {
     sides: u8,
     queued: bool,
+    /// Whether the parents were told once already.
+    expanded: bool,
     date: i64,
     parents: Vec<ObjectId>,
+}
+
+impl Seen {
+    fn is_undecided(&self) -> bool {
+        self.queued && (self.sides != BOTH || self.expanded)
+    }
 }
 
 impl<R: FnMut(ObjectId, &mut Vec<u8>) -> Result<()>> Walk<R> {
@@ -184,6 +193,7 @@ impl<R: FnMut(ObjectId, &mut Vec<u8>) -> Result<()>> Walk<R> {
                 Seen {
                     sides: 0,
                     queued: false,
+                    expanded: false,
                     date,
                     parents,
                 },
@@ -196,13 +206,13 @@ impl<R: FnMut(ObjectId, &mut Vec<u8>) -> Result<()>> Walk<R> {
         if before == after {
             return Ok(());
         }
+        let was_undecided = seen.is_undecided();
         seen.sides = after;
-        let was_undecided = seen.queued && before != BOTH;
         if !seen.queued {
             seen.queued = true;
             self.queue.push((seen.date, id));
         }
-        self.undecided += usize::from(after != BOTH);
+        self.undecided += usize::from(seen.is_undecided());
         self.undecided -= usize::from(was_undecided);
         Ok(())
     }
@@ -218,9 +228,9 @@ impl<R: FnMut(ObjectId, &mut Vec<u8>) -> Result<()>> Walk<R> {
             let Some(seen) = self.seen.get_mut(&id) else {
                 continue;
             };
-            seen.queued = false;
+            self.undecided -= usize::from(seen.is_undecided());
+            (seen.queued, seen.expanded) = (false, true);
             let sides = seen.sides;
-            self.undecided -= usize::from(sides != BOTH);
             for parent in seen.parents.clone() {
                 self.push(parent, sides)?;
             }
