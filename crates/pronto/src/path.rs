@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 
 /// The path that these bytes name.
 pub fn from_bytes(bytes: &[u8]) -> PathBuf {
@@ -75,7 +75,7 @@ pub(crate) fn expand_user(path: &[u8], home: Option<&Path>) -> Option<PathBuf> {
     let base = if user.is_empty() {
         as_bytes(home?).to_owned()
     } else {
-        BString::from(crate::identity::account_named(user)?.home)
+        crate::identity::account_named(user)?.home
     };
     let mut full = base.to_vec();
     full.extend_from_slice(tail);

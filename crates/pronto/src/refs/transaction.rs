@@ -229,7 +229,7 @@ impl<'r> Transaction<'r> {
     /// # Errors
     /// A name is impossible, or a file cannot be written.
     pub fn commit_initial(self) -> Result<()> {
-        initial::commit(self.repository, self.edits)
+        initial::commit(self.repository, &self.edits)
     }
 }
 

@@ -27,7 +27,7 @@ impl Repository {
         let Ok(Some(root)) = self.resolve_object(name, Want::Treeish, 0) else {
             return fail(format!("invalid object name '{name}'."));
         };
-        let file = self.from_the_top(spec[colon + 1..].as_bstr())?;
+        let file = self.path_below_top(spec[colon + 1..].as_bstr())?;
         if self.is_on_disk(file.as_bstr()) {
             return fail(format!("path '{file}' exists on disk, but not in '{name}'"));
         }
@@ -93,7 +93,7 @@ impl Repository {
 
     fn explain_index_path(&self, rest: &BStr) -> Result<()> {
         let (stage, file) = stage_and_path(rest);
-        let file = self.from_the_top(file)?;
+        let file = self.path_below_top(file)?;
         let index = self.open_index()?;
         let stage_of = |path: &BStr| {
             let at = index.stages(path).next()?;

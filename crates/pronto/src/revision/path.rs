@@ -45,7 +45,7 @@ impl Repository {
     ///
     /// # Errors
     /// It leads out of the work tree, or there is none.
-    pub(super) fn from_the_top(&self, path: &BStr) -> Result<BString> {
+    pub(super) fn path_below_top(&self, path: &BStr) -> Result<BString> {
         let is_relative = path.starts_with(b"./")
             || path.starts_with(b"../")
             || matches!(path.as_bytes(), b"." | b"..");
@@ -81,7 +81,7 @@ impl Repository {
 
     pub(super) fn find_in_index(&self, rest: &BStr) -> Result<Option<Found>> {
         let (stage, path) = stage_and_path(rest);
-        let path = self.from_the_top(path)?;
+        let path = self.path_below_top(path)?;
         let index = self.open_index()?;
         let Ok(at) = index.find(path.as_bstr(), stage) else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Repository {
     }
 
     pub(super) fn find_in_tree(&self, root: ObjectId, path: &BStr) -> Result<Option<Found>> {
-        let path = self.from_the_top(path)?;
+        let path = self.path_below_top(path)?;
         let Some(tree) = self.peel_to(root, ObjectKind::Tree)? else {
             return Ok(None);
         };

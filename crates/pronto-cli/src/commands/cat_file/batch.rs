@@ -306,7 +306,7 @@ fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
 /// A name and what follows the blanks behind it.
 fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let Some(end) = line.iter().position(|byte| is_blank(byte)) else {
+    let Some(end) = line.iter().position(is_blank) else {
         return (line, b"");
     };
     let rest = &line[end..];

@@ -39,11 +39,14 @@ struct Reader<'a> {
     context: &'a mut Context,
 }
 
+/// Says whether a value is wanted.
+type ValueTest = Box<dyn Fn(&BStr) -> bool>;
+
 /// A test for values: a pattern, negated if it begins with `!`, or a fixed text.
 pub(super) fn value_test(
     request: &Request,
     pattern: Option<&BString>,
-) -> Result<Box<dyn Fn(&BStr) -> bool>, CliError> {
+) -> Result<ValueTest, CliError> {
     let Some(pattern) = pattern.cloned() else {
         return Ok(Box::new(|_| true));
     };

@@ -9,8 +9,8 @@ use super::super::{Target, name};
 use super::{Change, Edit, packed, prepare};
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub(super) fn commit(repository: &Repository, edits: Vec<Edit>) -> Result<()> {
-    let names = prepare::check_names(&edits)?;
+pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
+    let names = prepare::check_names(edits)?;
     let mut last: Option<&BStr> = None;
     for name in &names {
         if let Some(directory) = last
@@ -25,7 +25,7 @@ pub(super) fn commit(repository: &Repository, edits: Vec<Edit>) -> Result<()> {
     }
     let mut records: BTreeMap<&BStr, (ObjectId, Option<ObjectId>)> = BTreeMap::new();
     let mut others = repository.transaction();
-    for edit in &edits {
+    for edit in edits {
         match &edit.change {
             Change::Set(Target::Object(id)) if !name::is_pseudo_syntax(edit.name.as_bstr()) => {
                 let peeled = match edit.peeled {
