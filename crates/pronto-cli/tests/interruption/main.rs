@@ -1,0 +1,259 @@
+//! Clones and checkouts that are stopped at random moments, by SIGKILL and by SIGINT: stock git
+//! must never find a broken repository, and the next run must succeed or say what stands in its
+//! way.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How many commands of each sort are stopped.
+const ROUNDS: u64 = 100;
+
+#[test]
+fn a_killed_clone_leaves_no_repository_that_git_finds_broken() {
+    let place = Place::new("clone-kill");
+    place.stop_clones(Signal::KILL, |place, _, target| {
+        if place.is_repository(target) {
+            place.assert_sound(target);
+            place.git(target, &["status", "--porcelain"]);
+        }
+    });
+}
+
+#[test]
+fn an_interrupted_clone_removes_what_it_made() {
+    let place = Place::new("clone-int");
+    place.stop_clones(Signal::INT, |place, finished, target| {
+        if finished {
+            place.assert_sound(target);
+        } else {
+            assert!(
+                !target.exists(),
+                "an interrupted clone left {}",
+                target.display()
+            );
+        }
+    });
+}
+
+#[test]
+fn a_killed_checkout_can_be_run_again() {
+    let place = Place::new("checkout-kill");
+    place.stop_checkouts(Signal::KILL, |place, target, revision| {
+        let again = place
+            .pronto(target, &["checkout", "-q", "-f", revision])
+            .output();
+        let again = again.expect("pronto starts");
+        if !again.status.success() {
+            let said = String::from_utf8_lossy(&again.stderr).into_owned();
+            let lock = target.join(".git/index.lock");
+            let names_the_lock = said.contains(".lock") && said.contains("remove the file");
+            assert!(
+                names_the_lock,
+                "pronto does not say what stands in the way: {said}"
+            );
+            for stale in [lock, target.join(".git/HEAD.lock")] {
+                let _ = std::fs::remove_file(stale);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_interrupted_checkout_leaves_no_lock() {
+    let place = Place::new("checkout-int");
+    place.stop_checkouts(Signal::INT, |_, target, _| {
+        for lock in ["index.lock", "HEAD.lock"] {
+            let lock = target.join(".git").join(lock);
+            assert!(
+                !lock.exists(),
+                "an interrupted checkout left {}",
+                lock.display()
+            );
+        }
+    });
+}
+
+/// A source repository of two quite different trees, and room for clones of it.
+struct Place {
+    base: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let base = tempfile::Builder::new()
+            .prefix(&format!("pronto-{name}-"))
+            .tempdir();
+        let place = Place {
+            base: base.expect("a temporary directory"),
+        };
+        let source = place.source();
+        std::fs::create_dir_all(&source).expect("a directory");
+        place.git(&source, &["init", "-q", "-b", "main"]);
+        place.git(&source, &["config", "user.name", "A U Thor"]);
+        place.git(&source, &["config", "user.email", "author@example.com"]);
+        for (round, tag) in ["one", "two"].into_iter().enumerate() {
+            for file in 0..600 {
+                let directory = source.join(format!("d{}/e{}", file % 20, (file + round) % 7));
+                std::fs::create_dir_all(&directory).expect("a directory");
+                let text = format!("{tag} {file}\n").repeat(100 + file);
+                std::fs::write(directory.join(format!("f{file}")), text).expect("a file");
+            }
+            place.git(&source, &["add", "-A"]);
+            place.git(&source, &["commit", "-q", "-m", tag]);
+            place.git(&source, &["tag", tag]);
+        }
+        place
+    }
+
+    fn source(&self) -> PathBuf {
+        self.base.path().join("source")
+    }
+
+    /// Clones, stopping each after another fraction of the time a whole one takes.
+    fn stop_clones(&self, signal: Signal, check: impl Fn(&Self, bool, &Path)) {
+        let url = format!("file://{}", self.source().display());
+        let arguments = |target: &str| ["clone", "-q", &url, target].map(str::to_owned);
+        let spawn = |target: &str| {
+            let arguments = arguments(target);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            self.pronto(self.base.path(), &arguments)
+                .spawn()
+                .expect("pronto starts")
+        };
+        let whole = time(|| spawn("whole").wait().expect("it ends").success());
+        for round in 0..ROUNDS {
+            let name = format!("clone{round}");
+            let finished = stop(spawn(&name), signal, delay(whole, round));
+            let target = self.base.path().join(&name);
+            check(self, finished, &target);
+            let _ = std::fs::remove_dir_all(&target);
+        }
+        assert_eq!(
+            self.leftovers(),
+            ["source", "whole"],
+            "something was left beside the clones"
+        );
+    }
+
+    /// Switches between the two trees, stopping each, checking, and completing it.
+    fn stop_checkouts(&self, signal: Signal, check: impl Fn(&Self, &Path, &str)) {
+        let target = self.base.path().join("work");
+        self.git(self.base.path(), &["clone", "-q", "source", "work"]);
+        let spawn = |revision: &str| {
+            let command = ["checkout", "-q", "-f", revision];
+            self.pronto(&target, &command)
+                .spawn()
+                .expect("pronto starts")
+        };
+        let whole = time(|| spawn("one").wait().expect("it ends").success());
+        for round in 0..ROUNDS {
+            let revision = ["two", "one"][round as usize % 2];
+            stop(spawn(revision), signal, delay(whole, round));
+            check(self, &target, revision);
+            let done = self
+                .pronto(&target, &["checkout", "-q", "-f", revision])
+                .output();
+            let done = done.expect("pronto starts");
+            assert!(
+                done.status.success(),
+                "{}",
+                String::from_utf8_lossy(&done.stderr)
+            );
+            let dirty = self.git(&target, &["status", "--porcelain"]);
+            assert!(
+                dirty.stdout.is_empty(),
+                "{}",
+                String::from_utf8_lossy(&dirty.stdout)
+            );
+        }
+        self.assert_sound(&target);
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.base.path()).expect("it can be listed");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn is_repository(&self, target: &Path) -> bool {
+        let mut command = self.command(target, "git");
+        target.exists()
+            && command
+                .args(["rev-parse", "--git-dir"])
+                .output()
+                .is_ok_and(|o| o.status.success())
+    }
+
+    fn assert_sound(&self, target: &Path) {
+        self.git(target, &["fsck", "--full", "--strict"]);
+    }
+
+    fn pronto(&self, directory: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.command(directory, env!("CARGO_BIN_EXE_pronto"));
+        command.args(arguments).env("PRONTO_NO_FALLBACK", "1");
+        command
+    }
+
+    fn command(&self, directory: &Path, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(directory)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CEILING_DIRECTORIES", self.base.path())
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn git(&self, directory: &Path, arguments: &[&str]) -> Output {
+        let output = self
+            .command(directory, "git")
+            .args(arguments)
+            .output()
+            .expect("git starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "git {} failed: {said}",
+            arguments.join(" ")
+        );
+        output
+    }
+}
+
+/// Seconds of one whole run, which must succeed.
+fn time(run: impl FnOnce() -> bool) -> Duration {
+    let start = Instant::now();
+    assert!(run(), "the undisturbed run succeeds");
+    start.elapsed()
+}
+
+/// Spread over the whole run and a little beyond, in an order that is no order.
+fn delay(whole: Duration, round: u64) -> Duration {
+    let fraction = (round * 61 % ROUNDS) as f64 / ROUNDS as f64;
+    whole.mul_f64(fraction * 1.05)
+}
+
+/// Sends `signal` after `delay`; says whether the process had ended well by itself.
+fn stop(mut child: Child, signal: Signal, delay: Duration) -> bool {
+    std::thread::sleep(delay);
+    let process = Pid::from_child(&child);
+    // It may be over already: then there is nothing to stop.
+    let _ = kill_process(process, signal);
+    child.wait().expect("it can be waited for").success()
+}
