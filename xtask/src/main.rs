@@ -4,6 +4,7 @@
 //!   `CONTRIBUTING.md`; `--ratchet` lowers the exemptions to what is left of them.
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
 //!   the definitions of the arguments; `--check` says which are stale.
+//! - `cargo xtask demo [URL [DIRECTORY]]`: builds pronto, clones with it and shows the status.
 //! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
 #![expect(
     clippy::print_stdout,
@@ -11,6 +12,7 @@
     reason = "a tool for people who work on the house"
 )]
 
+mod demo;
 mod docs;
 mod startup;
 mod tidy;
@@ -26,8 +28,12 @@ fn main() -> ExitCode {
         ["tidy", "--ratchet"] => tidy::ratchet(&root()),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
+        ["demo", arguments @ ..] => demo::run(&root(), arguments),
         ["startup"] => startup::run(&root()),
-        _ => vec!["usage: cargo xtask tidy [--ratchet] | docs [--check] | startup".to_owned()],
+        _ => vec![
+            "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [URL [DIRECTORY]] | startup"
+                .to_owned(),
+        ],
     };
     for problem in &problems {
         eprintln!("{problem}");
