@@ -199,7 +199,7 @@ fn syscalls(
     }
 }
 
-/// Lines of `strace -c`: percent, seconds, microseconds per call, calls, [errors,] name.
+/// Lines of `strace -c`: percent, seconds, microseconds per call, calls, errors (if any), name.
 fn parse_strace(log: &Path) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let mut counts = BTreeMap::new();
