@@ -7,30 +7,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Connection, Options, Service, version_parameter};
+use super::{Connection, LOCAL_VARIABLES, Options, Service, version_parameter};
 use crate::error::{Error, ErrorKind};
 
 /// A pipe this large lets the server run ahead of us while we work.
 const PIPE_BYTES: usize = 1 << 20;
-
-/// Variables that say which repository is meant: they speak of ours, not of the server's.
-const LOCAL_VARIABLES: [&str; 15] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-];
 
 /// A running server. Dropping it closes its streams and waits for its end.
 pub(super) struct Process {

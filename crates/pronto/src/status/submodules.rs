@@ -1,6 +1,7 @@
 //! Submodules, looked into by a status of their own in this process.
 
 use super::{Options, SubmoduleState};
+use crate::environment::LOCAL_VARIABLES;
 use crate::{Repository, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
@@ -187,22 +188,3 @@ impl Submodules for Inspector<'_> {
         Ok(state)
     }
 }
-
-/// Variables that say where the outer repository is.
-const LOCAL_VARIABLES: [&str; 15] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-];
