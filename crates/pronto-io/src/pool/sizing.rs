@@ -8,10 +8,22 @@ use super::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
+/// The same before and during a change that is not obviously right: items differ in size, and
+/// chance would decide about short windows.
+const LONG_WINDOW: Duration = Duration::from_millis(60);
 /// Items that must have been done within a window for it to mean anything.
 const FEWEST_ITEMS: u64 = 4;
-/// Workers that compute more than this share of their time wait too little for more to help.
+/// Workers that compute more than this share of their time, or of what the cores have, wait too
+/// little for more to help.
 const BUSY: f64 = 0.7;
+/// Workers that compute less than this share mostly wait: for a network, say.
+const WAITING: f64 = 0.4;
+/// Above this share of what the cores have, workers beyond their number are in each other's way.
+const SATURATED: f64 = 0.9;
+/// What more workers must gain to be kept.
+const EARNED: f64 = 1.10;
+/// What fewer must gain: a disk that seeks gains far more than chance does.
+const CALMED: f64 = 1.25;
 
 /// What is known at one moment of looking.
 pub(super) struct Controller {
@@ -19,6 +31,7 @@ pub(super) struct Controller {
     cores: usize,
     target: usize,
     looked: Instant,
+    window: Duration,
     items: u64,
     wall: u64,
     cpu: u64,
@@ -45,6 +58,7 @@ impl Controller {
             cores,
             target: start,
             looked: Instant::now(),
+            window: SHORTEST_WINDOW,
             items: 0,
             wall: 0,
             cpu: 0,
@@ -59,7 +73,7 @@ impl Controller {
     pub(super) fn review(&mut self, now: Instant, waits: &Waits) -> Option<usize> {
         let elapsed = now.duration_since(self.looked);
         let items = waits.items.load(Relaxed);
-        if elapsed < SHORTEST_WINDOW || items - self.items < FEWEST_ITEMS.max(self.target as u64) {
+        if elapsed < self.window || items - self.items < FEWEST_ITEMS.max(self.target as u64) {
             return None;
         }
         let (wall, cpu) = (
@@ -67,22 +81,33 @@ impl Controller {
             waits.cpu_nanoseconds.load(Relaxed),
         );
         let rate = (items - self.items) as f64 / elapsed.as_secs_f64();
-        let busy = (cpu - self.cpu) as f64 / (wall - self.wall).max(1) as f64;
+        let computed = (cpu - self.cpu) as f64;
+        let available = elapsed.as_nanos() as f64 * self.cores as f64;
+        let load = Load {
+            worker: computed / (wall - self.wall).max(1) as f64,
+            cores: computed / available.max(1.0),
+        };
         (self.looked, self.items, self.wall, self.cpu) = (now, items, wall, cpu);
         let before = self.target;
-        self.decide(rate, busy);
+        self.decide(rate, load);
         (self.target != before).then_some(self.target)
     }
 
-    fn decide(&mut self, rate: f64, busy: f64) {
+    fn decide(&mut self, rate: f64, load: Load) {
+        if let Some(target) = self.obvious(load) {
+            self.target = target;
+            self.trial = None;
+            self.window = SHORTEST_WINDOW;
+            return;
+        }
         match &mut self.trial {
             Some(trial) if !trial.settled => trial.settled = true,
             Some(trial) => {
                 let (before, gained) = (trial.before, rate / trial.rate_before);
                 self.trial = None;
                 let grew = self.target > before;
-                // More workers must earn their keep; fewer must do better to be preferred.
-                if gained > if grew { 1.10 } else { 1.03 } {
+                self.window = SHORTEST_WINDOW;
+                if gained > if grew { EARNED } else { CALMED } {
                     self.next_pause = 2;
                     self.try_fewer = !grew;
                 } else {
@@ -93,9 +118,21 @@ impl Controller {
                 }
             }
             None if self.pause > 0 => self.pause -= 1,
-            None if busy < BUSY => self.begin_trial(rate, busy),
-            None => {}
+            None if load.is_busy() => {}
+            None if (self.try_fewer || !load.is_waiting()) && self.window == SHORTEST_WINDOW => {
+                self.window = LONG_WINDOW;
+            }
+            None => self.begin_trial(rate, load.worker),
         }
+    }
+
+    /// The number that needs no trial.
+    fn obvious(&self, load: Load) -> Option<usize> {
+        let cores = self.cores.min(self.most);
+        // What they waited for has passed, or it never was the waiting that kept them.
+        let too_few = self.target < cores && load.worker >= BUSY;
+        let too_many = self.target > cores && load.cores >= SATURATED;
+        (too_few || too_many).then_some(cores)
     }
 
     fn begin_trial(&mut self, rate: f64, busy: f64) {
@@ -121,16 +158,38 @@ impl Controller {
     }
 }
 
+/// How much was computed in a window.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Of the time of the workers: the rest they waited, for the file system or for a core.
+    worker: f64,
+    /// Of the time of the cores.
+    cores: f64,
+}
+
+impl Load {
+    fn is_busy(self) -> bool {
+        self.worker >= BUSY || self.cores >= BUSY
+    }
+
+    fn is_waiting(self) -> bool {
+        self.worker < WAITING && self.cores < WAITING
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Runs windows in which `rate` says how much gets done with so many workers.
+    /// Runs windows in which `rate` says how much gets done with so many workers, each of which
+    /// would compute for the share `busy` of its time if it had a core.
     fn settle(rate: impl Fn(usize) -> f64, busy: f64) -> usize {
         let mut controller = Controller::new(2, 64, 2);
         let mut time_at = [0; 65];
         for _ in 0..200 {
-            controller.decide(rate(controller.target), busy);
+            let cores = (busy * controller.target as f64 / 2.0).min(1.0);
+            let worker = busy.min(2.0 / controller.target as f64);
+            controller.decide(rate(controller.target), Load { worker, cores });
             time_at[controller.target] += 1;
         }
         let most = time_at.iter().max().copied().unwrap_or(0);
@@ -148,5 +207,28 @@ mod tests {
         assert_eq!(settle(|workers| 10.0 / workers as f64, 0.1), 1);
         // Busy cores.
         assert_eq!(settle(|_| 1.0, 0.95), 2);
+    }
+
+    #[test]
+    fn cores_are_not_left_without_work() {
+        let mut controller = Controller::new(2, 64, 2);
+        controller.target = 1;
+        let load = Load {
+            worker: 0.9,
+            cores: 0.45,
+        };
+        controller.decide(1.0, load);
+        assert_eq!(controller.target, 2);
+    }
+
+    #[test]
+    fn busy_cores_are_not_shared_by_more_workers() {
+        let mut controller = Controller::new(14, 64, 2);
+        let load = Load {
+            worker: 0.14,
+            cores: 0.98,
+        };
+        controller.decide(1.0, load);
+        assert_eq!(controller.target, 2);
     }
 }
