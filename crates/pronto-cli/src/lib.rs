@@ -34,7 +34,7 @@ pub use error::{CliError, ExitCode};
 ///
 /// Reads the arguments and the environment, writes to the standard streams, and may not return
 /// when the call is handed to the installed git or ends by a signal.
-pub fn main() -> std::process::ExitCode {
+pub fn main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
-    std::process::ExitCode::from(startup::run(&arguments).code())
+    startup::run(&arguments).code()
 }

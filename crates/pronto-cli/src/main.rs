@@ -1,5 +1,4 @@
 //! The binary `pronto`.
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
-fn main() -> std::process::ExitCode {
-    pronto_cli::main()
-}
+pronto_io::entry!(pronto_cli::main);

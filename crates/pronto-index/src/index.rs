@@ -431,6 +431,9 @@ impl std::ops::Deref for Data {
     }
 }
 
+/// What systems read at least when a page is missing.
+const READ_AHEAD_BYTES: u64 = 64 * 1024;
+
 fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
     let view = match View::open(path, Access::Auto) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -438,7 +441,10 @@ fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
     };
     let identity = Identity::of_view(&view);
     if view.bytes().is_some() {
-        view.advise(Advice::WillNeed);
+        // A smaller one comes into memory with its first page.
+        if view.len() > READ_AHEAD_BYTES {
+            view.advise(Advice::WillNeed);
+        }
         return Ok(Some((Data::Mapped(view), identity)));
     }
     let mut bytes = Vec::new();

@@ -8,6 +8,7 @@
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
 //! - [`child`]: child processes, as the trace tells of them.
+//! - [`process`]: how the process starts.
 //! - [`descriptor`]: descriptors that the process was started with.
 //! - [`queue`]: bytes received and not yet used, in one contiguous piece.
 //!
@@ -20,7 +21,7 @@
 //! ```
 #![allow(
     unsafe_code,
-    reason = "memory maps, inherited descriptors; every block states why it is sound"
+    reason = "memory maps, inherited descriptors, the start of the process; every block states why it is sound"
 )]
 
 #[cfg(unix)]
@@ -34,6 +35,8 @@ pub mod error;
 pub mod interrupt;
 #[cfg(unix)]
 pub mod pool;
+#[cfg(unix)]
+pub mod process;
 pub mod progress;
 pub mod queue;
 pub mod view;

@@ -7,7 +7,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,13 @@ const LARGEST_BATCH: usize = 64;
 /// Starting a thread costs about as much as so many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
+/// How many threads this process may run at once: its processors, or its share of them. Found out
+/// once, by a dozen system calls, so ask only where there is work for several.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// Works through items `0..count`. Each worker makes a state for itself with `begin`, calls
 /// `work` with it and the next few items, over and over, and gives the state to `end`.
 ///
@@ -63,12 +70,11 @@ pub fn run<S>(
     work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     end: impl Fn(S) + Sync,
 ) -> Summary {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (start, most) = match workers {
         Workers::Exactly(number) => (number.max(1), number.max(1)),
         Workers::Adaptive { most } => {
             let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
-            (cores.min(most).min(worth_starting).max(1), most.max(1))
+            (cores().min(most).min(worth_starting).max(1), most.max(1))
         }
     };
     let start = start.min(count.max(1));
@@ -81,7 +87,7 @@ pub fn run<S>(
         most_alive: AtomicUsize::new(0),
         waits: Waits::default(),
         controller: (most > start || matches!(workers, Workers::Adaptive { .. }))
-            .then(|| Mutex::new(Controller::new(start, most.min(count.max(1)), cores))),
+            .then(|| Mutex::new(Controller::new(start, most.min(count.max(1)), cores()))),
         job: Job { begin, work, end },
     };
     std::thread::scope(|scope| {
@@ -337,7 +343,7 @@ mod tests {
     #[test]
     fn work_that_waits_gets_more_workers() {
         let (_, summary) = sum(Workers::ADAPTIVE, 1500, Duration::from_millis(1));
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         assert!(summary.most_workers > cores, "{summary:?}");
     }
 

@@ -281,7 +281,7 @@ pub fn index_bytes(
 
 fn run<'a>(options: &'a Options, context: &'a Context<'a>) -> Run<'a> {
     let threads = match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => pronto_io::pool::cores(),
         threads => threads,
     };
     Run {

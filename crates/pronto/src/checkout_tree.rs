@@ -167,7 +167,7 @@ impl Repository {
             skip_hash: config.bool_or("index.skiphash", many_files)?,
             offset_table: OffsetTable {
                 threads,
-                cores: std::thread::available_parallelism().map_or(1, usize::from),
+                cores: pronto_io::pool::cores(),
                 record_end: config.bool("index.recordendofindexentries")?,
                 record_offsets: config.bool("index.recordoffsettable")?,
             },

@@ -217,6 +217,10 @@ impl References {
                 peeled: None,
             }));
         }
+        // Only what lies below `refs/` is ever packed: not `HEAD`, nor `MERGE_HEAD` and its kin.
+        if !name.starts_with(b"refs/") {
+            return Ok(None);
+        }
         let Some(packed) = self.packed()? else {
             return Ok(None);
         };

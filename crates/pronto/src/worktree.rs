@@ -232,7 +232,7 @@ impl Repository {
 fn workers_of(number: i32) -> Workers {
     match usize::try_from(number) {
         Ok(number) if number >= 1 => Workers::Exactly(number),
-        _ => Workers::Exactly(std::thread::available_parallelism().map_or(1, usize::from)),
+        _ => Workers::Exactly(pronto_io::pool::cores()),
     }
 }
 

@@ -5,7 +5,7 @@ use super::scan::Scanner;
 use super::{Job, Outcome};
 use crate::{Error, ErrorKind};
 use bstr::BString;
-use pronto_io::dir::Directory;
+use pronto_io::{dir::Directory, pool};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -35,8 +35,10 @@ pub(super) enum Task {
 /// How many threads pay for an index of `entries` entries, or for an unknown number of untracked
 /// files if it is small.
 pub fn default_threads(entries: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    cores.min(entries / ENTRIES_PER_THREAD + 1)
+    match entries / ENTRIES_PER_THREAD {
+        0 => 1,
+        more => pool::cores().min(more + 1),
+    }
 }
 
 /// What the threads share.

@@ -1,0 +1,74 @@
+//! How the process starts: what the standard library's start does for `fn main`, without what
+//! takes a short command longer than its work.
+//!
+//! On Linux with glibc that is the search for the main thread's stack (the whole of
+//! `/proc/self/maps`, printed by the kernel and parsed) and the second stack for telling of an
+//! overflow of the first: some twenty system calls. Elsewhere the ordinary start is taken.
+
+use std::panic::{self, UnwindSafe};
+
+/// Defines the start of a program: `pronto_io::entry!(run)` in a `main.rs` that begins with
+/// `#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]`, where `run` is a
+/// `fn() -> u8` that gives the exit code.
+///
+/// Closed standard streams are opened to nothing, so that no file is opened under their numbers;
+/// a closed pipe gives an error instead of a signal; a panic ends with 101, as from `fn main`.
+#[macro_export]
+macro_rules! entry {
+    ($run:path) => {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        #[expect(
+            unsafe_code,
+            reason = "the C library calls the symbol `main`, and no other does"
+        )]
+        // SAFETY: the one definition of `main` in the program, with the C library's signature.
+        #[unsafe(no_mangle)]
+        extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
+            $crate::process::start($run)
+        }
+
+        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+        fn main() -> std::process::ExitCode {
+            std::process::ExitCode::from($run())
+        }
+    };
+}
+
+/// Readies the process, runs `run`, and ends the process with the code it gives. Made for
+/// [`entry!`](crate::entry).
+pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
+    open_standard_streams();
+    ignore_closed_pipes();
+    /// What the standard library ends a program with that panics.
+    const PANICKED: i32 = 101;
+    std::process::exit(panic::catch_unwind(run).map_or(PANICKED, i32::from))
+}
+
+/// Opens `/dev/null` under each of the numbers 0 to 2 that is closed. One system call when none
+/// is.
+fn open_standard_streams() {
+    let closed = |number: i32| libc::pollfd {
+        fd: number,
+        events: 0,
+        revents: 0,
+    };
+    let mut streams = [closed(0), closed(1), closed(2)];
+    // SAFETY: the array outlives the call and is as long as the call is told.
+    let answered = unsafe { libc::poll(streams.as_mut_ptr(), streams.len() as libc::nfds_t, 0) };
+    if answered <= 0 {
+        return;
+    }
+    for stream in streams {
+        if stream.revents & libc::POLLNVAL != 0 {
+            // SAFETY: the path is a C string. The lowest free number is taken, which is this one.
+            unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+        }
+    }
+}
+
+/// Lets writing to a pipe that nobody reads fail instead of ending the process. Children get the
+/// signal's default back from the standard library.
+fn ignore_closed_pipes() {
+    // SAFETY: ignoring a signal runs no code.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
