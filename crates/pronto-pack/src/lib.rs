@@ -8,9 +8,12 @@
 //! - [`midx`]: multi-pack-indexes read in place.
 //! - [`rev`]: reverse indexes.
 //! - [`pack`]: packs read in place, and whole objects out of them.
+//! - [`commit_graph`]: what history is made of, read in place.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
 
+mod chunks;
+pub mod commit_graph;
 pub mod delta;
 pub mod entry;
 pub mod error;

@@ -1,6 +1,7 @@
 //! Tests of pronto-pack against stock git.
 
 mod broken;
+mod commit_graph;
 mod indexer;
 mod support;
 mod thin;

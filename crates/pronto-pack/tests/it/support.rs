@@ -248,3 +248,54 @@ pub(crate) fn delta(base_len: u8, insert: &[u8]) -> Vec<u8> {
     delta.extend_from_slice(insert);
     delta
 }
+
+/// A stream for `fast-import` of a history that forks and merges, up to five parents at once, with
+/// clocks that go wrong, dates beyond 32 bits, and paths in which bytes are above 127.
+pub(crate) fn forking_history(seed: u64, commits: u32) -> String {
+    let mut random = Random(seed);
+    let mut stream = String::new();
+    for number in 1..=commits {
+        let time = match random.below(20) {
+            0 => random.below(1 << 31),
+            1 => random.below(1 << 31) * 8,
+            _ => 1_700_000_000 + u64::from(number) * 60,
+        };
+        let _ = writeln!(
+            stream,
+            "commit refs/heads/b{}\nmark :{number}\ncommitter A <a@example.com> {time} +0000\ndata 2\nx",
+            random.below(4)
+        );
+        let known = u64::from(number - 1);
+        if known > 0 && random.below(40) != 0 {
+            let first = known - random.below(known.min(6));
+            let _ = writeln!(stream, "from :{first}");
+            let merged = [0, 0, 0, 1, 1, 2, 4][random.below(7) as usize];
+            let mut parents = vec![first];
+            for _ in 0..merged {
+                let parent = known - random.below(known.min(30));
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                    let _ = writeln!(stream, "merge :{parent}");
+                }
+            }
+        }
+        let changes = if random.below(30) == 0 {
+            900
+        } else {
+            random.below(4)
+        };
+        for _ in 0..changes {
+            let (directory, file) = (random.below(7), random.below(900));
+            let name = ["plain", "\u{e4}\u{f6}", "z"][random.below(3) as usize];
+            let content = random.below(9);
+            let _ = match random.below(9) {
+                0 if changes < 9 => writeln!(stream, "D d{directory}/{name}"),
+                _ => writeln!(
+                    stream,
+                    "M 100644 inline d{directory}/{name}/{file}\ndata 1\n{content}"
+                ),
+            };
+        }
+    }
+    stream
+}

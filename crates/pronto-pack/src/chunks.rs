@@ -1,0 +1,63 @@
+//! The table of chunks that commit-graphs have after their header: for each chunk a name and where
+//! it is. Format: `gitformat-chunk(5)`.
+
+use std::ops::Range;
+
+use pronto_io::view::View;
+
+use crate::fanout::{be_u32, be_u64};
+
+/// The size in bytes of a row of the table.
+pub(crate) const CHUNK_ROW_LEN: usize = 12;
+
+/// Names of chunks, and where in the file they lie. All lie before the trailer.
+#[derive(Debug)]
+pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
+
+impl Chunks {
+    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may
+    /// lie anywhere before the trailer, but each ends where the next one begins.
+    ///
+    /// # Errors
+    /// What is wrong with it, in Git's words.
+    pub(crate) fn read(
+        view: &View,
+        start: u64,
+        count: u8,
+        trailer_len: usize,
+    ) -> Result<Chunks, String> {
+        let mut buffer = Vec::new();
+        let count = usize::from(count);
+        let table = view
+            .read(start, (count + 1) * CHUNK_ROW_LEN, &mut buffer)
+            .map_err(|error| format!("cannot read the table of chunks: {error}"))?;
+        let end = view.len().saturating_sub(trailer_len as u64);
+        let mut chunks: Vec<(u32, Range<u64>)> = Vec::with_capacity(count);
+        for at in 0..count {
+            let row = &table[at * CHUNK_ROW_LEN..][..2 * CHUNK_ROW_LEN];
+            let name = be_u32(row);
+            let (from, to) = (be_u64(&row[4..]), be_u64(&row[CHUNK_ROW_LEN + 4..]));
+            if name == 0 {
+                return Err("terminating chunk id appears earlier than expected".into());
+            }
+            if to < from || to > end {
+                return Err(format!("improper chunk offset(s) {from:x} and {to:x}"));
+            }
+            if chunks.iter().any(|(other, _)| *other == name) {
+                return Err(format!("duplicate chunk ID {name:x} found"));
+            }
+            chunks.push((name, from..to));
+        }
+        match be_u32(&table[count * CHUNK_ROW_LEN..]) {
+            0 => Ok(Chunks(chunks)),
+            name => Err(format!("final chunk has non-zero id {name:x}")),
+        }
+    }
+
+    /// Where the chunk `name` lies.
+    pub(crate) fn find(&self, name: [u8; 4]) -> Option<Range<u64>> {
+        let name = u32::from_be_bytes(name);
+        let found = self.0.iter().find(|(other, _)| *other == name)?;
+        Some(found.1.clone())
+    }
+}

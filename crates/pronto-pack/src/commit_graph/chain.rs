@@ -1,0 +1,188 @@
+//! Where the files of a commit-graph are, and whether those of a chain belong together.
+
+use std::path::{Path, PathBuf};
+
+use pronto_hash::ObjectId;
+use pronto_io::view::View;
+
+use super::layer::Layer;
+use super::{CommitGraph, Options, Remark};
+
+/// The file of a graph that is no chain, within an object directory.
+pub(super) fn single_path(objects: &Path) -> PathBuf {
+    objects.join("info/commit-graph")
+}
+
+/// The file that lists the files of a chain.
+pub(super) fn chain_path(objects: &Path) -> PathBuf {
+    objects.join("info/commit-graphs/commit-graph-chain")
+}
+
+/// The file of the layer `id`, a full id in hexadecimal digits.
+pub(super) fn layer_path(objects: &Path, id: &str) -> PathBuf {
+    objects.join(format!("info/commit-graphs/graph-{id}.graph"))
+}
+
+pub(super) fn open(
+    directories: &[impl AsRef<Path>],
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<CommitGraph> {
+    for (number, objects) in directories.iter().enumerate() {
+        let objects = objects.as_ref();
+        if let Some(mut layer) = open_layer(&single_path(objects), options, remarks) {
+            layer.directory = number;
+            return Some(CommitGraph {
+                layers: vec![layer],
+            });
+        }
+        if let Some(text) = read_chain(&chain_path(objects), options, remarks)
+            && let Some(graph) = open_chain(&text, directories, options, remarks).0
+        {
+            return Some(graph);
+        }
+    }
+    None
+}
+
+/// The file at `path`, unless it is not there or cannot be opened.
+pub(super) fn open_layer(
+    path: &Path,
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<Layer> {
+    let view = View::open(path, options.access).ok()?;
+    Layer::parse(view, path, options, remarks)
+}
+
+/// The list of the files of a chain. An empty one is as none.
+pub(super) fn read_chain(
+    path: &Path,
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<Vec<u8>> {
+    let text = std::fs::read(path).ok()?;
+    if text.is_empty() {
+        return None;
+    }
+    if text.len() < options.kind.len_in_hex() {
+        let message = "commit-graph chain file too small";
+        remarks.push(Remark::warning(message.into()));
+        return None;
+    }
+    Some(text)
+}
+
+/// The files listed in `text`, the lowest first, as far as they are there and belong together;
+/// and whether all do.
+pub(super) fn open_chain(
+    text: &[u8],
+    directories: &[impl AsRef<Path>],
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> (Option<CommitGraph>, bool) {
+    let mut layers: Vec<Layer> = Vec::new();
+    let mut complete = true;
+    // As many as the size leaves room for: a last line that is cut off is not looked at.
+    let count = text.len() / (options.kind.len_in_hex() + 1);
+    for line in text.split(|byte| *byte == b'\n').take(count) {
+        let hex_len = options.kind.len_in_hex();
+        let Some(id) = line
+            .get(..hex_len)
+            .and_then(|hex| ObjectId::from_hex(hex).ok())
+        else {
+            let line = String::from_utf8_lossy(line);
+            remarks.push(Remark::warning(format!(
+                "invalid commit-graph chain: line '{line}' not a hash"
+            )));
+            complete = false;
+            break;
+        };
+        let found = find_layer(&id, directories, options, remarks);
+        let added = found.is_some_and(|layer| add_layer(&mut layers, layer, remarks));
+        if !added {
+            let message = "unable to find all commit-graph files";
+            remarks.push(Remark::warning(message.into()));
+            complete = false;
+            break;
+        }
+    }
+    agree(&mut layers, remarks);
+    let graph = (!layers.is_empty()).then_some(CommitGraph { layers });
+    (graph, complete)
+}
+
+fn find_layer(
+    id: &ObjectId,
+    directories: &[impl AsRef<Path>],
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<Layer> {
+    let name = id.to_string();
+    directories
+        .iter()
+        .enumerate()
+        .find_map(|(number, objects)| {
+            let path = layer_path(objects.as_ref(), &name);
+            let mut layer = open_layer(&path, options, remarks)?;
+            layer.directory = number;
+            Some(layer)
+        })
+}
+
+/// Puts `layer` on top of `layers`, if it was made for that.
+fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
+    let mut refuse = |message: String| {
+        remarks.push(Remark::warning(message));
+        false
+    };
+    if !layers.is_empty() {
+        let Some(count) = layer.base_count() else {
+            return refuse("commit-graph has no base graphs chunk".into());
+        };
+        if count < layers.len() as u64 {
+            return refuse("commit-graph base graphs chunk is too small".into());
+        }
+    }
+    for (number, below) in layers.iter().enumerate() {
+        let named = layer.base(number).and_then(Result::ok);
+        if named != Some(below.id) {
+            return refuse("commit-graph chain does not match".into());
+        }
+    }
+    if let Some(top) = layers.last() {
+        let Some(below) = top.below.checked_add(top.len()) else {
+            let message = format!("commit count in base graph too high: {}", top.below);
+            return refuse(message);
+        };
+        layer.below = below;
+    }
+    if layer.below.checked_add(layer.len()).is_none() {
+        let message = format!("commit count in base graph too high: {}", layer.below);
+        return refuse(message);
+    }
+    layers.push(layer);
+    true
+}
+
+/// Generations count only if all layers have the same sort, filters only if they are made alike.
+fn agree(layers: &mut [Layer], remarks: &mut Vec<Remark>) {
+    if layers.iter().any(|layer| layer.generations.is_none()) {
+        for layer in &mut *layers {
+            layer.generations = None;
+        }
+    }
+    let mut settings = None;
+    for layer in layers.iter_mut().rev() {
+        let Some(bloom) = &layer.bloom else {
+            continue;
+        };
+        if *settings.get_or_insert(bloom.settings) != bloom.settings {
+            layer.bloom = None;
+            remarks.push(Remark::warning(format!(
+                "disabling Bloom filters for commit-graph layer '{}' due to incompatible settings",
+                layer.id
+            )));
+        }
+    }
+}

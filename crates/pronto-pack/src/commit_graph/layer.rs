@@ -1,0 +1,390 @@
+//! One file of a commit-graph: its header, its chunks, and what stands in them.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::{Kind, ObjectId, oid};
+use pronto_io::view::View;
+
+use super::bloom::Settings;
+use super::{ChangedPaths, Options, Remark};
+use crate::chunks::{CHUNK_ROW_LEN, Chunks};
+use crate::error::{Error, ErrorKind};
+use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, unreadable};
+
+pub(super) const SIGNATURE: [u8; 4] = *b"CGPH";
+pub(super) const VERSION: u8 = 1;
+pub(super) const HEADER_LEN: usize = 8;
+/// What a row of `CDAT` has beside the id of the tree.
+pub(super) const ROW_REST_LEN: usize = 16;
+/// What a chunk of Bloom filters begins with.
+const BLOOM_HEADER_LEN: u64 = 12;
+
+pub(super) const NO_PARENT: u32 = 0x7000_0000;
+pub(super) const MORE_PARENTS: u32 = 1 << 31;
+pub(super) const LAST_EDGE: u32 = 1 << 31;
+pub(super) const OVERFLOW: u32 = 1 << 31;
+
+/// How the formats number hashes.
+pub(super) fn hash_version(kind: Kind) -> u8 {
+    if kind == Kind::Sha256 { 2 } else { 1 }
+}
+
+/// An open file. Positions in it are its own; those it writes down count the layers below too.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) path: PathBuf,
+    /// The checksum of the file, which is its name too.
+    pub(super) id: ObjectId,
+    /// How many commits the layers below have.
+    pub(super) below: u32,
+    /// Which of the object directories it was found in.
+    pub(super) directory: usize,
+    view: View,
+    fanout: Fanout,
+    ids: Table,
+    rows: u64,
+    /// The generation data, if there are any and they may be used.
+    pub(super) generations: Option<u64>,
+    overflow: Range<u64>,
+    edges: Range<u64>,
+    bases: Option<Range<u64>>,
+    pub(super) bloom: Option<Bloom>,
+}
+
+/// Where the filters of changed paths are.
+#[derive(Clone, Debug)]
+pub(super) struct Bloom {
+    indexes: u64,
+    data: Range<u64>,
+    pub(super) settings: Settings,
+}
+
+/// A row of the table of commits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) tree: ObjectId,
+    pub(super) first_parent: u32,
+    pub(super) second_parent: u32,
+    pub(super) level: u32,
+    pub(super) time: u64,
+}
+
+impl Layer {
+    /// Takes `view` for a commit-graph; what is wrong with it is added to `remarks`. Costs the
+    /// same whatever the size.
+    pub(super) fn parse(
+        view: View,
+        path: &Path,
+        options: &Options,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Layer> {
+        match Self::check(view, path, options, remarks) {
+            Ok(layer) => Some(layer),
+            Err(messages) => {
+                remarks.extend(messages.into_iter().map(Remark::error));
+                None
+            }
+        }
+    }
+
+    fn check(
+        view: View,
+        path: &Path,
+        options: &Options,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Layer, Vec<String>> {
+        let kind = options.kind;
+        let hash_len = kind.len_in_bytes();
+        let chunks = read_chunks(&view, kind).map_err(|message| vec![message])?;
+        let fanout = read_fanout(&view, &chunks)?;
+        let count = u64::from(fanout.len());
+        let table = |name: [u8; 4], row_len: usize, wrong: &str, missing: &str| {
+            let missing = missing.to_owned();
+            let Some(chunk) = chunks.find(name) else {
+                return Err(vec![missing]);
+            };
+            match (chunk.end - chunk.start) / row_len as u64 == count {
+                true => Ok(chunk.start),
+                false => Err(vec![wrong.to_owned(), missing]),
+            }
+        };
+        let ids = table(
+            *b"OIDL",
+            hash_len,
+            "commit-graph OID lookup chunk is the wrong size",
+            "commit-graph required OID lookup chunk missing or corrupted",
+        )?;
+        let rows = table(
+            *b"CDAT",
+            hash_len + ROW_REST_LEN,
+            "commit-graph commit data chunk is wrong size",
+            "commit-graph required commit data chunk missing or corrupted",
+        )?;
+        let generations = read_generations(&chunks, count, options, remarks);
+        let bloom = read_bloom(&view, &chunks, count, options, remarks);
+        let mut buffer = Vec::new();
+        let trailer = view.len() - hash_len as u64;
+        let id = view
+            .read(trailer, hash_len, &mut buffer)
+            .map_err(|error| vec![format!("cannot read the checksum: {error}")])?;
+        Ok(Layer {
+            path: path.to_owned(),
+            id: ObjectId::from_bytes_or_panic(id),
+            below: 0,
+            directory: 0,
+            fanout,
+            ids: Table {
+                start: ids,
+                row_len: hash_len as u32,
+                id_offset: 0,
+                kind,
+            },
+            rows,
+            generations,
+            overflow: chunks.find(*b"GDO2").unwrap_or(0..0),
+            edges: chunks.find(*b"EDGE").unwrap_or(0..0),
+            bases: chunks.find(*b"BASE"),
+            bloom,
+            view,
+        })
+    }
+
+    /// How many commits it has itself.
+    pub(super) fn len(&self) -> u32 {
+        self.fanout.len()
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.ids.kind
+    }
+
+    #[inline]
+    pub(super) fn find(&self, id: &oid) -> Result<Option<u32>, Error> {
+        match self.ids.search(&self.view, &self.fanout, id) {
+            Ok(found) => Ok(found.ok()),
+            Err(error) => Err(error.at_path(&self.path)),
+        }
+    }
+
+    /// The id in `row`, which must be one of the file.
+    pub(super) fn id_at(&self, row: u32) -> Result<ObjectId, Error> {
+        let id = self.ids.id(&self.view, row);
+        id.map_err(|error| error.at_path(&self.path))
+    }
+
+    /// What stands in `row`, which must be one of the file.
+    pub(super) fn row(&self, row: u32) -> Result<Row, Error> {
+        let hash_len = self.ids.kind.len_in_bytes();
+        let row_len = hash_len + ROW_REST_LEN;
+        let mut buffer = Vec::new();
+        let at = self.rows + u64::from(row) * row_len as u64;
+        let bytes = self.read(at, row_len, &mut buffer)?;
+        let (tree, rest) = bytes.split_at(hash_len);
+        let high = be_u32(&rest[8..]);
+        Ok(Row {
+            tree: ObjectId::from_bytes_or_panic(tree),
+            first_parent: be_u32(rest),
+            second_parent: be_u32(&rest[4..]),
+            level: high >> 2,
+            time: u64::from(high & 3) << 32 | u64::from(be_u32(&rest[12..])),
+        })
+    }
+
+    /// By how much the generation of `row` is above its time, if the file says so.
+    pub(super) fn generation_offset(&self, row: u32) -> Result<Option<u64>, Error> {
+        let Some(start) = self.generations else {
+            return Ok(None);
+        };
+        let mut buffer = Vec::new();
+        let offset = be_u32(self.read(start + u64::from(row) * 4, 4, &mut buffer)?);
+        if offset & OVERFLOW == 0 {
+            return Ok(Some(u64::from(offset)));
+        }
+        if self.overflow.is_empty() {
+            return Err(self.corrupt("commit-graph requires overflow generation data but has none"));
+        }
+        let at = self.overflow.start + u64::from(offset & !OVERFLOW) * 8;
+        if at + 8 > self.overflow.end {
+            return Err(self.corrupt("commit-graph overflow generation data is too small"));
+        }
+        Ok(Some(be_u64(self.read(at, 8, &mut buffer)?)))
+    }
+
+    /// The entry `number` of the list of further parents.
+    pub(super) fn edge(&self, number: u32) -> Result<u32, Error> {
+        let at = self.edges.start + u64::from(number) * 4;
+        if at + 4 > self.edges.end {
+            return Err(self.corrupt("commit-graph extra-edges pointer out of bounds"));
+        }
+        let mut buffer = Vec::new();
+        Ok(be_u32(self.read(at, 4, &mut buffer)?))
+    }
+
+    /// The ids of the layers below, the lowest first, as far as the file names them.
+    pub(super) fn base(&self, number: usize) -> Option<Result<ObjectId, Error>> {
+        let chunk = self.bases.as_ref()?;
+        let hash_len = self.ids.kind.len_in_bytes() as u64;
+        let at = chunk.start + number as u64 * hash_len;
+        if at + hash_len > chunk.end {
+            return None;
+        }
+        let mut buffer = Vec::new();
+        let read = self.read(at, hash_len as usize, &mut buffer);
+        Some(read.map(ObjectId::from_bytes_or_panic))
+    }
+
+    /// How many layers below the file has room to name; `None` if it has no such chunk.
+    pub(super) fn base_count(&self) -> Option<u64> {
+        let chunk = self.bases.as_ref()?;
+        Some((chunk.end - chunk.start) / self.ids.kind.len_in_bytes() as u64)
+    }
+
+    /// The filter of changed paths of `row`. Offsets that cannot be count as no filter.
+    pub(super) fn filter(&self, row: u32, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let Some(bloom) = &self.bloom else {
+            return Ok(false);
+        };
+        let mut buffer = Vec::new();
+        let end = be_u32(self.read(bloom.indexes + u64::from(row) * 4, 4, &mut buffer)?);
+        let start = match row {
+            0 => 0,
+            _ => be_u32(self.read(bloom.indexes + u64::from(row - 1) * 4, 4, &mut buffer)?),
+        };
+        let len = bloom.data.end - bloom.data.start;
+        if u64::from(end) > len || start > end {
+            return Ok(false);
+        }
+        let at = bloom.data.start + u64::from(start);
+        let bytes = self.read(at, (end - start) as usize, &mut buffer)?;
+        out.clear();
+        out.extend_from_slice(bytes);
+        Ok(true)
+    }
+
+    fn read<'a>(&'a self, at: u64, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
+        let read = self.view.read(at, len, buffer);
+        read.map_err(|error| unreadable(error).at_path(&self.path).at_offset(at))
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
+    }
+}
+
+fn read_chunks(view: &View, kind: Kind) -> Result<Chunks, String> {
+    let hash_len = kind.len_in_bytes();
+    let small = || "commit-graph file is too small".to_owned();
+    let least = HEADER_LEN + 4 * CHUNK_ROW_LEN + FANOUT_LEN + hash_len;
+    if view.len() < least as u64 {
+        return Err(small());
+    }
+    let mut buffer = Vec::new();
+    let header = view.read(0, HEADER_LEN, &mut buffer).map_err(|_| small())?;
+    let (signature, expected) = (be_u32(header), u32::from_be_bytes(SIGNATURE));
+    if signature != expected {
+        return Err(format!(
+            "commit-graph signature {signature:X} does not match signature {expected:X}"
+        ));
+    }
+    if header[4] != VERSION {
+        return Err(format!(
+            "commit-graph version {:X} does not match version {VERSION:X}",
+            header[4]
+        ));
+    }
+    if header[5] != hash_version(kind) {
+        return Err(format!(
+            "commit-graph hash version {:X} does not match version {:X}",
+            header[5],
+            hash_version(kind)
+        ));
+    }
+    let count = header[6];
+    let least = HEADER_LEN + (usize::from(count) + 1) * CHUNK_ROW_LEN + FANOUT_LEN + hash_len;
+    if view.len() < least as u64 {
+        return Err(format!(
+            "commit-graph file is too small to hold {count} chunks"
+        ));
+    }
+    Chunks::read(view, HEADER_LEN as u64, count, hash_len)
+}
+
+fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<String>> {
+    let missing = || "commit-graph required OID fanout chunk missing or corrupted".to_owned();
+    let failed = |message: &str| vec![message.to_owned(), missing()];
+    let chunk = chunks.find(*b"OIDF").ok_or_else(|| vec![missing()])?;
+    if chunk.end - chunk.start != FANOUT_LEN as u64 {
+        return Err(failed("commit-graph oid fanout chunk is wrong size"));
+    }
+    let mut buffer = Vec::new();
+    let bytes = view
+        .read(chunk.start, FANOUT_LEN, &mut buffer)
+        .map_err(|_| vec![missing()])?;
+    Fanout::parse(bytes).map_err(|_| failed("commit-graph fanout values out of order"))
+}
+
+/// Where the generation data are, if they are wanted.
+fn read_generations(
+    chunks: &Chunks,
+    count: u64,
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<u64> {
+    if options.generation_version < 2 {
+        return None;
+    }
+    let chunk = chunks.find(*b"GDA2")?;
+    if (chunk.end - chunk.start) / 4 != count {
+        remarks.push(Remark::error(
+            "commit-graph generations chunk is wrong size".into(),
+        ));
+        return None;
+    }
+    Some(chunk.start)
+}
+
+fn read_bloom(
+    view: &View,
+    chunks: &Chunks,
+    count: u64,
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<Bloom> {
+    if options.changed_paths == ChangedPaths::Ignore {
+        return None;
+    }
+    let indexes = chunks.find(*b"BIDX").filter(|chunk| {
+        let fits = (chunk.end - chunk.start) / 4 == count;
+        if !fits {
+            let message = "commit-graph changed-path index chunk is too small";
+            remarks.push(Remark::warning(message.into()));
+        }
+        fits
+    });
+    let data = chunks.find(*b"BDAT").filter(|chunk| {
+        let len = chunk.end - chunk.start;
+        if len < BLOOM_HEADER_LEN {
+            remarks.push(Remark::warning(format!(
+                "ignoring too-small changed-path chunk ({len} < {BLOOM_HEADER_LEN}) \
+                 in commit-graph file"
+            )));
+        }
+        len >= BLOOM_HEADER_LEN
+    });
+    let (indexes, data) = (indexes?, data?);
+    let mut buffer = Vec::new();
+    let header = view
+        .read(data.start, BLOOM_HEADER_LEN as usize, &mut buffer)
+        .ok()?;
+    Some(Bloom {
+        indexes: indexes.start,
+        settings: Settings {
+            hash_version: be_u32(header),
+            hash_count: be_u32(&header[4..]),
+            bits_per_entry: be_u32(&header[8..]),
+        },
+        data: data.start + BLOOM_HEADER_LEN..data.end,
+    })
+}
