@@ -38,10 +38,31 @@ impl From<pronto_pack::ErrorKind> for ErrorKind {
     }
 }
 
+impl From<ErrorKind> for pronto_pack::ErrorKind {
+    fn from(kind: ErrorKind) -> Self {
+        use pronto_pack::ErrorKind as Pack;
+        match kind {
+            ErrorKind::Io => Pack::Io,
+            ErrorKind::Corrupt => Pack::Corrupt,
+            ErrorKind::Unsupported => Pack::Unsupported,
+            ErrorKind::Limit => Pack::Limit,
+            ErrorKind::Missing => Pack::Missing,
+            ErrorKind::Collision => Pack::Collision,
+            ErrorKind::Interrupted => Pack::Interrupted,
+        }
+    }
+}
+
 /// Lifts an error of the floor below.
 #[cold]
 pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
     error.map_kind(ErrorKind::from)
+}
+
+/// Hands an error down to an indexer that hands it back.
+#[cold]
+pub(crate) fn to_pack(error: Error) -> pronto_pack::Error {
+    error.map_kind(pronto_pack::ErrorKind::from)
 }
 
 /// Whether the reason at the bottom is that a file is not there (any more).

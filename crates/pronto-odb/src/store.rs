@@ -4,6 +4,7 @@ mod batch;
 mod details;
 mod enumerate;
 mod lookup;
+mod unpack;
 mod write;
 
 use std::cell::RefCell;

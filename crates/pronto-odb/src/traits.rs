@@ -6,7 +6,7 @@ use gix_error::Result;
 use gix_object::{Data, Kind};
 use pronto_hash::{ObjectId, oid};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::to_pack;
 use crate::store::{Inventory, Store};
 
 /// What an indexer asks: answered from listings, so that no object costs a system call.
@@ -31,17 +31,26 @@ impl pronto_pack::indexer::Existing for Inventory {
     }
 }
 
-#[cold]
-fn to_pack(error: Error) -> pronto_pack::Error {
-    error.map_kind(|kind| match kind {
-        ErrorKind::Io => pronto_pack::ErrorKind::Io,
-        ErrorKind::Unsupported => pronto_pack::ErrorKind::Unsupported,
-        ErrorKind::Limit => pronto_pack::ErrorKind::Limit,
-        ErrorKind::Missing => pronto_pack::ErrorKind::Missing,
-        ErrorKind::Collision => pronto_pack::ErrorKind::Collision,
-        ErrorKind::Interrupted => pronto_pack::ErrorKind::Interrupted,
-        ErrorKind::Corrupt => pronto_pack::ErrorKind::Corrupt,
-    })
+/// The same for a few objects: each question is answered from what there is at that moment.
+impl pronto_pack::indexer::Existing for Store {
+    fn contains_batch(
+        &self,
+        ids: &[ObjectId],
+        found: &mut Vec<usize>,
+    ) -> std::result::Result<(), pronto_pack::Error> {
+        let present = Store::contains_batch(self, ids).map_err(to_pack)?;
+        let places = present.iter().enumerate().filter(|(_, present)| **present);
+        found.extend(places.map(|(at, _)| at));
+        Ok(())
+    }
+
+    fn find(
+        &self,
+        id: &oid,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<Option<Kind>, pronto_pack::Error> {
+        Store::find(&self.without_replacements(), id, out).map_err(to_pack)
+    }
 }
 
 impl gix_object::Find for Store {

@@ -24,6 +24,7 @@ mod batch;
 mod buffers;
 mod collide;
 mod digesting;
+mod examine;
 mod forest;
 mod install;
 mod kept;
@@ -35,6 +36,8 @@ mod spool;
 mod tables;
 mod thin;
 mod window;
+
+pub use examine::{Examined, examine_stream};
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::Rows;
@@ -85,6 +88,10 @@ pub struct Options {
     pub promisor: Option<Vec<u8>>,
     /// The title of the first phase.
     pub title: &'static str,
+    /// Whether the second phase, in which deltas are resolved, has a progress of its own.
+    pub show_resolving: bool,
+    /// Whether objects that exist already are compared with those of the pack.
+    pub check_collisions: bool,
 }
 
 impl Default for Options {
@@ -105,6 +112,8 @@ impl Default for Options {
             keep: None,
             promisor: None,
             title: RECEIVING,
+            show_resolving: true,
+            check_collisions: true,
         }
     }
 }
@@ -113,6 +122,8 @@ impl Default for Options {
 pub const RECEIVING: &str = "Receiving objects";
 /// The title of the first phase for a pack that is on the disk.
 pub const INDEXING: &str = "Indexing objects";
+/// The title of the only phase for a pack that becomes loose objects.
+pub const UNPACKING: &str = "Unpacking objects";
 
 /// What came of it.
 #[derive(Debug)]

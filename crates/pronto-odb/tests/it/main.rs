@@ -4,4 +4,5 @@ mod damage;
 mod reading;
 mod support;
 mod together;
+mod unpacking;
 mod writing;

@@ -111,7 +111,7 @@ impl Run<'_> {
     }
 
     fn begin_resolving(&self, deltas: u64, done: u64) -> Meter {
-        if deltas == 0 {
+        if deltas == 0 || !self.options.show_resolving {
             return Meter::new("", None);
         }
         let meter = self
@@ -283,7 +283,11 @@ impl Run<'_> {
                     .at_offset(offset),
             );
         }
-        match self.context.existing {
+        match self
+            .context
+            .existing
+            .filter(|_| self.options.check_collisions)
+        {
             Some(existing) => collide::check(self.options.kind, existing, indexed, order),
             None => Ok(()),
         }

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use gix_object::Kind as ObjectKind;
-use pronto_hash::{Kind, ObjectId, oid};
+use pronto_hash::Kind;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
@@ -37,9 +36,8 @@ pub(crate) struct Receive<'a> {
 /// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
 pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let options = options(receive)?;
-    let present = receive.existing.map(Present);
     let context = Context {
-        existing: present.as_ref().map(|present| present as &dyn Existing),
+        existing: receive.existing.map(|store| store as &dyn Existing),
         inspect: receive.inspect,
         progress: receive.progress,
         interrupt: Some(receive.interrupt),
@@ -83,28 +81,4 @@ pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
         pronto_pack::ErrorKind::Io => ErrorKind::Io,
         _ => ErrorKind::Object,
     })
-}
-
-/// What a store has, as the indexer asks for it.
-struct Present<'a>(&'a Store);
-
-impl Existing for Present<'_> {
-    fn contains_batch(
-        &self,
-        ids: &[ObjectId],
-        found: &mut Vec<usize>,
-    ) -> Result<(), pronto_pack::Error> {
-        let present = self.0.contains_batch(ids).map_err(to_pack)?;
-        let places = present.iter().enumerate().filter(|(_, present)| **present);
-        found.extend(places.map(|(at, _)| at));
-        Ok(())
-    }
-
-    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, pronto_pack::Error> {
-        self.0.find(id, out).map_err(to_pack)
-    }
-}
-
-fn to_pack(error: pronto_odb::Error) -> pronto_pack::Error {
-    error.map_kind(|_| pronto_pack::ErrorKind::Corrupt)
 }

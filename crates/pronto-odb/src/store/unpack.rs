@@ -1,0 +1,102 @@
+//! Taking in a pack as loose objects.
+
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::indexer::{self, Context, Inspect, UNPACKING, examine_stream};
+
+use super::Store;
+use crate::error::{Error, ErrorKind, from_pack, to_pack};
+
+impl Store {
+    /// Reads a pack from `input` as it arrives and writes each of its objects as a loose one;
+    /// those that the store has already are marked as used. Bases that a thin pack lacks come
+    /// from `context.existing`, or from this store if there is none. `context.inspect` sees each
+    /// object before it is written, from many threads and in no order.
+    ///
+    /// Of the options only the limits and `threads` mean anything. Objects are flushed to the disk
+    /// as [`write`](Self::write) does it, so a pack that turns out to be broken may leave some of
+    /// its objects: unpack into a [`Quarantine`](crate::Quarantine) where that matters. Blobs
+    /// above the limit are never held whole; the pack itself takes room beside the objects until
+    /// this is done.
+    ///
+    /// # Errors
+    /// Those of [`indexer::index_stream`] and of [`write`](Self::write).
+    pub fn unpack(
+        &self,
+        input: &mut dyn Read,
+        options: &indexer::Options,
+        context: &Context<'_>,
+    ) -> Result<indexer::Outcome, Error> {
+        let mut options = options.clone();
+        options.kind = self.kind();
+        options.fix_thin = true;
+        // What is there already stays, as it does with every object that is written.
+        options.check_collisions = false;
+        options.show_resolving = false;
+        options.title = UNPACKING;
+        let writer = Writer {
+            store: self,
+            inspect: context.inspect,
+            large: Mutex::default(),
+        };
+        let context = Context {
+            existing: Some(context.existing.unwrap_or(self)),
+            inspect: Some(&writer),
+            ..*context
+        };
+        let examined = examine_stream(input, self.path(), &options, &context).map_err(from_pack)?;
+        let large = writer.large.into_inner();
+        for id in large.unwrap_or_else(PoisonError::into_inner) {
+            self.write_large(&examined, &id)?;
+        }
+        Ok(examined.into_outcome())
+    }
+
+    fn write_large(&self, examined: &indexer::Examined, id: &oid) -> Result<(), Error> {
+        if self.freshen(id)? {
+            return Ok(());
+        }
+        let reader = examined.reader(id).map_err(from_pack)?;
+        let mut reader = reader.ok_or_else(|| {
+            Error::new(ErrorKind::Missing, "object is not in the pack").on_object(id)
+        })?;
+        let (kind, size_bytes) = (reader.kind(), reader.size_bytes());
+        self.write_stream(kind, size_bytes, &mut reader)?;
+        Ok(())
+    }
+}
+
+/// Writes every object it is shown.
+struct Writer<'a> {
+    store: &'a Store,
+    inspect: Option<&'a dyn Inspect>,
+    /// What must be read piece by piece once the pack is there.
+    large: Mutex<Vec<ObjectId>>,
+}
+
+impl Inspect for Writer<'_> {
+    fn object(
+        &self,
+        kind: ObjectKind,
+        id: &ObjectId,
+        content: &[u8],
+    ) -> Result<(), pronto_pack::Error> {
+        if let Some(inspect) = self.inspect {
+            inspect.object(kind, id, content)?;
+        }
+        let written = self.store.write_known(id, kind, content);
+        written.map_err(to_pack)
+    }
+
+    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), pronto_pack::Error> {
+        if let Some(inspect) = self.inspect {
+            inspect.large_blob(id, size_bytes)?;
+        }
+        let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        large.push(*id);
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Looking at all objects of a pack that arrives without keeping it.
+
+use super::spool::{Store, Temporary};
+use super::tables::Base;
+use super::{Context, Options, Outcome, outcome, run, stopped};
+use crate::error::Error;
+use crate::pack::{EntryReader, Pack, PackOffset};
+use pronto_hash::{ObjectId, oid};
+use pronto_io::view::Access;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A pack all of whose objects have been looked at. It goes when this is dropped.
+pub struct Examined {
+    outcome: Outcome,
+    pack: Arc<Pack>,
+    /// Ids and offsets of what is not a delta, by rising id.
+    whole: Vec<(ObjectId, PackOffset)>,
+    _temporary: Temporary,
+}
+
+impl Examined {
+    /// What there was. No file has a name that stays.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// As [`outcome`](Self::outcome), where the pack is needed no longer.
+    pub fn into_outcome(self) -> Outcome {
+        self.outcome
+    }
+
+    /// Reads an object of the pack piece by piece: one that was
+    /// [too large](super::Inspect::large_blob) to be held. `None` for what is not in the pack, or
+    /// is a delta there.
+    ///
+    /// # Errors
+    /// `Io` when the temporary file cannot be read.
+    pub fn reader(&self, id: &oid) -> Result<Option<EntryReader>, Error> {
+        match self
+            .whole
+            .binary_search_by(|(whole, _)| whole.as_ref().cmp(id))
+        {
+            Ok(place) => self.pack.reader(self.whole[place].1),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// As [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
+/// is written to `directory` under a temporary name only, without waiting for the disk, and gets
+/// no index.
+///
+/// # Errors
+/// As [`index_stream`](super::index_stream).
+pub fn examine_stream(
+    input: &mut dyn Read,
+    directory: &Path,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Examined, Error> {
+    let mut options = options.clone();
+    options.sync = false;
+    let store = Store::New(Temporary::create(directory, "pack")?);
+    let (done, store) = run(&options, context).index(input, store)?;
+    let Store::New(temporary) = store else {
+        return Err(stopped());
+    };
+    let id_len = options.kind.len_in_bytes();
+    let whole = done.order.iter().map(|place| *place as usize);
+    let whole = whole
+        .filter(|place| done.tables.bases[*place] == Base::NONE)
+        .map(|place| {
+            let id = ObjectId::from_bytes_or_panic(&done.ids[place * id_len..][..id_len]);
+            (id, PackOffset(done.tables.offsets[place]))
+        })
+        .collect();
+    Ok(Examined {
+        pack: Arc::new(Pack::open(&temporary.path, options.kind, Access::Auto)?),
+        outcome: outcome(done),
+        whole,
+        _temporary: temporary,
+    })
+}
