@@ -34,7 +34,8 @@ struct LooseListing {
 }
 
 impl Store {
-    /// Which of `ids` are there: `found[i]` tells of `ids[i]`. They must be sorted in rising order.
+    /// Which of `ids` are there: `found[i]` tells of `ids[i]`. Sorted in rising order they are
+    /// looked up as they stand; in any other order they are sorted first.
     ///
     /// Each index is gone through once beside the ids, and each fan-out directory of loose objects
     /// is listed at most once, so no system call is made for each object, unless packs change
@@ -43,6 +44,14 @@ impl Store {
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId]) -> Result<Vec<bool>, Error> {
+        if let Some(order) = order_of(ids) {
+            let sorted: Vec<ObjectId> = order.iter().map(|place| ids[*place]).collect();
+            let mut found = vec![false; ids.len()];
+            for (place, there) in order.iter().zip(self.contains_batch(&sorted)?) {
+                found[*place] = there;
+            }
+            return Ok(found);
+        }
         let inventory = self.inventory()?;
         let mut found = vec![false; ids.len()];
         inventory.mark_packed(ids, &mut found)?;
@@ -85,11 +94,22 @@ impl Inventory {
         &self.store
     }
 
-    /// Appends the places of those of `ids`, sorted in rising order, that are there to `found`.
+    /// Appends the places of those of `ids` that are there to `found`, in rising order. As
+    /// [`Store::contains_batch`], ids that are not sorted cost their sorting.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
+        if let Some(order) = order_of(ids) {
+            let sorted: Vec<ObjectId> = order.iter().map(|place| ids[*place]).collect();
+            let start = found.len();
+            self.contains_batch(&sorted, found)?;
+            for place in &mut found[start..] {
+                *place = order[*place];
+            }
+            found[start..].sort_unstable();
+            return Ok(());
+        }
         let mut marks = vec![false; ids.len()];
         self.mark_packed(ids, &mut marks)?;
         self.mark_loose(ids, &mut marks)?;
@@ -135,6 +155,16 @@ impl Inventory {
         }
         Ok(())
     }
+}
+
+/// The places of `ids` by rising id; `None` when that is how they stand.
+fn order_of(ids: &[ObjectId]) -> Option<Vec<usize>> {
+    if ids.is_sorted() {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_unstable_by_key(|place| ids[*place]);
+    Some(order)
 }
 
 impl LooseListing {

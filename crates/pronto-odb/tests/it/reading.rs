@@ -289,6 +289,20 @@ fn batches_and_positions() {
         .expect("it can be read");
     let expected: Vec<usize> = (0..ids.len()).filter(|&place| found[place]).collect();
     assert_eq!(places, expected);
+    // The same in another order, with one of them twice.
+    let mut mixed: Vec<usize> = (0..ids.len()).collect();
+    mixed.sort_unstable_by_key(|place| place.wrapping_mul(0x9E37_79B9) % 1009);
+    mixed.push(mixed[0]);
+    let mixed_ids: Vec<ObjectId> = mixed.iter().map(|place| ids[*place]).collect();
+    let expected: Vec<bool> = mixed.iter().map(|place| found[*place]).collect();
+    let mixed_found = store.contains_batch(&mixed_ids).expect("it can be read");
+    assert_eq!(mixed_found, expected);
+    let mut places = vec![usize::MAX];
+    inventory
+        .contains_batch(&mixed_ids, &mut places)
+        .expect("it can be read");
+    let expected = (0..mixed.len()).filter(|&place| mixed_found[place]);
+    assert!(expected.eq(places[1..].iter().copied()));
     let mut content = Vec::new();
     for (id, found) in ids.iter().zip(found) {
         let expected = told.binary_search_by(|told| told.id.cmp(id));
