@@ -111,6 +111,38 @@ impl Scene {
 }
 
 #[test]
+fn the_version_asked_for_is_what_a_local_server_sees() {
+    let scene = Scene::new();
+    let url = format!("file://{}", scene.origin().display());
+    let seen = scene.path().join("seen");
+    let server = format!(
+        "printf %s \"$GIT_PROTOCOL\" >'{}'; git-upload-pack",
+        seen.display()
+    );
+    for configured in ["0", "1", "2"] {
+        for given in [
+            None,
+            Some("version=0"),
+            Some("version=1"),
+            Some("version=2"),
+        ] {
+            let setting = format!("protocol.version={configured}");
+            let arguments = ["-c", &setting, "clone", "-q", "-u", &server, &url, "copy"];
+            let variables: Vec<_> = given.iter().map(|given| ("GIT_PROTOCOL", *given)).collect();
+            let [theirs, ours] = ["git", env!("CARGO_BIN_EXE_pronto")].map(|program| {
+                let _ = std::fs::remove_dir_all(scene.path().join("copy"));
+                let output = scene.run(program, &arguments, &variables);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{arguments:?} {given:?}: {said}");
+                let seen = std::fs::read_to_string(&seen).expect("the server wrote it");
+                (seen, scene.state())
+            });
+            assert_eq!(ours, theirs, "{configured} {given:?}");
+        }
+    }
+}
+
+#[test]
 fn over_git_daemon() {
     let scene = Scene::new();
     let daemon = Daemon::start(scene.path());

@@ -108,10 +108,10 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
-    match version_parameter(options.version) {
-        Some(value) => command.env("GIT_PROTOCOL", value),
-        None => command.env_remove("GIT_PROTOCOL"),
-    };
+    // Who asks for nothing leaves the server what it may have been given, as Git does.
+    if let Some(value) = version_parameter(options.version) {
+        command.env("GIT_PROTOCOL", value);
+    }
     for (name, value) in &options.environment {
         match value {
             Some(value) => command.env(name, value),
