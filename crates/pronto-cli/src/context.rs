@@ -139,11 +139,14 @@ impl Context {
         Ok(repository)
     }
 
-    /// Prints what the repository has to remark so far: warnings, then advice.
+    /// Prints what the repository has to remark so far: complaints, warnings, then advice.
     pub fn report(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
         };
+        for complaint in repository.take_complaints() {
+            self.complain(&complaint);
+        }
         for warning in repository.take_warnings() {
             self.warn(&warning);
         }

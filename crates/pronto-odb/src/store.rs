@@ -119,6 +119,11 @@ impl Store {
         }
     }
 
+    /// Whether any object is replaced by another.
+    pub fn has_replacements(&self) -> bool {
+        self.replacements.is_some()
+    }
+
     /// The id that stands for `id` after replacements.
     ///
     /// # Errors

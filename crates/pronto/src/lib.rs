@@ -7,6 +7,7 @@ pub mod config;
 pub mod environment;
 mod error;
 pub mod fetch;
+mod history;
 pub mod hooks;
 pub mod identity;
 pub mod init;

@@ -27,9 +27,11 @@ pub struct Repository {
     config: Config,
     refs: References,
     warnings: Mutex<Vec<String>>,
+    complaints: Mutex<Vec<String>>,
     advice: Mutex<Vec<String>>,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
+    pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
 }
 
 impl Repository {
@@ -105,9 +107,11 @@ impl Repository {
             config,
             refs,
             warnings: Mutex::default(),
+            complaints: Mutex::default(),
             advice: Mutex::default(),
             objects: OnceLock::new(),
             shallow: OnceLock::new(),
+            commit_graph: OnceLock::new(),
         })
     }
 
@@ -304,6 +308,25 @@ impl Repository {
     /// without being told.
     pub(crate) fn is_plain(&self) -> bool {
         self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
+    }
+
+    /// Keeps what is wrong but stops nothing, for the caller to show as `error: …`.
+    pub fn complain(&self, text: impl Into<String>) {
+        let mut complaints = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        complaints.push(text.into());
+    }
+
+    /// Takes the complaints collected so far; a front end prints each as `error: …`.
+    pub fn take_complaints(&self) -> Vec<String> {
+        std::mem::take(
+            &mut *self
+                .complaints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Keeps a piece of advice for the caller to show as `hint: …`.

@@ -6,7 +6,6 @@ mod commit;
 mod date;
 mod explain;
 mod logs;
-mod merge_base;
 mod name;
 mod path;
 mod peel;
@@ -19,6 +18,7 @@ use pronto_hash::ObjectId;
 
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use commit::CommitLinks;
+pub(crate) use commit::parse as parse_commit;
 pub use date::parse_date;
 pub use name::FullName;
 pub use path::{TreeEntries, TreeEntry};

@@ -66,7 +66,9 @@ impl Fetched {
             return Ok(());
         }
         let store = self.store.clone();
-        let mut negotiator = Consecutive::new(History::new(&store, &work.cut));
+        let commits = History::new(&store, &work.cut);
+        let commits = commits.with_graph(work.repository.commit_graph()?);
+        let mut negotiator = Consecutive::new(commits);
         if work.options.refetch {
             return self.receive(work, client, &request, &mut Nothing);
         }
@@ -106,7 +108,9 @@ impl Fetched {
         if let Some(client) = &mut again {
             let store = self.store().clone();
             let cut = self.cut.clone();
-            let mut negotiator = Consecutive::new(History::new(&store, &cut));
+            let commits = History::new(&store, &cut);
+            let commits = commits.with_graph(work.repository.commit_graph()?);
+            let mut negotiator = Consecutive::new(commits);
             for id in work.ours.values() {
                 negotiator.add_tip(id).map_err(from_wire)?;
             }

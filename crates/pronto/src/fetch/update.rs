@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use super::map::{Local, Mapped, Standing};
 use super::{Flag, Outcome, Update, Work, head_file};
 use crate::refs::Expected;
-use crate::remote::{History, from_store, is_ancestor};
+use crate::remote::{History, from_store};
 use crate::{Error, ErrorKind, Result};
 
 /// A change of a reference, not made yet.
@@ -112,7 +112,10 @@ impl Planner<'_> {
         };
         let config = self.work.repository.config();
         let is_forward = !config.bool_or("fetch.showforcedupdates", true)?
-            || is_ancestor(&mut self.history, &current, &updated).map_err(from_store)?;
+            || self
+                .work
+                .repository
+                .is_ancestor(&current, &updated, &self.work.cut)?;
         let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
         if is_forward {
             let summary = format!("{from}..{to}");

@@ -12,7 +12,8 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
-use super::negotiate::{CommitLinks, History, parse_commit, parse_tag, tree_entries};
+use super::negotiate::{History, parse_tag, tree_entries};
+use crate::revision::{CommitLinks, parse_commit};
 use crate::{Error, ErrorKind, Result};
 
 /// Collects what the objects of a pack link to.

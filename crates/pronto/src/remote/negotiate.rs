@@ -1,27 +1,24 @@
 //! The commits that are here, for the negotiation and for checks.
 
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::BTreeSet;
 
 use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::Store;
+use pronto_pack::commit_graph::{CommitGraph, Position};
 use pronto_wire::ErrorKind as WireKind;
 use pronto_wire::negotiate::{Commit, Commits};
+
+use crate::revision::{CommitLinks, parse_commit};
 
 /// Reads commits from a store. Parents beyond a cut of the history are not seen.
 pub(crate) struct History<'a> {
     store: &'a Store,
     shallow: &'a BTreeSet<ObjectId>,
+    graph: Option<&'a CommitGraph>,
+    positions: Vec<Position>,
     buffer: Vec<u8>,
-}
-
-/// The links of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CommitLinks {
-    pub(crate) tree: ObjectId,
-    pub(crate) parents: Vec<ObjectId>,
-    pub(crate) time: i64,
 }
 
 impl<'a> History<'a> {
@@ -29,8 +26,17 @@ impl<'a> History<'a> {
         History {
             store,
             shallow,
+            graph: None,
+            positions: Vec::new(),
             buffer: Vec::new(),
         }
+    }
+
+    /// The same, taking from `graph` what that has. Whether those commits are there is not
+    /// looked at.
+    pub(crate) fn with_graph(mut self, graph: Option<&'a CommitGraph>) -> Self {
+        self.graph = graph.filter(|_| self.shallow.is_empty());
+        self
     }
 
     /// The links of commit `id`; `None` if there is no such object or it is no commit.
@@ -68,8 +74,29 @@ impl<'a> History<'a> {
 /// Tags of tags of tags are followed only so far.
 const MAX_TAGS: usize = 64;
 
+impl History<'_> {
+    fn commit_in_graph(&mut self, id: &oid) -> Result<Option<Commit>, pronto_pack::Error> {
+        let Some(graph) = self.graph else {
+            return Ok(None);
+        };
+        let Some(position) = graph.find(id)? else {
+            return Ok(None);
+        };
+        let commit = graph.commit_at(position, &mut self.positions)?;
+        let parents = self.positions.iter().map(|parent| graph.id_at(*parent));
+        Ok(Some(Commit {
+            time: i64::try_from(commit.time).unwrap_or(i64::MAX),
+            parents: parents.collect::<Result<_, _>>()?,
+        }))
+    }
+}
+
 impl Commits for History<'_> {
     fn commit(&mut self, id: &oid) -> Result<Option<Commit>, pronto_wire::Error> {
+        let found = self.commit_in_graph(id);
+        if let Some(found) = found.map_err(|error| error.map_kind(|_| WireKind::Local))? {
+            return Ok(Some(found));
+        }
         let links = self
             .links(id)
             .map_err(|error| error.map_kind(|_| WireKind::Local))?;
@@ -78,82 +105,6 @@ impl Commits for History<'_> {
             parents: links.parents,
         }))
     }
-}
-
-/// Whether `ancestor` can be reached from `descendant`. Walks from both, newest first, until
-/// nothing is left that could still tell.
-pub(crate) fn is_ancestor(
-    history: &mut History<'_>,
-    ancestor: &oid,
-    descendant: &oid,
-) -> Result<bool, pronto_odb::Error> {
-    const ANCESTOR: u8 = 1;
-    const DESCENDANT: u8 = 2;
-    const STALE: u8 = 4;
-    if ancestor == descendant {
-        return Ok(true);
-    }
-    let mut flags: HashMap<ObjectId, u8> = HashMap::new();
-    let mut queue = BinaryHeap::new();
-    for (id, flag) in [(ancestor, ANCESTOR), (descendant, DESCENDANT)] {
-        if let Some(links) = history.links(id)? {
-            flags.insert(id.to_owned(), flag);
-            queue.push((links.time, id.to_owned(), links.parents));
-        }
-    }
-    let is_fresh = |flags: &HashMap<ObjectId, u8>, id: &ObjectId| flags[id] & STALE == 0;
-    while queue.iter().any(|(_, id, _)| is_fresh(&flags, id)) {
-        let Some((_, id, parents)) = queue.pop() else {
-            break;
-        };
-        let mut passed = flags[&id];
-        if passed & (ANCESTOR | DESCENDANT) == ANCESTOR | DESCENDANT {
-            if id == ancestor {
-                return Ok(true);
-            }
-            passed |= STALE;
-        }
-        for parent in parents {
-            let known = flags.entry(parent).or_default();
-            if *known & passed == passed {
-                continue;
-            }
-            *known |= passed;
-            if let Some(links) = history.links(&parent)? {
-                queue.push((links.time, parent, links.parents));
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Reads the lines of a commit up to the committer.
-pub(crate) fn parse_commit(content: &[u8]) -> Option<CommitLinks> {
-    let mut lines = content.lines();
-    let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
-    let mut parents = Vec::new();
-    for line in lines {
-        if let Some(parent) = line.strip_prefix(b"parent ") {
-            parents.push(ObjectId::from_hex(parent).ok()?);
-        } else if let Some(committer) = line.strip_prefix(b"committer ") {
-            let time = committer
-                .rsplit_once_str("> ")
-                .and_then(|(_, time)| time.fields().next()?.to_str().ok()?.parse().ok());
-            let time = time.unwrap_or(0);
-            return Some(CommitLinks {
-                tree,
-                parents,
-                time,
-            });
-        } else if line.is_empty() {
-            break;
-        }
-    }
-    Some(CommitLinks {
-        tree,
-        parents,
-        time: 0,
-    })
 }
 
 /// What a tag points to.

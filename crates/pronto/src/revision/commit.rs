@@ -24,23 +24,26 @@ impl Repository {
     /// # Errors
     /// It does not exist, is no commit, or is malformed.
     pub fn commit_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
+        let mut links = self.written_links(id, buffer)?;
+        let cut = self.shallow_commits()?;
+        if !cut.is_empty() && cut.binary_search(&id.to_owned()).is_ok() {
+            links.parents.clear();
+        }
+        Ok(links)
+    }
+
+    /// As [`commit_links`](Self::commit_links), wherever history was cut off.
+    pub(crate) fn written_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
         let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
         match self.objects()?.find(id, buffer).map_err(from_odb)? {
             Some(ObjectKind::Commit) => {}
             Some(_) => return fail("not a commit"),
             None => return fail("could not read commit"),
         }
-        let Some(mut links) = parse(buffer) else {
-            return fail("malformed commit");
-        };
-        if self
-            .shallow_commits()?
-            .binary_search(&id.to_owned())
-            .is_ok()
-        {
-            links.parents.clear();
+        match parse(buffer) {
+            Some(links) => Ok(links),
+            None => fail("malformed commit"),
         }
-        Ok(links)
     }
 
     /// The commits at which history was cut off, sorted.
@@ -70,7 +73,8 @@ impl Repository {
     }
 }
 
-fn parse(commit: &[u8]) -> Option<CommitLinks> {
+/// Where the commit of this content leads.
+pub(crate) fn parse(commit: &[u8]) -> Option<CommitLinks> {
     let mut lines = commit.lines();
     let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
     let mut parents = Vec::new();

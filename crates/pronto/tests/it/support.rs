@@ -1,7 +1,7 @@
 //! Making repositories with stock git, apart from the configuration of whoever runs the tests.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use pronto::{Environment, Repository};
 
@@ -23,7 +23,19 @@ impl Sandbox {
 
     /// Runs stock git in `directory` below the root.
     pub(crate) fn git(&self, directory: &str, arguments: &[&str]) -> String {
-        let output = Command::new("git")
+        let output = self.run_git(directory, arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {error}");
+        text(&output)
+    }
+
+    /// As [`git`](Self::git), where git may say no.
+    pub(crate) fn git_or_nothing(&self, directory: &str, arguments: &[&str]) -> String {
+        text(&self.run_git(directory, arguments))
+    }
+
+    fn run_git(&self, directory: &str, arguments: &[&str]) -> Output {
+        Command::new("git")
             .args(arguments)
             .current_dir(self.root.join(directory))
             .env_clear()
@@ -37,12 +49,7 @@ impl Sandbox {
             .env("GIT_AUTHOR_DATE", "1112911993 -0700")
             .env("GIT_COMMITTER_DATE", "1112911993 -0700")
             .output()
-            .expect("git can be started");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {error}");
-        String::from_utf8_lossy(&output.stdout)
-            .trim_end()
-            .to_owned()
+            .expect("git can be started")
     }
 
     /// A repository with one commit on `main`, in `directory`.
@@ -65,4 +72,10 @@ impl Sandbox {
         let environment = self.environment(directory);
         Repository::discover(Path::new("."), &environment).expect("a repository")
     }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
 }
