@@ -147,6 +147,7 @@ impl<'a> Edit<'a> {
         let entries = self.entries();
         Content {
             kind: self.base.kind(),
+            base: Some(self.base),
             version: Some(self.base.version()).filter(|&version| version != 0),
             timestamp: self.base.timestamp(),
             tree: match &self.tree {

@@ -123,6 +123,7 @@ impl Index {
             let directory = options.shared_directory.as_deref().unwrap_or(beside);
             index.merge_shared(directory)?;
         }
+        index.intact()?;
         pronto_io::data!("index", "read/version", index.version);
         pronto_io::data!("index", "read/cache_nr", index.len());
         Ok(index)
@@ -376,6 +377,22 @@ impl Index {
         }
     }
 
+    /// Whether all that was read of this index until now was what its file holds: if someone cuts
+    /// a mapped file short, what is gone reads as zeros. To be called once a result is there,
+    /// before it is used; [`encode`](crate::Writer::encode) calls it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the file was cut short; from then on always.
+    pub fn intact(&self) -> Result<(), Error> {
+        match &self.file {
+            Data::Mapped(view, path) => {
+                view.verify()
+                    .context(ErrorKind::Io, "unable to read index file", path)
+            }
+            Data::Owned(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
         self.extensions
             .range(signature)
@@ -415,7 +432,7 @@ fn below_order(path: &[u8], directory: &[u8]) -> std::cmp::Ordering {
 /// The bytes of a file: mapped where that is safe.
 #[derive(Debug)]
 enum Data {
-    Mapped(View),
+    Mapped(View, PathBuf),
     Owned(Vec<u8>),
 }
 
@@ -425,7 +442,7 @@ impl std::ops::Deref for Data {
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            Data::Mapped(view) => view.bytes().unwrap_or_default(),
+            Data::Mapped(view, _) => view.bytes().unwrap_or_default(),
             Data::Owned(bytes) => bytes,
         }
     }
@@ -445,7 +462,7 @@ fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
         if view.len() > READ_AHEAD_BYTES {
             view.advise(Advice::WillNeed);
         }
-        return Ok(Some((Data::Mapped(view), identity)));
+        return Ok(Some((Data::Mapped(view, path.to_owned()), identity)));
     }
     let mut bytes = Vec::new();
     let len = usize::try_from(view.len()).map_err(|_| corrupt("index file is too large"))?;

@@ -4,6 +4,7 @@ use crate::cached_tree::CachedTree;
 use crate::entry::EntryRef;
 use crate::error::{Error, corrupt};
 use crate::extension::{self, Signature};
+use crate::index::Index;
 use crate::stat::Time;
 use crate::{bytes, layout, mode};
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
@@ -14,6 +15,8 @@ use std::borrow::Cow;
 pub struct Content<'a> {
     /// The kind of the object ids.
     pub kind: Kind,
+    /// The index that entries are borrowed from, whose file must still be what it was.
+    pub base: Option<&'a Index>,
     /// The version of the file these entries come from; `None` for a new one.
     pub version: Option<u32>,
     /// When that file was written; zero for a new one.
@@ -38,6 +41,7 @@ impl<'a> Content<'a> {
     pub fn new(kind: Kind, entries: impl IntoIterator<Item = EntryRef<'a>>) -> Content<'a> {
         Content {
             kind,
+            base: None,
             version: None,
             timestamp: Time::default(),
             entries: entries.into_iter().collect(),
@@ -129,7 +133,8 @@ impl Writer {
     /// The bytes of the file. Byte for byte what Git writes for the same content.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order;
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the base was cut short meanwhile.
     pub fn encode(&self, content: &Content<'_>) -> Result<Vec<u8>, Error> {
         let _region = pronto_io::region!("index", "do_write_index");
         check(content)?;
@@ -153,6 +158,9 @@ impl Writer {
         } else {
             let digest = digest(content.kind, &out)?;
             out.extend_from_slice(digest.as_slice());
+        }
+        if let Some(base) = content.base {
+            base.intact()?;
         }
         pronto_io::data!("index", "write/version", version);
         pronto_io::data!("index", "write/cache_nr", count);

@@ -1,5 +1,10 @@
 //! Files opened for random reading: mapped where that is safe and fast, read by position where a
-//! map would hide I/O errors or end the process (network and FUSE file systems).
+//! map would hide I/O errors (network and FUSE file systems).
+//!
+//! A mapped file that someone cuts short does not end the process: what is gone reads as zeros, and
+//! [`View::check`] says so from then on. Whoever uses bytes of a view calls it afterwards, before
+//! anything is made of them. A handler for SIGBUS does this; it is installed with the first map and
+//! passes on what is not a fault in one.
 //!
 //! ```
 //! use pronto_io::view::{Access, View};
@@ -12,6 +17,7 @@
 //! ```
 
 mod descriptors;
+mod faults;
 mod filesystem;
 
 use std::fs::File;
@@ -20,7 +26,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use descriptors::Pooled;
-use memmap2::Mmap;
+use faults::Registration;
+use memmap2::{Mmap, MmapOptions};
 
 /// How a [`View`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,14 +76,24 @@ pub struct Identity {
 
 #[derive(Debug)]
 enum Source {
-    Mapped(Mmap),
+    Mapped(Mapped),
     Positional(Pooled),
     Memory(Vec<u8>),
 }
 
+/// A map and its entry in the registry of maps, which is dropped first.
+#[derive(Debug)]
+struct Mapped {
+    registration: Registration,
+    map: Mmap,
+    /// What the file ended with when it was opened.
+    tail: u64,
+}
+
 impl View {
-    /// Opens `path`. Costs three system calls when the file is mapped, whatever its size, and one
-    /// more the first time a file system is met.
+    /// Opens `path`. Costs three system calls when the file is mapped, whatever its size, one more
+    /// the first time a file system is met, and another one for the first map of the process. The
+    /// last page of the file is read.
     ///
     /// # Errors
     /// Those of opening and mapping; `InvalidInput` when `path` is not a regular file.
@@ -111,11 +128,8 @@ impl View {
         };
         let source = if len == 0 {
             Source::Memory(Vec::new())
-        } else if mapped && usize::try_from(len).is_ok() {
-            // SAFETY: the map is private and read-only, and Git never writes to a finished file in
-            // place: it makes a new one and renames it over the old. Should someone truncate it,
-            // an access beyond the new end raises SIGBUS; it cannot read memory that is not ours.
-            Source::Mapped(unsafe { Mmap::map(&file)? })
+        } else if let (true, Ok(len)) = (mapped, usize::try_from(len)) {
+            Source::Mapped(Mapped::new(&file, len)?)
         } else {
             Source::Positional(Pooled::new(file, path.as_ref().to_owned(), identity))
         };
@@ -157,7 +171,7 @@ impl View {
     /// The whole contents, if the file is mapped (or empty).
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
-            Source::Mapped(map) => Some(map),
+            Source::Mapped(mapped) => Some(&mapped.map),
             Source::Memory(bytes) => Some(bytes),
             Source::Positional(_) => None,
         }
@@ -180,7 +194,7 @@ impl View {
         }
         match &self.source {
             // What is in memory is no longer than a `usize` says, so the offset fits one.
-            Source::Mapped(map) => Ok(&map[offset as usize..][..len]),
+            Source::Mapped(mapped) => Ok(&mapped.map[offset as usize..][..len]),
             Source::Memory(bytes) => Ok(&bytes[offset as usize..][..len]),
             Source::Positional(file) => {
                 buffer.clear();
@@ -189,6 +203,36 @@ impl View {
                 Ok(buffer)
             }
         }
+    }
+
+    /// Whether the bytes that were read of this view before this call are those of the file. To be
+    /// called after they were used, before a result is given out: they may have been zeros if the
+    /// file was cut short under its map. Costs a load and a branch.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the file was cut short; from then on always.
+    #[inline]
+    pub fn check(&self) -> io::Result<()> {
+        match &self.source {
+            Source::Mapped(mapped) if mapped.registration.is_marked() => Err(cut_short()),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`check`](Self::check), and looks whether the file still ends as it did when it was
+    /// opened: within the page that a file ends in, what is gone reads as zeros without a fault,
+    /// and so does what was cut off and put back as a hole. To be called before something is said
+    /// to be missing. Reads the last bytes of a mapped file.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn verify(&self) -> io::Result<()> {
+        if let Source::Mapped(mapped) = &self.source
+            && tail_of(std::hint::black_box(&mapped.map)) != mapped.tail
+        {
+            mapped.registration.mark();
+        }
+        self.check()
     }
 
     /// Asks the processor to load the cache line at `offset` of a mapped file while it does other
@@ -202,7 +246,7 @@ impl View {
 
     /// Tells the system how a mapped file will be read. Never fails: it is only a hint.
     pub fn advise(&self, advice: Advice) {
-        if let Source::Mapped(map) = &self.source {
+        if let Source::Mapped(Mapped { map, .. }) = &self.source {
             let advice = match advice {
                 Advice::Random => memmap2::Advice::Random,
                 Advice::Sequential => memmap2::Advice::Sequential,
@@ -212,6 +256,40 @@ impl View {
             let _ = map.advise(advice);
         }
     }
+}
+
+impl Mapped {
+    /// Maps the first `len` bytes of `file`, whether it still has them or not.
+    fn new(file: &File, len: usize) -> io::Result<Mapped> {
+        // SAFETY: the map is private and read-only, and Git never writes to a finished file in
+        // place: it makes a new one and renames it over the old. Should someone cut it short,
+        // the registration keeps the process alive; memory that is not ours cannot be read.
+        let map = unsafe { MmapOptions::new().len(len).map(file)? };
+        let registration = Registration::new(&map);
+        let tail = tail_of(&map);
+        Ok(Mapped {
+            registration,
+            map,
+            tail,
+        })
+    }
+}
+
+/// The last bytes, as many as a number has.
+fn tail_of(bytes: &[u8]) -> u64 {
+    let mut tail = [0; 8];
+    for (to, from) in tail.iter_mut().zip(bytes.iter().rev()) {
+        *to = *from;
+    }
+    u64::from_le_bytes(tail)
+}
+
+#[cold]
+fn cut_short() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "file was cut short while it was in use",
+    )
 }
 
 /// Asks the processor to load the cache line of `bytes[at]` while it does other things. Out of
@@ -269,6 +347,67 @@ mod tests {
             let mut buffer = Vec::new();
             assert_eq!(view.read(0, 3, &mut buffer).expect("still there"), b"old");
         }
+    }
+
+    #[test]
+    fn a_file_cut_short_reads_as_zeros_and_says_so() {
+        let pages = vec![7; 1 << 20];
+        let _guard = scratch("cut", &pages);
+        let _other = scratch("whole", &pages);
+        let open = |name| View::open(path(name), Access::Mapped).expect("the file is there");
+        let (view, other) = (open("cut"), open("whole"));
+        let file = File::options().write(true).open(path("cut"));
+        let file = file.expect("it is ours");
+        // Within a page that was not touched yet there is no fault.
+        file.set_len(pages.len() as u64 - 100).expect("it is ours");
+        let mut buffer = Vec::new();
+        assert_eq!(view.read(0, 4, &mut buffer).expect("inside"), [7; 4]);
+        view.check().expect("nothing is known to be gone");
+        view.verify().expect_err("it ends otherwise");
+        view.check().expect_err("it is known now");
+        drop(view);
+        let view = open("cut");
+        view.check().expect("it was opened as it is");
+        file.set_len(5000).expect("it is ours");
+        std::thread::scope(|scope| {
+            for at in [100_000, 900_000] {
+                let view = &view;
+                scope.spawn(move || {
+                    let bytes = view.read(at, 4, &mut Vec::new()).map(<[u8]>::to_vec);
+                    assert_eq!(bytes.expect("inside"), [0; 4]);
+                    view.check().expect_err("it was zeros");
+                });
+            }
+        });
+        assert_eq!(view.read(0, 4, &mut buffer).expect("inside"), [7; 4]);
+        view.check().expect_err("once is for ever");
+        other.verify().expect("that one is whole");
+        let more: Vec<View> = (0..200).map(|_| open("whole")).collect();
+        file.set_len(0).expect("it is ours");
+        assert!(more.iter().all(|view| view.verify().is_ok()));
+    }
+
+    #[test]
+    fn faults_elsewhere_end_the_process() {
+        use std::os::unix::process::ExitStatusExt as _;
+        const CHILD: &str = "PRONTO_TEST_FAULT";
+        if let Some(file) = std::env::var_os(CHILD) {
+            let _view = View::open(&file, Access::Mapped).expect("the file is there");
+            let file = File::options().read(true).write(true).open(&file);
+            let file = file.expect("it is ours");
+            // SAFETY: reading it ends the process, which is what is to be seen.
+            let map = unsafe { Mmap::map(&file).expect("it can be mapped") };
+            file.set_len(0).expect("it is ours");
+            panic!("it was read: {}", map[5000]);
+        }
+        let _guard = scratch("fault", &[7; 10_000]);
+        let status = std::process::Command::new(std::env::current_exe().expect("it runs"))
+            .args(["--exact", "view::tests::faults_elsewhere_end_the_process"])
+            .env(CHILD, path("fault"))
+            .stdout(std::process::Stdio::null())
+            .status();
+        let status = status.expect("it can be started");
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
     }
 
     #[test]

@@ -66,9 +66,18 @@ impl PackFile {
         self.listed.index_path.with_extension("pack")
     }
 
-    /// Whether a file of it was found missing, so that a new listing is due.
+    /// Whether a file of it was found missing, or cut short since it was opened, so that a new
+    /// listing is due.
     pub(crate) fn has_vanished(&self) -> bool {
         self.vanished.load(Relaxed)
+            || (self.index.get()).is_some_and(|index| index.view().check().is_err())
+            || (self.pack.get()).is_some_and(|pack| pack.view().check().is_err())
+    }
+
+    /// As [`has_vanished`](Self::has_vanished), and looks at the index for it: for before an
+    /// object is said not to be there.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.has_vanished() || (self.index.get()).is_some_and(|index| index.verify().is_err())
     }
 
     /// # Errors
@@ -118,10 +127,11 @@ impl PackFile {
         Ok(self.pack.get_or_init(|| Arc::new(pack)))
     }
 
-    /// Notes whether `error` means that the pack is gone.
+    /// Notes whether `error` means that the pack is gone, or comes from its being cut short.
     #[cold]
     pub(crate) fn failed(&self, error: pronto_pack::Error) -> Error {
-        if is_gone(&error) {
+        let is_cut = (self.pack.get()).is_some_and(|pack| pack.view().verify().is_err());
+        if is_cut || is_gone(&error) {
             self.vanished.store(true, Relaxed);
         }
         from_pack(error)

@@ -70,10 +70,15 @@ impl Snapshot {
         found.ok().map(|at| &self.numbered[at])
     }
 
-    /// Whether a new listing could say anything else. One `stat` for each directory.
+    /// Whether a new listing could say anything else. One `stat` for each directory, and a look at
+    /// the end of each mapped index.
     pub(crate) fn may_be_outdated(&self, directories: &[impl AsRef<Path>]) -> bool {
         self.generation == 0
-            || self.all_packs().any(|pack| pack.has_vanished())
+            || self.all_packs().any(|pack| pack.is_outdated())
+            || self
+                .multi
+                .iter()
+                .any(|multi| multi.index.view().verify().is_err())
             || self.stamps.len() != directories.len()
             || self
                 .stamps
@@ -200,7 +205,8 @@ fn open_multi(
         path,
     )?;
     let known = before.multi.iter().find(|multi| {
-        multi.index.path() == path && multi.index.view().identity() == view.identity()
+        let known = multi.index.view();
+        multi.index.path() == path && known.identity() == view.identity() && known.check().is_ok()
     });
     if let Some(known) = known {
         return Ok(known.index.clone());

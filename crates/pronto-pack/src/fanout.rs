@@ -87,7 +87,8 @@ impl Table {
     /// when mapped.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read.
+    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
+    /// its map.
     #[inline]
     pub fn search(&self, view: &View, fanout: &Fanout, id: &oid) -> Result<Search, Error> {
         self.search_within(view, fanout.bucket(id.first_byte()), id)
@@ -108,7 +109,11 @@ impl Table {
     ) -> Result<Search, Error> {
         let rows = fanout.bucket(id.first_byte());
         match view.bytes() {
-            Some(bytes) => Ok(self.ids(bytes).search(rows, id, hint)),
+            Some(bytes) => {
+                let found = self.ids(bytes).search(rows, id, hint);
+                intact(view)?;
+                Ok(found)
+            }
             None => self.search_by_position(view, rows, id),
         }
     }
@@ -121,7 +126,11 @@ impl Table {
     #[inline]
     pub fn search_within(&self, view: &View, rows: Range<u32>, id: &oid) -> Result<Search, Error> {
         match view.bytes() {
-            Some(bytes) => Ok(self.ids(bytes).search(rows, id, |_| ())),
+            Some(bytes) => {
+                let found = self.ids(bytes).search(rows, id, |_| ());
+                intact(view)?;
+                Ok(found)
+            }
             None => self.search_by_position(view, rows, id),
         }
     }
@@ -170,7 +179,9 @@ impl Table {
                 &mut buffer,
             )
             .map_err(|error| unreadable(error).at_offset(offset))?;
-        Ok(ObjectId::from_bytes_or_panic(bytes))
+        let id = ObjectId::from_bytes_or_panic(bytes);
+        intact(view)?;
+        Ok(id)
     }
 
     /// The rows of a table that starts within `bytes`.
@@ -386,6 +397,15 @@ pub(crate) fn be_u32(bytes: &[u8]) -> u32 {
 #[inline]
 pub(crate) fn be_u64(bytes: &[u8]) -> u64 {
     prefix64(bytes)
+}
+
+/// Whether what was read of `view` is what the file holds; see [`View::check`].
+#[inline]
+pub(crate) fn intact(view: &View) -> Result<(), Error> {
+    match view.check() {
+        Ok(()) => Ok(()),
+        Err(error) => Err(unreadable(error)),
+    }
 }
 
 #[cold]

@@ -17,7 +17,7 @@ use pronto_io::view::{Access, View};
 pub use scan::{Entries, IndexEntry};
 
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
 use crate::pack::PackOffset;
 
 /// The first four bytes of a version 2 index; version 1 has none.
@@ -113,6 +113,7 @@ impl Index {
             };
             return Err(Error::new(kind, "wrong index file size").at_offset(view.len()));
         }
+        intact(&view)?;
         Ok(Index {
             path: path.to_owned(),
             large_offsets: (view.len() - least) / 8,
@@ -156,7 +157,8 @@ impl Index {
     /// The position of `id`, if it is listed. `id` must be of the index's kind, or it is not found.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read.
+    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
+    /// its map.
     #[inline]
     pub fn find(&self, id: &oid) -> Result<Option<IndexPosition>, Error> {
         if id.kind() != self.ids.kind {
@@ -214,7 +216,17 @@ impl Index {
                 Err(error) => return Err(error.at_path(&self.path)),
             }
         }
-        Ok(())
+        self.verify()
+    }
+
+    /// Whether the file is still what it was when it was opened, for before something is said not
+    /// to be listed; see [`View::verify`].
+    ///
+    /// # Errors
+    /// `Truncated` when it was cut short under its map.
+    pub fn verify(&self) -> Result<(), Error> {
+        let verified = self.view.verify();
+        verified.map_err(|error| unreadable(error).at_path(&self.path))
     }
 
     /// The positions of all ids that start with `first_byte`.
@@ -312,6 +324,7 @@ impl Index {
         let mut buffer = Vec::new();
         let bytes = self.view.read(at, 8, &mut buffer);
         let offset = be_u64(bytes.map_err(|error| self.unreadable(error, at))?);
+        self.intact()?;
         if offset > i64::MAX as u64 {
             return Err(self.corrupt("large offset is out of bounds", at));
         }
@@ -343,7 +356,11 @@ impl Index {
     fn read_u32(&self, at: u64) -> Result<u32, Error> {
         let mut buffer = Vec::new();
         match self.view.read(at, 4, &mut buffer) {
-            Ok(bytes) => Ok(be_u32(bytes)),
+            Ok(bytes) => {
+                let number = be_u32(bytes);
+                self.intact()?;
+                Ok(number)
+            }
             Err(error) => Err(self.unreadable(error, at)),
         }
     }
@@ -354,9 +371,18 @@ impl Index {
             .view
             .read(at, self.ids.kind.len_in_bytes(), &mut buffer)
         {
-            Ok(bytes) => Ok(ObjectId::from_bytes_or_panic(bytes)),
+            Ok(bytes) => {
+                let id = ObjectId::from_bytes_or_panic(bytes);
+                self.intact()?;
+                Ok(id)
+            }
             Err(error) => Err(self.unreadable(error, at)),
         }
+    }
+
+    #[inline]
+    fn intact(&self) -> Result<(), Error> {
+        intact(&self.view).map_err(|error| error.at_path(&self.path))
     }
 
     #[cold]

@@ -12,7 +12,7 @@ use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
 use crate::idx::IndexPosition;
 use crate::pack::PackOffset;
 
@@ -80,8 +80,10 @@ impl MultiIndex {
         check_len(&offsets, count * 8)?;
         let names = required(b"PNAM")?;
         let large_offsets = chunks.find(b"LOFF").unwrap_or(0..0);
+        let pack_names = read_names(&view, names, pack_count)?;
+        intact(&view)?;
         Ok(MultiIndex {
-            pack_names: read_names(&view, names, pack_count)?,
+            pack_names,
             path: path.to_owned(),
             view,
             fanout,
@@ -125,7 +127,8 @@ impl MultiIndex {
     /// The position of `id`, if it is listed.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read.
+    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
+    /// its map.
     #[inline]
     pub fn find(&self, id: &oid) -> Result<Option<IndexPosition>, Error> {
         if id.kind() != self.ids.kind {
@@ -171,6 +174,7 @@ impl MultiIndex {
             .read(at, 8, &mut buffer)
             .map_err(|error| unreadable(error).at_path(&self.path).at_offset(at))?;
         let (pack, small) = (be_u32(bytes), be_u32(&bytes[4..]));
+        self.intact()?;
         if pack as usize >= self.pack_names.len() {
             return Err(self.corrupt("bad pack-int-id", at));
         }
@@ -189,10 +193,18 @@ impl MultiIndex {
         }
         let mut buffer = Vec::new();
         match self.view.read(at, 8, &mut buffer) {
-            Ok(bytes) if be_u64(bytes) <= i64::MAX as u64 => Ok(be_u64(bytes)),
+            Ok(bytes) if be_u64(bytes) <= i64::MAX as u64 => {
+                let offset = be_u64(bytes);
+                self.intact()?;
+                Ok(offset)
+            }
             Ok(_) => Err(self.corrupt("multi-pack-index large offset out of bounds", at)),
             Err(error) => Err(unreadable(error).at_path(&self.path).at_offset(at)),
         }
+    }
+
+    fn intact(&self) -> Result<(), Error> {
+        intact(&self.view).map_err(|error| error.at_path(&self.path))
     }
 
     fn check_position(&self, position: IndexPosition) -> Result<(), Error> {

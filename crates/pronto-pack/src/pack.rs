@@ -21,7 +21,7 @@ pub use stream::EntryReader;
 
 use crate::entry::{Entry, Header, MAX_HEADER_LEN};
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{be_u32, unreadable};
+use crate::fanout::{be_u32, intact, unreadable};
 use crate::idx::Index;
 
 /// Where an entry starts in a pack, in bytes from its beginning.
@@ -138,7 +138,11 @@ impl Pack {
             .view
             .read(self.end, self.kind.len_in_bytes(), &mut buffer);
         match bytes {
-            Ok(bytes) => Ok(ObjectId::from_bytes_or_panic(bytes)),
+            Ok(bytes) => {
+                let checksum = ObjectId::from_bytes_or_panic(bytes);
+                self.intact(self.end)?;
+                Ok(checksum)
+            }
             Err(error) => Err(self.unreadable(error, self.end)),
         }
     }
@@ -148,7 +152,9 @@ impl Pack {
     /// # Errors
     /// `Corrupt` or `Truncated` when no entry can start there, `Io` when the file cannot be read.
     pub fn entry(&self, offset: PackOffset) -> Result<Entry, Error> {
-        self.entry_in(&mut Window::default(), offset)
+        let entry = self.entry_in(&mut Window::default(), offset);
+        self.intact(offset.0)?;
+        entry
     }
 
     /// The offset of the base of `header`, which belongs to the entry at `offset`, if it names one
@@ -207,6 +213,15 @@ impl Pack {
         Ok(&window.bytes)
     }
 
+    /// Whether what was read of the pack for the entry at `at` is what the file holds.
+    #[inline]
+    fn intact(&self, at: u64) -> Result<(), Error> {
+        match self.view.check() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.unreadable(error, at)),
+        }
+    }
+
     #[cold]
     fn unreadable(&self, error: std::io::Error, at: u64) -> Error {
         unreadable(error).at_path(&self.path).at_offset(at)
@@ -242,7 +257,11 @@ fn check_header(view: &View, kind: Kind) -> Result<u32, Error> {
         return Err(error.at_offset(0));
     }
     match be_u32(&header[4..]) {
-        2 | 3 => Ok(be_u32(&header[8..])),
+        2 | 3 => {
+            let count = be_u32(&header[8..]);
+            intact(view)?;
+            Ok(count)
+        }
         other => {
             let message = format!("packfile is of version {other}, which is not supported");
             Err(Error::new(ErrorKind::Unsupported, message).at_offset(4))

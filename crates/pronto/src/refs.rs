@@ -221,14 +221,21 @@ impl References {
         if !name.starts_with(b"refs/") {
             return Ok(None);
         }
+        self.find_packed(name)
+    }
+
+    /// The reference of this name in the file of packed references.
+    fn find_packed(&self, name: &BStr) -> Result<Option<Reference>> {
         let Some(packed) = self.packed()? else {
             return Ok(None);
         };
-        Ok(packed.find(name).map(|found| Reference {
+        let found = packed.find(name).map(|found| Reference {
             name: name.to_owned(),
             target: Target::Object(found.id),
             peeled: found.peeled,
-        }))
+        });
+        packed.intact()?;
+        Ok(found)
     }
 
     /// Follows `name` to the reference that holds an object, or would hold it if it existed.

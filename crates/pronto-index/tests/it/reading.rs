@@ -2,7 +2,7 @@
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
-use pronto_index::{ErrorKind, Flags, Index};
+use pronto_index::{Edit, ErrorKind, Flags, Index, Writer};
 
 fn assert_read(repository: &Repository) {
     // A flag that git only has in memory, for split indexes.
@@ -32,6 +32,40 @@ fn all_versions_and_kinds() {
         let index = repository.index();
         let at = index.find("later".into(), 0).expect("it is there");
         assert!(index.entry(at).flags.contains(Flags::INTENT_TO_ADD));
+    }
+}
+
+#[test]
+fn a_file_cut_short_under_its_reader_is_an_error() {
+    for version in ["2", "4"] {
+        let repository = Repository::with_files(Kind::Sha1);
+        for number in 0..500 {
+            repository.write(&format!("many/file{number}"), "content");
+        }
+        repository.git(&["add", "."]);
+        repository.git(&["update-index", "--index-version", version]);
+        let index = repository.index();
+        let before = listing(&index);
+        index.intact().expect("nobody has touched it");
+        let file = std::fs::File::options()
+            .write(true)
+            .open(repository.index_path());
+        file.expect("it is ours").set_len(5000).expect("it is ours");
+        // Whatever is read now is nothing to rely on, but it is read.
+        let changed = listing(&index) != before;
+        assert_eq!(changed, version == "2");
+        let error = index.intact().expect_err("it is not what it was");
+        let path = repository.index_path();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "unable to read index file '{}': file was cut short while it was in use",
+                path.display()
+            )
+        );
+        let edit = Edit::new(&index);
+        let encoded = Writer::default().encode(&edit.content());
+        encoded.expect_err("zeros are not written as an index");
     }
 }
 

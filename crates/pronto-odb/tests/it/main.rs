@@ -2,6 +2,7 @@
 
 mod damage;
 mod reading;
+mod shortened;
 mod support;
 mod together;
 mod unpacking;

@@ -10,7 +10,7 @@ use super::bloom::Settings;
 use super::{ChangedPaths, Options, Remark};
 use crate::chunks::{CHUNK_ROW_LEN, Chunks};
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
 
 pub(super) const SIGNATURE: [u8; 4] = *b"CGPH";
 pub(super) const VERSION: u8 = 1;
@@ -182,13 +182,15 @@ impl Layer {
         let bytes = self.read(at, row_len, &mut buffer)?;
         let (tree, rest) = bytes.split_at(hash_len);
         let high = be_u32(&rest[8..]);
-        Ok(Row {
+        let row = Row {
             tree: ObjectId::from_bytes_or_panic(tree),
             first_parent: be_u32(rest),
             second_parent: be_u32(&rest[4..]),
             level: high >> 2,
             time: u64::from(high & 3) << 32 | u64::from(be_u32(&rest[12..])),
-        })
+        };
+        self.intact()?;
+        Ok(row)
     }
 
     /// By how much the generation of `row` is above its time, if the file says so.
@@ -198,6 +200,7 @@ impl Layer {
         };
         let mut buffer = Vec::new();
         let offset = be_u32(self.read(start + u64::from(row) * 4, 4, &mut buffer)?);
+        self.intact()?;
         if offset & OVERFLOW == 0 {
             return Ok(Some(u64::from(offset)));
         }
@@ -208,7 +211,9 @@ impl Layer {
         if at + 8 > self.overflow.end {
             return Err(self.corrupt("commit-graph overflow generation data is too small"));
         }
-        Ok(Some(be_u64(self.read(at, 8, &mut buffer)?)))
+        let offset = be_u64(self.read(at, 8, &mut buffer)?);
+        self.intact()?;
+        Ok(Some(offset))
     }
 
     /// The entry `number` of the list of further parents.
@@ -218,7 +223,9 @@ impl Layer {
             return Err(self.corrupt("commit-graph extra-edges pointer out of bounds"));
         }
         let mut buffer = Vec::new();
-        Ok(be_u32(self.read(at, 4, &mut buffer)?))
+        let edge = be_u32(self.read(at, 4, &mut buffer)?);
+        self.intact()?;
+        Ok(edge)
     }
 
     /// The ids of the layers below, the lowest first, as far as the file names them.
@@ -259,7 +266,14 @@ impl Layer {
         let bytes = self.read(at, (end - start) as usize, &mut buffer)?;
         out.clear();
         out.extend_from_slice(bytes);
+        self.intact()?;
         Ok(true)
+    }
+
+    /// Whether what was read is what the file holds.
+    #[inline]
+    fn intact(&self) -> Result<(), Error> {
+        intact(&self.view).map_err(|error| error.at_path(&self.path))
     }
 
     fn read<'a>(&'a self, at: u64, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {

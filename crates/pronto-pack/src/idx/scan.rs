@@ -28,7 +28,8 @@ impl Index {
     /// the fastest way to read all of an index. Split by rows, it can be shared among threads.
     ///
     /// # Errors
-    /// `Corrupt` when a large offset is not in the file, `Io` when the file cannot be read.
+    /// `Corrupt` when a large offset is not in the file, `Io` when the file cannot be read,
+    /// `Truncated` when it was cut short under its map: then some rows may have been zeros.
     pub fn scan(
         &self,
         rows: Range<u32>,
@@ -71,7 +72,7 @@ impl Index {
                 let offset = PackOffset(u64::from(be_u32(offset)));
                 visit(IndexPosition(row), oid::from_bytes_unchecked(id), offset);
             }
-            return Ok(());
+            return self.intact();
         }
         let offsets_at = self.offsets_start() + start * 4;
         let offsets = match self.view.read(offsets_at, count * 4, offsets) {
@@ -82,7 +83,7 @@ impl Index {
             let offset = self.resolve_offset(be_u32(small))?;
             visit(IndexPosition(row), oid::from_bytes_unchecked(id), offset);
         }
-        Ok(())
+        self.intact()
     }
 
     /// As [`scan`](Self::scan), of the ids alone.
@@ -112,7 +113,7 @@ impl Index {
             }
             start = stop;
         }
-        Ok(())
+        self.intact()
     }
 
     /// All rows in the order of ids.

@@ -82,6 +82,7 @@ impl Decoder {
     ) -> Result<ObjectKind, Error> {
         self.begin();
         let result = self.decode_chain(pack, offset, bases, out);
+        pack.intact(offset.0)?;
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
@@ -98,6 +99,7 @@ impl Decoder {
     ) -> Result<gix_object::Header, Error> {
         self.begin();
         let result = self.chain_header(pack, offset, bases);
+        pack.intact(offset.0)?;
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
@@ -123,7 +125,7 @@ impl Decoder {
             End::Entry { kind, link } => {
                 let mut bytes = Vec::new();
                 self.inflate(pack, link, &mut bytes)?;
-                keep(bases.cache, pack, link.offset, kind, bytes)
+                keep(bases.cache, pack, link.offset, kind, bytes)?
             }
         };
         while let Some(link) = self.chain.pop() {
@@ -138,7 +140,7 @@ impl Decoder {
             }
             let mut bytes = Vec::new();
             delta::apply(&base.bytes, &self.delta, &mut bytes).map_err(at_link)?;
-            base = keep(bases.cache, pack, link.offset, base.kind, bytes);
+            base = keep(bases.cache, pack, link.offset, base.kind, bytes)?;
         }
         out.clear();
         out.extend_from_slice(&base.bytes);
@@ -231,19 +233,21 @@ fn base_of(
         .ok_or_else(|| pack.corrupt("entry is not a delta", offset.0))
 }
 
+/// Keeps what was read, which must not outlive the finding that the pack was damaged meanwhile.
 fn keep(
     cache: &BaseCache,
     pack: &Pack,
     offset: PackOffset,
     kind: ObjectKind,
     bytes: Vec<u8>,
-) -> CachedBase {
+) -> Result<CachedBase, Error> {
+    pack.intact(offset.0)?;
     let base = CachedBase {
         kind,
         bytes: Arc::new(bytes),
     };
     cache.insert(pack.key(), offset, base.clone());
-    base
+    Ok(base)
 }
 
 /// Calls `inflate` with the deflated bytes of `link`, which inflate to `size`. How many there are

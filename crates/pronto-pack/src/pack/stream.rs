@@ -14,11 +14,13 @@ use crate::error::Error;
 const CHUNK_LEN: usize = 128 * 1024;
 
 /// Reads an object that is stored whole, inflating as it goes: 256 KiB of memory whatever its
-/// size. Fails with `InvalidData` when the object is not of the size that its header claims.
+/// size. Fails with `InvalidData` when the object is not of the size that its header claims, with
+/// `UnexpectedEof` when the pack was cut short under its map.
 pub struct EntryReader {
     kind: ObjectKind,
     size_bytes: u64,
     rest: u64,
+    pack: Arc<Pack>,
     reader: inflate::Reader<Deflated>,
 }
 
@@ -41,6 +43,7 @@ impl Pack {
             kind,
             size_bytes: entry.size_bytes,
             rest: entry.size_bytes,
+            pack: self.clone(),
             reader: inflate::Reader::new(Format::Zlib, deflated),
         }))
     }
@@ -63,7 +66,9 @@ impl Read for EntryReader {
         if buffer.is_empty() {
             return Ok(0);
         }
-        let len = self.reader.read(buffer)?;
+        let read = self.reader.read(buffer);
+        self.pack.view.check()?;
+        let len = read?;
         let ended = len == 0;
         match self.rest.checked_sub(len as u64) {
             Some(rest) if !ended || rest == 0 => {

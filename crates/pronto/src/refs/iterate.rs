@@ -70,8 +70,8 @@ impl References {
     ) -> Result<()> {
         let prefix = prefix.as_ref().as_bstr();
         let names = self.loose_names(prefix);
-        let packed = self.packed()?;
-        let mut packed = packed
+        let file = self.packed()?;
+        let mut packed = file
             .iter()
             .flat_map(|packed| packed.iter_from(prefix))
             .take_while(|reference| reference.name.starts_with(prefix))
@@ -93,7 +93,7 @@ impl References {
                 return Ok(());
             }
         }
-        Ok(())
+        file.map_or(Ok(()), |file| file.intact())
     }
 
     fn visit_loose(&self, name: &BStr, visit: Visit<'_>) -> Result<ControlFlow<()>> {

@@ -1,7 +1,7 @@
 //! References packed into one sorted file, searched in place.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
@@ -25,7 +25,7 @@ pub(crate) struct Packed {
 
 #[derive(Debug)]
 enum Content {
-    Mapped(View),
+    Mapped(View, PathBuf),
     Owned(Vec<u8>),
 }
 
@@ -51,10 +51,7 @@ pub(super) fn refresh(
     let view = match View::open(file, Access::Auto) {
         Ok(view) => view,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let message = format!("couldn't read {}", file.display());
-            return Err(Error::new(ErrorKind::Io, message).because(error));
-        }
+        Err(error) => return Err(unreadable(file, error)),
     };
     Packed::new(view, file, hash).map(|packed| Some(Arc::new(packed)))
 }
@@ -72,14 +69,12 @@ impl Packed {
     fn new(view: View, file: &Path, hash: Kind) -> Result<Self> {
         let stamp = (view.identity(), view.len());
         let content = match view.bytes() {
-            Some(_) => Content::Mapped(view),
+            Some(_) => Content::Mapped(view, file.to_owned()),
             None => {
                 let mut bytes = Vec::new();
                 let whole = view.read(0, view.len() as usize, &mut bytes);
-                let whole = whole.map(<[u8]>::to_vec).map_err(|error| {
-                    let message = format!("couldn't read {}", file.display());
-                    Error::new(ErrorKind::Io, message).because(error)
-                })?;
+                let whole = whole.map(<[u8]>::to_vec);
+                let whole = whole.map_err(|error| unreadable(file, error))?;
                 Content::Owned(whole)
             }
         };
@@ -95,7 +90,17 @@ impl Packed {
             packed.sort();
         }
         packed.check(file)?;
+        packed.intact()?;
         Ok(packed)
+    }
+
+    /// Whether what was read until now is what the file held: to be called before anything is made
+    /// of it.
+    pub(crate) fn intact(&self) -> Result<()> {
+        match &self.content {
+            Content::Mapped(view, file) => view.verify().map_err(|error| unreadable(file, error)),
+            Content::Owned(_) => Ok(()),
+        }
     }
 
     /// Whether the file says that it is sorted.
@@ -119,7 +124,7 @@ impl Packed {
 
     fn bytes(&self) -> &[u8] {
         match &self.content {
-            Content::Mapped(view) => view.bytes().unwrap_or_default(),
+            Content::Mapped(view, _) => view.bytes().unwrap_or_default(),
             Content::Owned(bytes) => bytes,
         }
     }
@@ -218,6 +223,11 @@ impl Packed {
         let name = line[hex + 1..].as_bstr();
         Some(PackedRef { name, id, peeled })
     }
+}
+
+fn unreadable(file: &Path, error: std::io::Error) -> Error {
+    let message = format!("couldn't read {}", file.display());
+    Error::new(ErrorKind::Io, message).because(error)
 }
 
 fn name_in(record: &[u8], hex: usize) -> &[u8] {

@@ -83,15 +83,18 @@ impl Repository {
         let (stage, path) = stage_and_path(rest);
         let path = self.path_below_top(path)?;
         let index = self.open_index()?;
-        let Ok(at) = index.find(path.as_bstr(), stage) else {
-            return Ok(None);
-        };
-        let entry = index.entry(at);
-        Ok(Some(Found {
-            id: entry.id.to_owned(),
-            mode: Some(entry.mode),
-            path: Some(path),
-        }))
+        let found = index.find(path.as_bstr(), stage).ok().map(|at| {
+            let entry = index.entry(at);
+            Found {
+                id: entry.id.to_owned(),
+                mode: Some(entry.mode),
+                path: Some(path),
+            }
+        });
+        index
+            .intact()
+            .map_err(|error| error.map_kind(|_| ErrorKind::Worktree))?;
+        Ok(found)
     }
 
     pub(super) fn find_in_tree(&self, root: ObjectId, path: &BStr) -> Result<Option<Found>> {

@@ -84,6 +84,7 @@ pub(super) fn collect(
     };
     entries.add_worktree(&outcome, options, &renames);
     entries.add_staged(staged);
+    index.intact().map_err(from_index)?;
     Ok(Report {
         head,
         entries: entries.entries.into_values().collect(),

@@ -52,7 +52,11 @@ pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
     let records = records
         .iter()
         .map(|(name, (id, peeled))| (*name, *id, *peeled));
-    lock.write_and_close(&packed::whole(records))?;
+    let text = packed::whole(records);
+    if let Some(existing) = &existing {
+        existing.intact()?;
+    }
+    lock.write_and_close(&text)?;
     lock.commit()?;
     others.commit()
 }

@@ -1,11 +1,12 @@
 //! Writing `packed-refs`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::super::packed::PackedRef;
+use super::super::packed::{Packed, PackedRef};
 use crate::lock::Lock;
 use crate::{Repository, Result};
 
@@ -43,8 +44,8 @@ pub(super) fn prepare(repository: &Repository, gone: &BTreeSet<&BStr>) -> Result
     }
     let mut lock = lock(repository)?;
     let packed = repository.refs().packed()?;
-    let Some(packed) = packed.filter(|packed| gone.iter().any(|name| packed.find(name).is_some()))
-    else {
+    let has_any = |packed: &Arc<Packed>| gone.iter().any(|name| packed.find(name).is_some());
+    let Some(packed) = packed.filter(has_any) else {
         lock.close();
         return Ok(Some(Removal {
             lock,
@@ -61,6 +62,7 @@ pub(super) fn prepare(repository: &Repository, gone: &BTreeSet<&BStr>) -> Result
         }
         push_record(&mut text, &found);
     }
+    packed.intact()?;
     lock.write_and_close(&text)?;
     Ok(Some(Removal {
         lock,

@@ -166,9 +166,8 @@ impl Preparation<'_> {
         let target = match found {
             Some(target) => Some(target),
             None => {
-                let packed = refs.packed()?;
-                let found = packed.as_ref().and_then(|packed| packed.find(name));
-                found.map(|found| Target::Object(found.id))
+                let found = refs.find_packed(name)?;
+                found.map(|found| found.target)
             }
         };
         Ok((lock, Current { target, is_loose }))

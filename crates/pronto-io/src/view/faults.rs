@@ -1,0 +1,242 @@
+//! Maps whose file is cut short under them.
+//!
+//! Touching a page of a map that lies behind the end of its file raises SIGBUS, which ends the
+//! process. So every map is entered in a registry, and the first one installs a handler. On a
+//! fault inside of a map the handler marks the map, puts zeros in the place of what is no longer
+//! there, and returns; whoever used bytes of the map then looks at the mark. Faults elsewhere go
+//! to the handler that was there before.
+//!
+//! The handler takes no lock and allocates nothing: it reads the registry and calls `mmap`.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+/// How many maps the first block of the registry has room for; each further one has twice that.
+const FIRST_BLOCK_LEN: usize = 64;
+const MAX_BLOCKS: usize = 26;
+
+/// The registry: blocks are made when they are needed and stay for ever, so that the handler can
+/// read them at any moment.
+static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];
+
+/// The slots that nobody uses, for those who enter maps.
+static FREE: Mutex<Free> = Mutex::new(Free {
+    slots: Vec::new(),
+    blocks: 0,
+});
+
+/// How often a map was marked: as long as it is zero, no map need be looked at.
+static MARKED: AtomicUsize = AtomicUsize::new(0);
+
+static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+static PAGE_LEN: AtomicUsize = AtomicUsize::new(4096);
+
+struct Free {
+    slots: Vec<&'static Slot>,
+    blocks: usize,
+}
+
+/// One map. Free when `start` is zero.
+#[derive(Debug, Default)]
+struct Slot {
+    start: AtomicUsize,
+    len: AtomicUsize,
+    marked: AtomicBool,
+}
+
+/// The entry of a map in the registry, to be dropped before the map is.
+#[derive(Debug)]
+pub(super) struct Registration(Option<&'static Slot>);
+
+impl Registration {
+    /// Enters the map at `bytes`, which must not be empty. Two system calls the first time.
+    pub(super) fn new(bytes: &[u8]) -> Registration {
+        install();
+        let slot = lock().take();
+        if let Some(slot) = slot {
+            slot.marked.store(false, Ordering::Relaxed);
+            slot.len.store(bytes.len(), Ordering::Relaxed);
+            slot.start.store(bytes.as_ptr() as usize, Ordering::Release);
+        }
+        Registration(slot)
+    }
+
+    /// Whether bytes that were read of the map before this call may not have been the file's.
+    #[inline]
+    pub(super) fn is_marked(&self) -> bool {
+        // What was read must have been read before the mark is.
+        fence(Ordering::Acquire);
+        MARKED.load(Ordering::Relaxed) != 0 && self.has_mark()
+    }
+
+    #[cold]
+    fn has_mark(&self) -> bool {
+        self.0
+            .is_some_and(|slot| slot.marked.load(Ordering::Acquire))
+    }
+
+    /// Marks the map, as a fault in it does.
+    pub(super) fn mark(&self) {
+        if let Some(slot) = self.0 {
+            slot.mark();
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0 {
+            slot.start.store(0, Ordering::Release);
+            lock().slots.push(slot);
+        }
+    }
+}
+
+impl Slot {
+    fn mark(&self) {
+        self.marked.store(true, Ordering::SeqCst);
+        MARKED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Where the map ends, if `address` lies in it.
+    fn end_if_has(&self, address: usize) -> Option<usize> {
+        let start = self.start.load(Ordering::Acquire);
+        let end = start.saturating_add(self.len.load(Ordering::Relaxed));
+        // The slot may have been given to another map between the two looks.
+        fence(Ordering::Acquire);
+        let same = self.start.load(Ordering::Relaxed) == start;
+        (start != 0 && same && (start..end).contains(&address)).then_some(end)
+    }
+}
+
+impl Free {
+    /// A free slot; `None` when there are more maps than an address space has room for.
+    fn take(&mut self) -> Option<&'static Slot> {
+        if let Some(slot) = self.slots.pop() {
+            return Some(slot);
+        }
+        let place = BLOCKS.get(self.blocks)?;
+        let block: &'static mut [Slot] = Vec::leak(
+            std::iter::repeat_with(Slot::default)
+                .take(FIRST_BLOCK_LEN << self.blocks)
+                .collect(),
+        );
+        let block: &'static [Slot] = block;
+        place.store(block.as_ptr().cast_mut(), Ordering::Release);
+        self.blocks += 1;
+        self.slots.extend(block.iter().rev());
+        self.slots.pop()
+    }
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Free> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The slot of the map that `address` lies in, and where the map ends.
+fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
+    for (number, block) in BLOCKS.iter().enumerate() {
+        let block = block.load(Ordering::Acquire);
+        if block.is_null() {
+            return None;
+        }
+        // SAFETY: a block that is not null has this many slots and is never freed or moved; slots
+        // are made of atomics.
+        let slots = unsafe { std::slice::from_raw_parts(block, FIRST_BLOCK_LEN << number) };
+        for slot in slots {
+            if let Some(end) = slot.end_if_has(address) {
+                return Some((slot, end));
+            }
+        }
+    }
+    None
+}
+
+fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        // SAFETY: asks for a number.
+        let page_len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        if let Ok(page_len @ 1..) = usize::try_from(page_len) {
+            PAGE_LEN.store(page_len, Ordering::Relaxed);
+        }
+        // SAFETY: all zeros is a value of this structure of the C library.
+        let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
+        ours.sa_sigaction = handler as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        let mut previous = ours;
+        // SAFETY: both structures outlive the call; the handler does only what a handler may.
+        if unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut previous) } == 0 {
+            let _ = PREVIOUS.set(previous);
+        }
+    });
+}
+
+extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: with SA_SIGINFO the system hands over a valid structure; SIGBUS has an address.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
+    // Codes that are not positive are those of signals that processes send.
+    let is_fault = code > 0;
+    if !(is_fault && replace(address)) {
+        forward(is_fault, signal, info, context);
+    }
+}
+
+/// Puts zeros in the place of the map that `address` lies in, from its page on, after marking it.
+/// All of the rest at once: what lies behind is gone as well, and a page at a time would make more
+/// maps than a process may have.
+fn replace(address: usize) -> bool {
+    let Some((slot, end)) = slot_of(address) else {
+        return false;
+    };
+    // Before the zeros can be seen by anyone.
+    slot.mark();
+    let page = address & !(PAGE_LEN.load(Ordering::Relaxed) - 1);
+    // SAFETY: the address lies in a registered map. Maps leave the registry before they are
+    // unmapped, and the thread that was interrupted is reading this one, so it is there. It is
+    // read-only and stays so: nobody's memory but that of the map is touched.
+    let zeros = unsafe {
+        libc::mmap(
+            page as *mut libc::c_void,
+            end - page,
+            libc::PROT_READ,
+            libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED,
+            -1,
+            0,
+        )
+    };
+    zeros != libc::MAP_FAILED
+}
+
+/// Does what would have been done without this handler.
+fn forward(is_fault: bool, signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let (handler, flags) = PREVIOUS.get().map_or((libc::SIG_DFL, 0), |previous| {
+        (previous.sa_sigaction, previous.sa_flags)
+    });
+    match handler {
+        libc::SIG_IGN if !is_fault => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: gives the signal its default back; it ends the process when this handler
+            // returns: by the same fault again, or by being sent again.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                if !is_fault {
+                    libc::raise(signal);
+                }
+            }
+        }
+        handler if flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: whoever registered the handler with this flag said that it takes these.
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: whoever registered the handler without the flag said that it takes this.
+            let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}
