@@ -41,6 +41,10 @@ pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
     ignore_closed_pipes();
     /// What the standard library ends a program with that panics.
     const PANICKED: i32 = 101;
+    #[expect(
+        clippy::exit,
+        reason = "the end of `main` itself, with the standard library's own cleaning up"
+    )]
     std::process::exit(panic::catch_unwind(run).map_or(PANICKED, i32::from))
 }
 
