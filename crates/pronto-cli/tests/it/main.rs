@@ -12,3 +12,4 @@ mod streams;
 mod support;
 mod traces;
 mod transports;
+mod whole;
