@@ -11,9 +11,12 @@ mod data;
 mod facts;
 mod measure;
 mod peer;
+mod place;
 mod plot;
 mod report;
+mod sampler;
 mod scenario;
+mod syscalls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,6 +57,17 @@ struct Arguments {
     /// Counted runs of each.
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Seconds after which a run is given up.
+    #[arg(long, default_value_t = 300)]
+    limit: u64,
+    /// Keep at least this many GiB of the file system free: what runs have made is deleted only
+    /// then, and at the end of a scenario.
+    #[arg(long, default_value_t = 20)]
+    free: u64,
+    /// Seconds between deleting and measuring what writes: ext4 does not hand out inodes freed
+    /// within the last minute, and searches ever longer for others.
+    #[arg(long, default_value_t = 65)]
+    rest: u64,
     /// Drop the page cache before each run (needs root).
     #[arg(long)]
     cold: bool,
@@ -87,7 +101,12 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     let repository = data::prepare(&arguments.repository, &data)?;
     let peers = peer::find(arguments)?;
-    let place = scenario::Place::new(&data, &repository)?;
+    let place = place::Place::new(&data, &repository, arguments)?;
+    let name = arguments
+        .name
+        .clone()
+        .unwrap_or_else(|| repository.name.clone());
+    let facts = facts::collect(&data, &peers, &repository);
     let mut results = Vec::new();
     for scenario in scenario::ALL {
         if !arguments.scenarios.is_empty()
@@ -97,14 +116,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         }
         eprintln!("{}: {}", scenario.name, scenario.what);
         results.extend(measure::scenario(scenario, &peers, &place, arguments)?);
+        // A long series that is stopped keeps what it has.
+        report::write(&arguments.results, &name, &facts, &results)?;
+        plot::write(&arguments.results, &name, &results)?;
     }
-    let name = arguments
-        .name
-        .clone()
-        .unwrap_or_else(|| repository.name.clone());
-    let facts = facts::collect(&data, &peers, &repository);
-    report::write(&arguments.results, &name, &facts, &results)?;
-    plot::write(&arguments.results, &name, &results)?;
     print!("{}", report::table(&facts, &results));
     Ok(())
 }

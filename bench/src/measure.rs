@@ -1,16 +1,19 @@
 //! Timing commands as whole processes, peers taking turns so that drift meets all alike.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use wait4::Wait4;
 
 use crate::Arguments;
 use crate::peer::Peer;
-use crate::scenario::{Place, Scenario};
+use crate::place::Place;
+use crate::sampler::Sampler;
+use crate::scenario::Scenario;
+use crate::syscalls;
 
 /// What one run cost.
 #[derive(Clone, Debug)]
@@ -30,187 +33,179 @@ pub(crate) struct Measured {
     pub(crate) runs: Vec<Run>,
     /// System calls by name, when they were counted.
     pub(crate) syscalls: Option<BTreeMap<String, u64>>,
+    /// Why there are no (more) runs.
+    pub(crate) failure: Option<String>,
 }
 
 impl Measured {
-    /// Minimum, median and maximum of one figure.
-    pub(crate) fn spread(&self, figure: impl Fn(&Run) -> f64) -> (f64, f64, f64) {
+    /// Minimum, median and maximum of one figure, over at least one run.
+    pub(crate) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Option<(f64, f64, f64)> {
         let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
-        (
-            values[0],
-            values[values.len() / 2],
-            values[values.len() - 1],
-        )
+        let (first, last) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = (values[middle] + values[(values.len() - 1) / 2]) / 2.0;
+        Some((*first, median, *last))
     }
 }
 
+/// What a command finds around it.
+pub(crate) struct Surroundings {
+    /// The file on its standard input.
+    pub(crate) input: Option<PathBuf>,
+}
+
 /// Runs `scenario` with every peer that can do it: one uncounted round, then the counted ones.
+/// A peer that fails or takes too long drops out; the others go on.
 pub(crate) fn scenario(
     scenario: &Scenario,
     peers: &[Peer],
     place: &Place,
     arguments: &Arguments,
 ) -> Result<Vec<Measured>, String> {
-    let mut results = Vec::new();
+    let mut results: Vec<Measured> = peers.iter().map(|peer| none(scenario, peer)).collect();
     for round in 0..=arguments.runs {
-        let mut slot = 0;
-        for peer in peers {
-            let Some(command) = (scenario.command)(peer, place) else {
+        for (peer, measured) in peers.iter().zip(&mut results) {
+            if measured.failure.is_some() {
+                continue;
+            }
+            let fresh = place.fresh()?;
+            (scenario.prepare)(place, &fresh)?;
+            let fits = scenario.checks_out || !peer.differs_in_workers;
+            let command = (scenario.command)(peer, place, &fresh).filter(|_| fits);
+            let Some(command) = command else {
+                measured.failure = Some(String::new());
                 continue;
             };
-            (scenario.prepare)(place)?;
+            if scenario.writes {
+                place.rest();
+            }
+            if scenario.writes || arguments.cold {
+                rustix::fs::sync();
+            }
             if arguments.cold {
                 drop_caches()?;
             }
-            let run = time(command, &peer.name)?;
-            if round == 0 {
-                results.push(Measured {
-                    scenario: scenario.name,
-                    what: scenario.what,
-                    peer: peer.name.clone(),
-                    is_pronto: peer.is_pronto,
-                    runs: Vec::new(),
-                    syscalls: syscalls(scenario, peer, place, arguments)?,
-                });
-            } else {
-                results[slot].runs.push(run);
+            let surroundings = Surroundings {
+                input: (scenario.input)(place),
+            };
+            let limit = Duration::from_secs(arguments.limit);
+            match time(command, scenario.repeat, &surroundings, limit) {
+                Ok(run) if round > 0 => measured.runs.push(run),
+                Ok(_) => {}
+                Err(message) => measured.failure = Some(message),
             }
-            slot += 1;
+            if round == 0 && arguments.syscalls && measured.failure.is_none() {
+                measured.syscalls = Some(counted(scenario, peer, place)?);
+            }
         }
     }
+    place.clean()?;
+    results.retain(|measured| measured.failure.as_ref().is_none_or(|why| !why.is_empty()));
     Ok(results)
 }
 
-fn time(mut command: Command, name: &str) -> Result<Run, String> {
-    quiet(&mut command);
-    let start = Instant::now();
-    let child = command
-        .spawn()
-        .map_err(|error| format!("cannot start {name}: {error}"))?;
-    let sampler = Sampler::start(child.id());
-    let used = child.wait4().map_err(|error| error.to_string())?;
-    let wall_seconds = start.elapsed().as_secs_f64();
-    let peak_anonymous_bytes = sampler.finish();
-    if !used.status.success() {
-        return Err(format!("{name} failed with {}: {command:?}", used.status));
+fn none(scenario: &Scenario, peer: &Peer) -> Measured {
+    Measured {
+        scenario: scenario.name,
+        what: scenario.what,
+        peer: peer.name.clone(),
+        is_pronto: peer.is_pronto,
+        runs: Vec::new(),
+        syscalls: None,
+        failure: None,
+    }
+}
+
+fn counted(
+    scenario: &Scenario,
+    peer: &Peer,
+    place: &Place,
+) -> Result<BTreeMap<String, u64>, String> {
+    let fresh = place.fresh()?;
+    (scenario.prepare)(place, &fresh)?;
+    let surroundings = Surroundings {
+        input: (scenario.input)(place),
+    };
+    match (scenario.command)(peer, place, &fresh) {
+        Some(command) => syscalls::count(&command, &surroundings, &std::env::temp_dir()),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+/// One run: `repeat` times the command, one after the other; the figures are those of one.
+fn time(
+    mut command: Command,
+    repeat: u32,
+    surroundings: &Surroundings,
+    limit: Duration,
+) -> Result<Run, String> {
+    let mut cpu = Duration::ZERO;
+    let (mut peak_bytes, mut peak_anonymous_bytes) = (0, 0);
+    let mut wall = Duration::ZERO;
+    for _ in 0..repeat {
+        quiet(&mut command, surroundings)?;
+        let start = Instant::now();
+        let child = command
+            .spawn()
+            .map_err(|error| format!("cannot start {command:?}: {error}"))?;
+        // Sampling would weigh on what takes a millisecond.
+        let sampler = (repeat == 1).then(|| Sampler::start(child.id()));
+        let used = wait(child, limit)?;
+        wall += start.elapsed();
+        peak_anonymous_bytes = sampler.map_or(0, Sampler::finish);
+        if !used.status.success() {
+            return Err(format!("failed with {}", used.status));
+        }
+        cpu += used.rusage.utime + used.rusage.stime;
+        peak_bytes = used.rusage.maxrss;
     }
     Ok(Run {
-        wall_seconds,
-        cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
-        peak_bytes: used.rusage.maxrss,
+        wall_seconds: wall.as_secs_f64() / f64::from(repeat),
+        cpu_seconds: cpu.as_secs_f64() / f64::from(repeat),
+        peak_bytes,
         peak_anonymous_bytes,
     })
 }
 
+/// Waits for the child, and kills it when it takes longer than `limit`.
+fn wait(child: Child, limit: Duration) -> Result<wait4::ResUse, String> {
+    let process = child.id();
+    let (done, end) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        let late = end.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        if let (true, Some(process)) = (late, rustix::process::Pid::from_raw(process as i32)) {
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        }
+        late
+    });
+    let used = child.wait4().map_err(|error| error.to_string());
+    drop(done);
+    if guard.join().unwrap_or(false) {
+        return Err(format!("took more than {} s", limit.as_secs()));
+    }
+    used
+}
+
 /// The same surroundings for everyone: nobody's own configuration, no terminal.
-fn quiet(command: &mut Command) {
+pub(crate) fn quiet(command: &mut Command, surroundings: &Surroundings) -> Result<(), String> {
+    let input = surroundings.input.as_deref().map(open).transpose()?;
     command
-        .stdin(Stdio::null())
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("LC_ALL", "C");
+        .env("LC_ALL", "C")
+        .env("PRONTO_NO_FALLBACK", "1");
+    Ok(())
 }
 
-/// Reads the anonymous memory of a process and its descendants a few hundred times a second.
-struct Sampler {
-    stop: std::sync::Arc<AtomicBool>,
-    peak: std::sync::Arc<AtomicU64>,
-    thread: std::thread::JoinHandle<()>,
-}
-
-impl Sampler {
-    fn start(process: u32) -> Self {
-        let (stop, peak) = <(std::sync::Arc<AtomicBool>, std::sync::Arc<AtomicU64>)>::default();
-        let (seen_stop, seen_peak) = (stop.clone(), peak.clone());
-        let thread = std::thread::spawn(move || {
-            while !seen_stop.load(Relaxed) {
-                seen_peak.fetch_max(anonymous_bytes(process), Relaxed);
-                std::thread::sleep(Duration::from_millis(4));
-            }
-        });
-        Sampler { stop, peak, thread }
-    }
-
-    fn finish(self) -> u64 {
-        self.stop.store(true, Relaxed);
-        let _ = self.thread.join();
-        self.peak.load(Relaxed)
-    }
-}
-
-/// The sum over the process and all that it started.
-fn anonymous_bytes(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kibibytes = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
-    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let children = children.unwrap_or_default();
-    let below = children
-        .split_whitespace()
-        .filter_map(|child| child.parse().ok());
-    kibibytes.unwrap_or(0) * 1024 + below.map(anonymous_bytes).sum::<u64>()
+fn open(path: &Path) -> Result<File, String> {
+    File::open(path).map_err(|error| format!("cannot open '{}': {error}", path.display()))
 }
 
 fn drop_caches() -> Result<(), String> {
-    let _ = Command::new("sync").status();
     std::fs::write("/proc/sys/vm/drop_caches", "3")
         .map_err(|error| format!("cannot drop the page cache (needs root): {error}"))
-}
-
-/// One more run under `strace -c`, children included.
-fn syscalls(
-    scenario: &Scenario,
-    peer: &Peer,
-    place: &Place,
-    arguments: &Arguments,
-) -> Result<Option<BTreeMap<String, u64>>, String> {
-    if !arguments.syscalls {
-        return Ok(None);
-    }
-    let Some(inner) = (scenario.command)(peer, place) else {
-        return Ok(None);
-    };
-    (scenario.prepare)(place)?;
-    let log = std::env::temp_dir().join(format!("bench-strace-{}", std::process::id()));
-    let mut outer = Command::new("strace");
-    outer
-        .args(["-f", "-c", "-o"])
-        .arg(&log)
-        .arg(inner.get_program())
-        .args(inner.get_args());
-    if let Some(directory) = inner.get_current_dir() {
-        outer.current_dir(directory);
-    }
-    quiet(&mut outer);
-    let status = outer
-        .status()
-        .map_err(|error| format!("cannot run strace: {error}"))?;
-    let counts = parse_strace(&log);
-    let _ = std::fs::remove_file(&log);
-    if status.success() {
-        Ok(Some(counts))
-    } else {
-        Err(format!("{} failed under strace", peer.name))
-    }
-}
-
-/// Lines of `strace -c`: percent, seconds, microseconds per call, calls, errors (if any), name.
-fn parse_strace(log: &Path) -> BTreeMap<String, u64> {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let mut counts = BTreeMap::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (Some(calls), Some(name)) = (words.get(3), words.last()) else {
-            continue;
-        };
-        if let (Ok(calls), false) = (calls.parse(), *name == "total") {
-            counts.insert((*name).to_owned(), calls);
-        }
-    }
-    counts
 }

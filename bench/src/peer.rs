@@ -23,6 +23,8 @@ pub(crate) struct Peer {
     pub(crate) family: Family,
     pub(crate) is_pronto: bool,
     pub(crate) version: String,
+    /// The same program as the peer before it, with another number of checkout workers.
+    pub(crate) differs_in_workers: bool,
     program: PathBuf,
     leading: Vec<String>,
 }
@@ -63,7 +65,9 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
         for workers in ["1", "2", "8"] {
             let name = format!("git {short} workers={workers}");
             let setting = format!("checkout.workers={workers}");
-            peers.push(peer(&name, Family::Git, &path, &["-c", &setting])?);
+            let mut peer = peer(&name, Family::Git, &path, &["-c", &setting])?;
+            peer.differs_in_workers = workers != "1";
+            peers.push(peer);
         }
     }
     if let Some(gix) = arguments.gix.clone().or_else(|| on_path("gix")) {
@@ -98,6 +102,7 @@ fn peer(name: &str, family: Family, program: &Path, leading: &[&str]) -> Result<
         name: name.to_owned(),
         family,
         is_pronto: false,
+        differs_in_workers: false,
         version: version_of(program, &question)?,
         program: program.to_owned(),
         leading: leading

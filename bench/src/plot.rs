@@ -8,20 +8,21 @@ use crate::measure::Measured;
 
 /// Writes `NAME-SCENARIO.svg` into `directory` for each scenario.
 pub(crate) fn write(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
-    for group in results.chunk_by(|a, b| a.scenario == b.scenario) {
+    let drawn: Vec<&Measured> = results.iter().filter(|m| !m.runs.is_empty()).collect();
+    for group in drawn.chunk_by(|a, b| a.scenario == b.scenario) {
         let path = directory.join(format!("{name}-{}.svg", group[0].scenario));
         chart(&path, group).map_err(|error| format!("cannot plot: {error}"))?;
     }
     Ok(())
 }
 
-fn chart(path: &Path, group: &[Measured]) -> Result<(), Box<dyn std::error::Error>> {
+fn chart(path: &Path, group: &[&Measured]) -> Result<(), Box<dyn std::error::Error>> {
     let height = 90 + 34 * group.len() as u32;
     let root = SVGBackend::new(path, (900, height)).into_drawing_area();
     root.fill(&WHITE)?;
     let longest = group
         .iter()
-        .map(|m| m.spread(|run| run.wall_seconds).2)
+        .filter_map(|m| Some(m.spread(|run| run.wall_seconds)?.2))
         .fold(0.0, f64::max);
     let title = format!("{}: {}, wall seconds", group[0].scenario, group[0].what);
     let mut chart = ChartBuilder::on(&root)
@@ -46,7 +47,8 @@ fn chart(path: &Path, group: &[Measured]) -> Result<(), Box<dyn std::error::Erro
         .y_labels(group.len())
         .draw()?;
     for (row, measured) in group.iter().rev().enumerate() {
-        let (least, median, most) = measured.spread(|run| run.wall_seconds);
+        let spread = measured.spread(|run| run.wall_seconds);
+        let (least, median, most) = spread.unwrap_or_default();
         let colour = if measured.is_pronto {
             RGBColor(0, 110, 200)
         } else {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::facts::Facts;
-use crate::measure::Measured;
+use crate::measure::{Measured, Run};
 
 /// Writes `NAME.md` and `NAME.json` into `directory`.
 pub(crate) fn write(
@@ -43,26 +43,37 @@ fn scenario_table(group: &[Measured], text: &mut String) {
         "| peer | wall s (min–max) | pronto / peer | CPU s | peak MiB | anonymous MiB | system calls |\n\
          |---|---|---|---|---|---|---|\n",
     );
-    let ours = group
-        .iter()
-        .find(|m| m.is_pronto)
-        .map(|m| m.spread(|run| run.wall_seconds).1);
+    let ours = group.iter().find(|measured| measured.is_pronto);
+    let ours = ours.and_then(|measured| measured.spread(|run| run.wall_seconds));
     for measured in group {
-        let (least, median, most) = measured.spread(|run| run.wall_seconds);
-        let ratio = ours.map_or(String::new(), |ours| format!("{:.2}", ours / median));
-        let cpu = measured.spread(|run| run.cpu_seconds).1;
-        let peak = measured.spread(|run| run.peak_bytes as f64).1 / MEBIBYTE;
-        let anonymous = measured.spread(|run| run.peak_anonymous_bytes as f64).1 / MEBIBYTE;
-        let calls = measured.syscalls.as_ref();
-        let calls = calls.map_or(String::new(), |calls| {
-            calls.values().sum::<u64>().to_string()
-        });
-        let _ = writeln!(
-            text,
-            "| {} | {median:.3} ({least:.3}–{most:.3}) | {ratio} | {cpu:.3} | {peak:.0} | {anonymous:.0} | {calls} |",
-            measured.peer
-        );
+        if let Some(why) = &measured.failure {
+            let _ = writeln!(text, "| {} | {why} | | | | | |", measured.peer);
+        }
+        row(measured, ours.map(|ours| ours.1), text);
     }
+}
+
+fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
+    let Some((least, median, most)) = measured.spread(|run| run.wall_seconds) else {
+        return;
+    };
+    let of = |figure: fn(&Run) -> f64| measured.spread(figure).unwrap_or_default().1;
+    let ratio = ours.map_or(String::new(), |ours| format!("{:.2}", ours / median));
+    let cpu = of(|run| run.cpu_seconds);
+    let peak = of(|run| run.peak_bytes as f64) / MEBIBYTE;
+    let anonymous = of(|run| run.peak_anonymous_bytes as f64) / MEBIBYTE;
+    let calls = measured.syscalls.as_ref();
+    let calls = calls.map_or(String::new(), |calls| {
+        calls.values().sum::<u64>().to_string()
+    });
+    // Four digits that mean something, whatever the size.
+    let digits = if median < 0.1 { 5 } else { 3 };
+    let _ = writeln!(
+        text,
+        "| {} | {median:.digits$} ({least:.digits$}–{most:.digits$}) | {ratio} | {cpu:.digits$} \
+         | {peak:.0} | {anonymous:.0} | {calls} |",
+        measured.peer
+    );
 }
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -92,6 +103,7 @@ fn document(facts: &Facts, results: &[Measured]) -> Value {
                 "peer": measured.peer,
                 "runs": runs,
                 "system_calls": measured.syscalls,
+                "failure": measured.failure,
             })
         })
         .collect();

@@ -3,174 +3,184 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::data::{Repository, git};
+use crate::data::git;
 use crate::peer::{Family, Peer};
+use crate::place::Place;
 
 /// One thing a user waits for.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// Brings the place into the state the command starts from; not timed.
-    pub(crate) prepare: fn(&Place) -> Result<(), String>,
+    /// Whether it writes much: then nobody starts with another's unwritten pages.
+    pub(crate) writes: bool,
+    /// Whether it checks files out: then each number of workers is a peer of its own.
+    pub(crate) checks_out: bool,
+    /// How often the command is run for one figure.
+    pub(crate) repeat: u32,
+    /// Brings the place into the state the command starts from; not timed. The path is one that
+    /// no run has used before.
+    pub(crate) prepare: fn(&Place, &Path) -> Result<(), String>,
     /// The command to time, or `None` if this peer cannot do it.
-    pub(crate) command: fn(&Peer, &Place) -> Option<Command>,
+    pub(crate) command: fn(&Peer, &Place, &Path) -> Option<Command>,
+    /// The file on its standard input.
+    pub(crate) input: fn(&Place) -> Option<PathBuf>,
 }
 
-/// Where a scenario happens.
-pub(crate) struct Place {
-    source: PathBuf,
-    older: String,
-    newer: String,
-    /// What a clone makes; removed before each run.
-    fresh: PathBuf,
-    /// A worktree of the newer commit that stays.
-    worktree: PathBuf,
-    /// A repository of one file.
-    tiny: PathBuf,
-}
-
-impl Place {
-    /// Sets up the worktrees that scenarios share, below `data`.
-    pub(crate) fn new(data: &Path, repository: &Repository) -> Result<Self, String> {
-        let place = Place {
-            source: repository.path.clone(),
-            older: repository.older.clone(),
-            newer: repository.newer.clone(),
-            fresh: data.join("fresh"),
-            worktree: data.join(format!("{}-worktree", repository.name)),
-            tiny: data.join("tiny"),
-        };
-        if !place.worktree.exists() {
-            let target = place.worktree.to_string_lossy();
-            git(&place.source, &["clone", "-q", "--shared", ".", &target])?;
-        }
-        if !place.tiny.exists() {
-            std::fs::create_dir_all(&place.tiny).map_err(|error| error.to_string())?;
-            git(&place.tiny, &["init", "-q"])?;
-            std::fs::write(place.tiny.join("file"), "text\n").map_err(|error| error.to_string())?;
-            git(&place.tiny, &["add", "file"])?;
-            let identity = ["-c", "user.name=b", "-c", "user.email=b@example.com"];
-            git(
-                &place.tiny,
-                &[&identity[..], &["commit", "-q", "-m", "one"]].concat(),
-            )?;
-        }
-        Ok(place)
-    }
-
-    fn url(&self) -> String {
-        format!("file://{}", self.source.display())
-    }
-
-    fn in_worktree(&self, peer: &Peer) -> Command {
-        let mut command = peer.command();
-        command.current_dir(&self.worktree);
-        command
-    }
-}
+/// A scenario that reads only, once, with nothing to prepare.
+const READING: Scenario = Scenario {
+    name: "",
+    what: "",
+    writes: false,
+    checks_out: false,
+    repeat: 1,
+    prepare: nothing,
+    command: |_, _, _| None,
+    input: |_| None,
+};
 
 /// All scenarios, in the order to run them.
 pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         name: "version",
         what: "what starting the program costs",
-        prepare: nothing,
-        command: |peer, _| (peer.family == Family::Git).then(|| with(peer.command(), &["version"])),
+        repeat: 200,
+        command: |peer, _, _| {
+            (peer.family == Family::Git).then(|| with(peer.command(), &["version"]))
+        },
+        ..READING
     },
     Scenario {
         name: "status-tiny",
         what: "status in a repository of one file",
-        prepare: nothing,
-        command: |peer, place| {
-            let mut command = status(peer, &[])?;
+        repeat: 200,
+        command: |peer, place, _| {
+            // A virtual machine that takes half a second to start is not what is asked here.
+            let mut command = (peer.family != Family::Jgit).then(|| status(peer, &[]))?;
             command.current_dir(&place.tiny);
             Some(command)
         },
+        ..READING
     },
     Scenario {
         name: "clone",
         what: "clone over file:// with a checkout",
-        prepare: without_fresh,
-        command: |peer, place| Some(clone(peer, place, &["-q"])),
+        writes: true,
+        checks_out: true,
+        command: |peer, place, fresh| Some(clone(peer, place, fresh, &["-q"])),
+        ..READING
     },
     Scenario {
         name: "clone-bare",
         what: "clone --bare over file://: receiving and indexing the pack",
-        prepare: without_fresh,
-        command: |peer, place| Some(clone(peer, place, &["-q", "--bare"])),
+        writes: true,
+        command: |peer, place, fresh| Some(clone(peer, place, fresh, &["-q", "--bare"])),
+        ..READING
+    },
+    Scenario {
+        name: "index-pack",
+        what: "index-pack of the largest pack into an empty repository",
+        writes: true,
+        prepare: |place, fresh| {
+            let fresh = fresh.to_string_lossy();
+            git(&place.source, &["init", "-q", "--bare", &fresh]).map(drop)
+        },
+        command: index_pack,
+        input: |place| Some(place.pack.clone()),
+        ..READING
     },
     Scenario {
         name: "checkout",
         what: "checkout of the newer commit into an empty worktree",
-        prepare: |place| {
-            without_fresh(place)?;
-            let fresh = place.fresh.to_string_lossy();
-            git(
-                &place.source,
-                &["clone", "-q", "--shared", "--no-checkout", ".", &fresh],
-            )?;
-            Ok(())
+        writes: true,
+        checks_out: true,
+        prepare: |place, fresh| {
+            let fresh = fresh.to_string_lossy();
+            let options = ["clone", "-q", "--shared", "--no-checkout", ".", &fresh];
+            git(&place.source, &options).map(drop)
         },
-        command: |peer, place| {
+        command: |peer, place, fresh| {
             let mut command = checkout(peer, &place.newer)?;
-            command.current_dir(&place.fresh);
+            command.current_dir(fresh);
             Some(command)
         },
+        ..READING
     },
     Scenario {
         name: "switch",
         what: "checkout of the older commit where the newer one was",
-        prepare: |place| {
-            git(
-                &place.worktree,
-                &["checkout", "-q", "-f", "--detach", &place.newer],
-            )?;
-            settle(&place.worktree)
+        writes: true,
+        checks_out: true,
+        prepare: |place, fresh| {
+            let fresh = fresh.to_string_lossy();
+            let options = ["clone", "-q", "--shared", "--no-checkout", ".", &fresh];
+            git(&place.source, &options)?;
+            let newer = ["checkout", "-q", "-f", "--detach", &place.newer];
+            git(Path::new(&*fresh), &newer)?;
+            settle(Path::new(&*fresh))
         },
-        command: |peer, place| {
+        command: |peer, place, fresh| {
             let mut command = checkout(peer, &place.older)?;
-            command.current_dir(&place.worktree);
+            command.current_dir(fresh);
             Some(command)
         },
+        ..READING
     },
     Scenario {
         name: "status",
         what: "status, everything cached",
+        repeat: 5,
         prepare: settled_newer,
-        command: |peer, place| {
-            let mut command = status(peer, &["--porcelain"])?;
+        command: |peer, place, _| {
+            let mut command = status(peer, &["--porcelain"]);
             command.current_dir(&place.worktree);
             Some(command)
         },
+        ..READING
     },
     Scenario {
         name: "status-uno",
         what: "status without untracked files",
+        repeat: 5,
         prepare: settled_newer,
-        command: |peer, place| {
-            let git = peer.family == Family::Git;
-            git.then(|| with(place.in_worktree(peer), &["status", "--porcelain", "-uno"]))
+        command: |peer, place, _| {
+            let mut command = (peer.family == Family::Git).then(|| peer.command())?;
+            command.args(["status", "--porcelain", "-uno"]);
+            command.current_dir(&place.worktree);
+            Some(command)
         },
+        ..READING
+    },
+    Scenario {
+        name: "batch-check",
+        what: "cat-file --batch-check of all objects, in the order of the packs",
+        command: |peer, place, _| cat_file(peer, place, "--batch-check"),
+        input: |place| Some(place.ids.clone()),
+        ..READING
+    },
+    Scenario {
+        name: "batch-check-random",
+        what: "cat-file --batch-check of all objects, in random order",
+        command: |peer, place, _| cat_file(peer, place, "--batch-check"),
+        input: |place| Some(place.shuffled_ids.clone()),
+        ..READING
+    },
+    Scenario {
+        name: "batch",
+        what: "cat-file --batch of all objects, in the order of the packs",
+        command: |peer, place, _| cat_file(peer, place, "--batch"),
+        input: |place| Some(place.ids.clone()),
+        ..READING
     },
 ];
 
-fn nothing(_place: &Place) -> Result<(), String> {
+fn nothing(_place: &Place, _fresh: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn without_fresh(place: &Place) -> Result<(), String> {
-    match std::fs::remove_dir_all(&place.fresh) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string()),
-        _ => Ok(()),
-    }
-}
-
-fn settled_newer(place: &Place) -> Result<(), String> {
+fn settled_newer(place: &Place, _fresh: &Path) -> Result<(), String> {
     if git(&place.worktree, &["rev-parse", "HEAD"])? != place.newer {
-        git(
-            &place.worktree,
-            &["checkout", "-q", "-f", "--detach", &place.newer],
-        )?;
+        let newer = ["checkout", "-q", "-f", "--detach", &place.newer];
+        git(&place.worktree, &newer)?;
         settle(&place.worktree)?;
     }
     Ok(())
@@ -187,7 +197,7 @@ fn with(mut command: Command, arguments: &[&str]) -> Command {
     command
 }
 
-fn clone(peer: &Peer, place: &Place, options: &[&str]) -> Command {
+fn clone(peer: &Peer, place: &Place, fresh: &Path, options: &[&str]) -> Command {
     let mut command = peer.command();
     match peer.family {
         Family::Git => command.arg("clone").args(options),
@@ -200,8 +210,22 @@ fn clone(peer: &Peer, place: &Place, options: &[&str]) -> Command {
             "clone"
         }),
     };
-    command.arg(place.url()).arg(&place.fresh);
+    command.arg(place.url()).arg(fresh);
     command
+}
+
+fn index_pack(peer: &Peer, place: &Place, fresh: &Path) -> Option<Command> {
+    let mut command = peer.command();
+    command.current_dir(fresh);
+    match peer.family {
+        Family::Git => command.args(["index-pack", "--stdin"]),
+        Family::Gix => command
+            .args(["free", "pack", "index", "create", "--pack-path"])
+            .arg(&place.pack)
+            .arg(fresh.join("objects/pack")),
+        Family::Jgit => command.arg("index-pack"),
+    };
+    Some(command)
 }
 
 fn checkout(peer: &Peer, commit: &str) -> Option<Command> {
@@ -215,10 +239,16 @@ fn checkout(peer: &Peer, commit: &str) -> Option<Command> {
     }
 }
 
-fn status(peer: &Peer, options: &[&str]) -> Option<Command> {
+fn status(peer: &Peer, options: &[&str]) -> Command {
     let mut command = with(peer.command(), &["status"]);
     if peer.family == Family::Git {
         command.args(options);
     }
+    command
+}
+
+fn cat_file(peer: &Peer, place: &Place, how: &str) -> Option<Command> {
+    let mut command = (peer.family == Family::Git).then(|| peer.command())?;
+    command.args(["cat-file", how]).current_dir(&place.source);
     Some(command)
 }

@@ -3,6 +3,8 @@ package bench;
 import java.io.File;
 import org.eclipse.jgit.api.Git;
 import org.eclipse.jgit.api.Status;
+import org.eclipse.jgit.lib.NullProgressMonitor;
+import org.eclipse.jgit.lib.ObjectInserter;
 
 /** The command lines that the bench gives to JGit. */
 public final class Main {
@@ -21,6 +23,13 @@ public final class Main {
             case "checkout" -> {
                 try (Git git = Git.open(new File("."))) {
                     git.checkout().setName(arguments[1]).call();
+                }
+            }
+            case "index-pack" -> {
+                try (Git git = Git.open(new File("."));
+                        ObjectInserter inserter = git.getRepository().newObjectInserter()) {
+                    inserter.newPackParser(System.in).parse(NullProgressMonitor.INSTANCE);
+                    inserter.flush();
                 }
             }
             case "status" -> {

@@ -1,0 +1,160 @@
+//! Where scenarios happen: shared worktrees, and directories that no run has used before.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::Arguments;
+use crate::data::{Repository, git};
+
+/// Where a scenario happens.
+pub(crate) struct Place {
+    pub(crate) source: PathBuf,
+    pub(crate) older: String,
+    pub(crate) newer: String,
+    /// A worktree of the newer commit that stays.
+    pub(crate) worktree: PathBuf,
+    /// A repository of one file.
+    pub(crate) tiny: PathBuf,
+    /// The largest pack of the source.
+    pub(crate) pack: PathBuf,
+    /// Ids of all objects of the source, one a line, in the order of their packs.
+    pub(crate) ids: PathBuf,
+    /// The same ids, in an order that has nothing to do with their place.
+    pub(crate) shuffled_ids: PathBuf,
+    scratch: PathBuf,
+    made: RefCell<Vec<PathBuf>>,
+    next: Cell<u32>,
+    deleted_at: Cell<Option<Instant>>,
+    least_free_bytes: u64,
+    rest: Duration,
+}
+
+impl Place {
+    /// Sets up what scenarios share, below `data`.
+    pub(crate) fn new(
+        data: &Path,
+        repository: &Repository,
+        arguments: &Arguments,
+    ) -> Result<Self, String> {
+        let place = Place {
+            source: repository.path.clone(),
+            older: repository.older.clone(),
+            newer: repository.newer.clone(),
+            worktree: data.join(format!("{}-worktree", repository.name)),
+            tiny: data.join("tiny"),
+            pack: largest_pack(&repository.path)?,
+            ids: data.join(format!("{}-ids", repository.name)),
+            shuffled_ids: data.join(format!("{}-shuffled-ids", repository.name)),
+            scratch: data.join(format!("scratch-{}", std::process::id())),
+            made: RefCell::default(),
+            next: Cell::new(0),
+            deleted_at: Cell::new(None),
+            least_free_bytes: arguments.free << 30,
+            rest: Duration::from_secs(arguments.rest),
+        };
+        fs::create_dir_all(&place.scratch).map_err(|error| text(&error))?;
+        place.prepare_worktrees()?;
+        place.prepare_ids()?;
+        Ok(place)
+    }
+
+    fn prepare_worktrees(&self) -> Result<(), String> {
+        if !self.worktree.exists() {
+            let target = self.worktree.to_string_lossy();
+            git(&self.source, &["clone", "-q", "--shared", ".", &target])?;
+        }
+        if !self.tiny.exists() {
+            fs::create_dir_all(&self.tiny).map_err(|error| text(&error))?;
+            git(&self.tiny, &["init", "-q"])?;
+            fs::write(self.tiny.join("file"), "text\n").map_err(|error| text(&error))?;
+            git(&self.tiny, &["add", "file"])?;
+            let identity = ["-c", "user.name=b", "-c", "user.email=b@example.com"];
+            git(
+                &self.tiny,
+                &[&identity[..], &["commit", "-q", "-m", "one"]].concat(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn prepare_ids(&self) -> Result<(), String> {
+        if self.shuffled_ids.exists() {
+            return Ok(());
+        }
+        let packed = ["--batch-all-objects", "--unordered"];
+        let question = ["cat-file", "--batch-check=%(objectname)"];
+        let ids = git(&self.source, &[&question[..], &packed].concat())? + "\n";
+        fs::write(&self.ids, &ids).map_err(|error| text(&error))?;
+        let mut shuffled: Vec<&str> = ids.lines().collect();
+        // Ids are uniform: ordered by their last digits they lie anywhere in the packs.
+        shuffled.sort_unstable_by_key(|id| id.as_bytes().iter().rev().copied().collect::<Vec<_>>());
+        fs::write(&self.shuffled_ids, shuffled.join("\n") + "\n").map_err(|error| text(&error))
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("file://{}", self.source.display())
+    }
+
+    /// A path that does not exist and never did. Earlier ones are deleted only when the file
+    /// system is nearly full.
+    pub(crate) fn fresh(&self) -> Result<PathBuf, String> {
+        if free_bytes(&self.scratch)? < self.least_free_bytes {
+            self.clean()?;
+        }
+        let number = self.next.get();
+        self.next.set(number + 1);
+        let path = self.scratch.join(number.to_string());
+        self.made.borrow_mut().push(path.clone());
+        Ok(path)
+    }
+
+    /// Waits until what was deleted last no longer weighs on what is written next.
+    pub(crate) fn rest(&self) {
+        if let Some(deleted) = self.deleted_at.take() {
+            std::thread::sleep(self.rest.saturating_sub(deleted.elapsed()));
+        }
+    }
+
+    /// Deletes what runs have made.
+    pub(crate) fn clean(&self) -> Result<(), String> {
+        for path in self.made.borrow_mut().drain(..) {
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(text(&error)),
+                _ => self.deleted_at.set(Some(Instant::now())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn largest_pack(repository: &Path) -> Result<PathBuf, String> {
+    let folder = repository.join("objects/pack");
+    let entries = fs::read_dir(&folder).map_err(|error| text(&error))?;
+    let packs = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let pack = entry.path().extension()? == "pack";
+        Some((entry.metadata().ok().filter(|_| pack)?.len(), entry.path()))
+    });
+    packs
+        .max()
+        .map(|(_, path)| path)
+        .ok_or_else(|| format!("no pack in '{}'", folder.display()))
+}
+
+fn free_bytes(path: &Path) -> Result<u64, String> {
+    let facts = rustix::fs::statvfs(path).map_err(|error| error.to_string())?;
+    Ok(facts.f_bavail * facts.f_frsize)
+}
+
+fn text(error: &io::Error) -> String {
+    error.to_string()
+}
