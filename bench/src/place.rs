@@ -126,6 +126,8 @@ impl Place {
                 _ => self.deleted_at.set(Some(Instant::now())),
             }
         }
+        // The rest begins when the deletion is on the disk.
+        rustix::fs::sync();
         Ok(())
     }
 }
