@@ -54,6 +54,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a rep
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
@@ -164,6 +165,27 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'L
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
 complete -c pronto -n "__fish_pronto_using_subcommand help" -s a -l all -d 'List all commands, with what becomes of those that pronto lacks'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l strict -d 'Refuse broken objects, and links to what is not there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l fsck-objects -d 'Refuse broken objects' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l keep -d 'Mark the pack as one to be kept, and say why' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l promisor -d 'Mark the pack as one whose links may be missing' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l threads -d 'How many threads may compute' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l max-input-size -d 'Refuse packs of more bytes than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l index-version -d 'The version of the index, and from where on offsets take 64 bits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l object-format -d 'How objects are named: sha1 or sha256' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -s o -d 'Where the index goes' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l progress-title -d 'What the progress is called' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l pack_header -d 'The start of the pack, which somebody has read already' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l stdin -d 'Read the pack from the standard input, and keep it'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l fix-thin -d 'Add the bases that the pack lacks, if they are here'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l rev-index -d 'Write a reverse index too'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l verify -d 'Write nothing; see whether the index is right'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l verify-stat -d 'The same, and list what is in the pack'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l verify-stat-only -d 'The same, and count what is in the pack'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -s v -d 'Show progress'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l show-resolving-progress -d 'Show progress of the second phase at least'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l check-self-contained-and-connected -d 'Refuse broken links; end with 1 if the pack links to what it does not hold'
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l report-end-of-input -d 'Write a NUL to the standard error when all has arrived'
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l template -d 'Fill the repository with what is in this directory' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l separate-git-dir -d 'Put the repository there, and a file that points to it into the work tree' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l object-format -d 'How objects are named: sha1 or sha256' -r

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use bstr::ByteSlice;
 use pronto::Repository;
-use pronto::config::{Config, Loader};
+use pronto::config::{self, Config};
 
 use crate::commands;
 use crate::context::Context;
@@ -85,11 +85,7 @@ fn configuration(context: &mut Context) -> Result<Config, CliError> {
     let environment = context.environment()?;
     match Repository::discover(environment.current_dir(), &environment) {
         Ok(repository) => Ok(repository.config().clone()),
-        Err(_) => Ok(Loader::new(&environment, None)
-            .system()?
-            .global()
-            .command()
-            .load()?),
+        Err(_) => Ok(config::without_repository(&environment)?),
     }
 }
 

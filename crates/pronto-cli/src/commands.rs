@@ -6,6 +6,7 @@ mod clone;
 mod config;
 mod fetch;
 mod help;
+mod index_pack;
 mod init;
 mod ls_files;
 mod ls_tree;
@@ -121,6 +122,7 @@ pub static COMMANDS: &[Command] = &[
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
+    command!(index_pack, "index-pack", "make the index of a pack", Plumbing, Options, signals: true),
     command!(init, "init", "make a repository, or bring one up to date", Start, Options, signals: true),
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),

@@ -127,16 +127,31 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let repository = Arc::new(found.map_err(|error| match error.kind() {
-            ErrorKind::Unsupported => CliError::lacking(error),
-            _ => error.into(),
-        })?);
+        Ok(self.take(found.map_err(unusable)?))
+    }
+
+    /// As [`repository`](Self::repository), for commands that can do without: `None` when there
+    /// is none.
+    ///
+    /// # Errors
+    /// There is one that cannot be used.
+    pub fn repository_if_any(&mut self) -> Result<Option<Arc<Repository>>, CliError> {
+        if let Some(repository) = &self.repository {
+            return Ok(Some(Arc::clone(repository)));
+        }
+        let environment = self.environment()?;
+        let found = Repository::discover_optional(environment.current_dir(), &environment);
+        Ok(found.map_err(unusable)?.map(|found| self.take(found)))
+    }
+
+    fn take(&mut self, found: Repository) -> Arc<Repository> {
+        let repository = Arc::new(found);
         if let Some(trace) = &self.trace {
             let place = repository.work_tree().unwrap_or(repository.git_dir());
             trace.repository(&place.to_string_lossy());
         }
         self.repository = Some(Arc::clone(&repository));
-        Ok(repository)
+        repository
     }
 
     /// Prints what the repository has to remark so far: complaints, warnings, then advice.
@@ -237,6 +252,14 @@ impl Context {
         let _ = self.out.flush();
         self.settle();
         write_to_stderr(format!("{prefix}{message}\n").as_bytes());
+    }
+}
+
+/// A repository that needs what pronto lacks goes to git.
+fn unusable(error: pronto::Error) -> CliError {
+    match error.kind() {
+        ErrorKind::Unsupported => CliError::lacking(error),
+        _ => error.into(),
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod alias;
 pub mod arguments;
+mod bad_pack;
 pub mod commands;
 pub mod context;
 pub mod error;

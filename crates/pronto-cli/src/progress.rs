@@ -14,6 +14,8 @@ use pronto_io::progress::{Meter, Progress};
 
 mod rate;
 
+pub(crate) use rate::size;
+
 use rate::Throughput;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -249,7 +251,10 @@ impl Line {
 
     /// Title and counters on one line, or on two when the device is too narrow.
     fn lay_out(&mut self, counters: &str, look: &Look, over: bool) -> String {
-        let end = if over { ", done.\n" } else { "\r" };
+        let end = match over {
+            true => format!(", {}.\n", self.meter.ending().unwrap_or("done")),
+            false => "\r".to_owned(),
+        };
         let shrunk = self.counters_len.saturating_sub(counters.len());
         self.counters_len = counters.len();
         let clear = if shrunk > 0 { shrunk + 1 } else { 0 };

@@ -172,7 +172,7 @@ impl<T, E: Into<std::io::Error>> IoContext<T> for Result<T, E> {
 }
 
 /// The operating system's reason in the words of `strerror`, as Git prints them.
-struct OsReason(std::io::Error);
+pub struct OsReason(pub std::io::Error);
 
 impl fmt::Display for OsReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

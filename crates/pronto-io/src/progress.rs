@@ -1,8 +1,8 @@
 //! Progress without callbacks: an operation opens a [`Meter`] and bumps its counters; whoever
 //! watches (a terminal, an editor) reads them whenever it likes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Someone who wants to know how far an operation is. `()` is the one who does not.
 pub trait Progress: Send + Sync {
@@ -34,6 +34,7 @@ struct Counters {
     done: AtomicU64,
     bytes: AtomicU64,
     finished: AtomicBool,
+    ending: OnceLock<String>,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -47,6 +48,7 @@ impl Meter {
             done: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             finished: AtomicBool::new(false),
+            ending: OnceLock::new(),
         }))
     }
 
@@ -63,6 +65,18 @@ impl Meter {
     /// Says how many steps there are, once that is known.
     pub fn set_total(&self, total: u64) {
         self.0.total.store(total, Relaxed);
+    }
+
+    /// As [`finish`](Self::finish), with `ending` to be shown in place of "done".
+    pub fn finish_saying(&self, ending: String) {
+        // Whoever ends it first is believed.
+        let _ = self.0.ending.set(ending);
+        self.finish();
+    }
+
+    /// What to show once it is finished, if not "done".
+    pub fn ending(&self) -> Option<&str> {
+        self.0.ending.get().map(String::as_str)
     }
 
     /// The phase is over. Dropping a meter without this means that it was given up.

@@ -145,7 +145,7 @@ fn parse_distance(bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
     while byte & 0x80 != 0 {
         byte = take(bytes, at)?;
         if distance >= (1 << 57) - 1 {
-            return Err(corrupt("offset of delta base does not fit 64 bits"));
+            return Err(corrupt("offset value overflow for delta base object"));
         }
         distance = ((distance + 1) << 7) | u64::from(byte & 0x7f);
     }

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Truncated,
     /// A checksum is not that of the bytes it covers.
     Checksum,
+    /// Bytes follow where the input should end.
+    Trailing,
     /// A version or feature of a format that is not known.
     Unsupported,
     /// A limit that the caller set, or that the format or the machine has, is exceeded.

@@ -309,6 +309,21 @@ impl Index {
         self.read_id(self.view.len() - hash_len as u64)
     }
 
+    /// The offsets that are stored in 64 bits, rising.
+    pub(crate) fn offsets_in_64_bits(&self) -> Result<Vec<u64>, Error> {
+        let mut offsets = Vec::new();
+        if self.large_offsets > 0 {
+            for row in 0..self.len() {
+                let small = self.read_u32(self.offsets_start() + u64::from(row) * 4)?;
+                if small >> 31 == 1 {
+                    offsets.push(self.resolve_offset(small)?.0);
+                }
+            }
+        }
+        offsets.sort_unstable();
+        Ok(offsets)
+    }
+
     /// Turns a 32-bit offset of a version 2 index into a real one.
     #[inline]
     fn resolve_offset(&self, small: u32) -> Result<PackOffset, Error> {

@@ -35,17 +35,20 @@ mod resolve;
 mod spool;
 mod tables;
 mod thin;
+mod verify;
 mod window;
 
 pub use examine::{Examined, examine_stream};
+pub use verify::{Checked, Listed, check_file};
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::Rows;
 use crate::idx::{self, Version};
 use gix_object::Kind as ObjectKind;
+use install::Names;
 use pipeline::{Done, Run};
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_io::error::IoContext as _;
+use pronto_io::error::OsReason;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
 use pronto_io::view::{Access, View};
@@ -76,6 +79,8 @@ pub struct Options {
     pub index_offset_limit: u64,
     /// Writes a reverse index too (`pack.writeReverseIndex`).
     pub reverse_index: bool,
+    /// Refuses input that goes on after the pack.
+    pub must_end: bool,
     /// Adds the bases that a thin pack lacks, if [`Existing`] has them.
     pub fix_thin: bool,
     /// Refuses a pack that holds an object twice.
@@ -86,8 +91,16 @@ pub struct Options {
     pub keep: Option<Vec<u8>>,
     /// Writes a `.promisor` file with this in it, first of all.
     pub promisor: Option<Vec<u8>>,
+    /// Where the pack goes, if not into the directory by its checksum. Nothing may be there.
+    pub pack_path: Option<PathBuf>,
+    /// Where the index goes, and beside it the reverse index, if not beside the pack. Old ones go.
+    pub index_path: Option<PathBuf>,
+    /// The permissions of what is written, if not those that the umask leaves.
+    pub permissions: Option<u32>,
     /// The title of the first phase.
     pub title: &'static str,
+    /// Whether the first phase counts bytes too, for a rate.
+    pub show_bytes: bool,
     /// Whether the second phase, in which deltas are resolved, has a progress of its own.
     pub show_resolving: bool,
     /// Whether objects that exist already are compared with those of the pack.
@@ -106,12 +119,17 @@ impl Default for Options {
             index_version: Version::Two,
             index_offset_limit: u64::MAX,
             reverse_index: true,
+            must_end: false,
             fix_thin: false,
             forbid_duplicates: false,
             sync: true,
             keep: None,
             promisor: None,
+            pack_path: None,
+            index_path: None,
+            permissions: None,
             title: RECEIVING,
+            show_bytes: true,
             show_resolving: true,
             check_collisions: true,
         }
@@ -141,7 +159,7 @@ pub struct Outcome {
     pub pack: PathBuf,
     /// Its index.
     pub index: PathBuf,
-    /// The `.keep` file, if one was asked for.
+    /// The `.keep` file, if one was asked for and there was none.
     pub keep: Option<PathBuf>,
     /// What followed the pack in the input and had been read already.
     pub leftover: Vec<u8>,
@@ -188,6 +206,8 @@ pub struct Context<'a> {
     pub inspect: Option<&'a dyn Inspect>,
     /// Who watches.
     pub progress: &'a dyn Progress,
+    /// Is told when all of the pack has arrived and its checksum is right.
+    pub arrived: Option<&'a (dyn Fn() + Sync)>,
     /// Who may stop it; none if nobody.
     pub interrupt: Option<&'a Interrupt>,
 }
@@ -198,6 +218,7 @@ impl Default for Context<'_> {
             existing: None,
             inspect: None,
             progress: &(),
+            arrived: None,
             interrupt: None,
         }
     }
@@ -220,50 +241,72 @@ pub fn index_stream(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Outcome, Error> {
-    let store = Store::New(Temporary::create(directory, "pack")?);
+    let reserved = options.pack_path.as_deref().map(install::reserve);
+    let reserved = reserved.transpose()?;
+    let beside = options.pack_path.as_deref().map(install::directory_of);
+    let store = Store::New(Temporary::create(beside.unwrap_or(directory), "pack")?);
     let (done, store) = run(options, context).index(input, store)?;
     let Store::New(pack) = store else {
         return Err(stopped());
     };
     let rows = rows(&done, options.kind);
-    let files = install::install(directory, options, &rows, (pack, &done.checksum))?;
+    let names = Names::new(directory, options, &done.checksum);
+    let keep = install::install(&names, options, &rows, (pack, &done.checksum))?;
+    if let Some(reserved) = reserved {
+        reserved.keep();
+    }
     Ok(Outcome {
-        pack: files.pack,
-        index: files.index,
-        keep: files.keep,
+        pack: names.pack,
+        index: names.index,
+        keep,
         ..outcome(done)
     })
 }
 
 /// Indexes the pack in the file `pack`, which stays as it is: its index becomes `index`, and its
 /// reverse index, if wanted, the same with the extension `rev`. Old ones go. Options for packs
-/// that arrive ([`Options::keep`], [`Options::fix_thin`], …) mean nothing here.
+/// that arrive ([`Options::fix_thin`], …) mean nothing here.
 ///
 /// # Errors
-/// As [`index_stream`], and `Corrupt` if anything follows the pack.
+/// As [`index_stream`], and `Trailing` if anything follows the pack.
 pub fn index_file(
     pack: &Path,
     index: &Path,
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Outcome, Error> {
-    let failed = "cannot open packfile";
-    let mut input = File::open(pack).context(ErrorKind::Io, failed, pack)?;
-    let view = View::open(pack, Access::Auto).context(ErrorKind::Io, failed, pack)?;
-    let len = view.len();
-    let (done, _) = run(options, context).index(&mut input, Store::Given(view))?;
-    let end = done.tables.end + options.kind.len_in_bytes() as u64;
-    if end != len {
-        let junk = Error::new(ErrorKind::Corrupt, "pack has junk at the end");
-        return Err(junk.at_offset(end));
-    }
+    let (done, _) = index_given(pack, options, context)?;
     let rows = rows(&done, options.kind);
-    install::install_beside(index, options, &rows, &done.checksum)?;
-    Ok(Outcome {
+    let names = Names {
         pack: pack.to_owned(),
         index: index.to_owned(),
+        replaces_pack: false,
+        replaces_index: true,
+    };
+    let keep = install::install_beside(&names, options, &rows, &done.checksum)?;
+    Ok(Outcome {
+        pack: names.pack,
+        index: names.index,
+        keep,
         ..outcome(done)
     })
+}
+
+/// Indexes the pack in a file, which must hold nothing else.
+fn index_given(
+    pack: &Path,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<(Done, Store), Error> {
+    let mut options = options.clone();
+    options.must_end = true;
+    let failed = |error| {
+        let message = format!("could not open '{}' for reading", pack.display());
+        Error::new(ErrorKind::Io, message).because(OsReason(error))
+    };
+    let mut input = File::open(pack).map_err(failed)?;
+    let view = View::open(pack, Access::Auto).map_err(failed)?;
+    run(&options, context).index(&mut input, Store::Given(view))
 }
 
 /// Indexes a pack that is in memory without touching the disk and returns its index as bytes:

@@ -25,7 +25,7 @@ use pronto_wire::fetch::Deepen;
 
 pub use source::guess_directory;
 
-use crate::config::{Config, Loader};
+use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::remote;
 use crate::remote::connection::{self, Settings};
@@ -456,9 +456,7 @@ fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
         let value = value.map(|value| path::from_bytes(value).into_os_string());
         environment.add_config_parameter(&key.to_str_lossy(), value.as_deref());
     }
-    let mut loader = Loader::new(&environment, None);
-    loader.system()?.global().command();
-    loader.load()
+    config::without_repository(&environment)
 }
 
 fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {

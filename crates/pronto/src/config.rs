@@ -31,6 +31,16 @@ pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
     crate::revision::compile_regex(text, false)
 }
 
+/// The configuration that applies where there is no repository.
+///
+/// # Errors
+/// A file cannot be read or parsed.
+pub fn without_repository(environment: &crate::Environment) -> Result<Config> {
+    let mut loader = Loader::new(environment, None);
+    loader.system()?.global().command();
+    loader.load()
+}
+
 /// How far a value reaches: where it was configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {

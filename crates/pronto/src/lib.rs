@@ -14,6 +14,7 @@ pub mod init;
 mod layout;
 pub mod lock;
 mod objects;
+pub mod packs;
 pub mod path;
 pub mod quote;
 pub mod refs;

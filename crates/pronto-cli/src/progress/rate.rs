@@ -59,7 +59,7 @@ impl fmt::Display for Throughput {
 }
 
 /// A number of bytes in the unit that Git would choose, with two decimals.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     for (unit, shift) in UNITS {
         if bytes > 1 << shift {

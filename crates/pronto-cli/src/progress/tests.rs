@@ -179,6 +179,6 @@ fn sizes_are_written_in_gits_units() {
         (1 << 20, "1024.00 KiB"),
         (3 << 30, "3.00 GiB"),
     ] {
-        assert_eq!(rate::size(bytes), text);
+        assert_eq!(size(bytes), text);
     }
 }

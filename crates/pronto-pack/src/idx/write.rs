@@ -1,9 +1,11 @@
 //! Writing pack indexes.
 
-use super::Version;
+use super::{Index, Version};
+use crate::error::{Error, ErrorKind};
 use crate::fanout::FANOUT_LEN;
 use crate::rev::Trailing;
 use pronto_hash::{Kind, ObjectId};
+use pronto_io::error::IoContext as _;
 use std::io::{self, Write};
 
 /// What an index is made of. Tables are in the order of the pack; `order` says in which order
@@ -34,8 +36,12 @@ impl<'a> Rows<'a> {
 
     /// The version that will do: `wanted`, unless an offset is too large for it.
     pub fn version(&self, wanted: Version, offset_limit: u64) -> Version {
+        self.version_where(wanted, &|offset| offset > offset_limit)
+    }
+
+    fn version_where(&self, wanted: Version, is_large: Large<'_>) -> Version {
         match self.offsets.last() {
-            Some(last) if is_large(*last, offset_limit) => Version::Two,
+            Some(last) if *last >= LARGE_OFFSET || is_large(*last) => Version::Two,
             _ => wanted,
         }
     }
@@ -44,10 +50,8 @@ impl<'a> Rows<'a> {
 /// Offsets from here on always take 64 bits.
 const LARGE_OFFSET: u64 = 1 << 31;
 
-/// Offsets above `offset_limit`, or that need it, are stored in 64 bits.
-fn is_large(offset: u64, offset_limit: u64) -> bool {
-    offset >= LARGE_OFFSET || offset > offset_limit
-}
+/// Which offsets are stored in 64 bits beside those that need it.
+type Large<'a> = &'a dyn Fn(u64) -> bool;
 
 /// Writes an index to `out`, which need not be buffered, and returns its checksum. Offsets above
 /// `offset_limit` are stored in 64 bits even where they would fit 31; `u64::MAX` for none.
@@ -62,8 +66,40 @@ pub fn write(
     offset_limit: u64,
     pack_checksum: &ObjectId,
 ) -> io::Result<ObjectId> {
+    let is_large = |offset| offset >= LARGE_OFFSET || offset > offset_limit;
+    write_where(out, rows, wanted, &is_large, pack_checksum)
+}
+
+/// Writes the index that `model` should be if it is one of `rows`: of its version, and with the
+/// same offsets in 64 bits.
+///
+/// # Errors
+/// Those of writing, and of reading `model`.
+pub(crate) fn write_again(
+    out: &mut dyn Write,
+    rows: &Rows<'_>,
+    model: &Index,
+    pack_checksum: &ObjectId,
+) -> Result<(), Error> {
+    let large = model.offsets_in_64_bits()?;
+    let is_large = |offset| offset >= LARGE_OFFSET || large.binary_search(&offset).is_ok();
+    write_where(out, rows, model.version(), &is_large, pack_checksum).context(
+        ErrorKind::Io,
+        "cannot read",
+        model.path(),
+    )?;
+    Ok(())
+}
+
+fn write_where(
+    out: &mut dyn Write,
+    rows: &Rows<'_>,
+    wanted: Version,
+    is_large: Large<'_>,
+    pack_checksum: &ObjectId,
+) -> io::Result<ObjectId> {
     let mut out = Trailing::new(out, rows.kind);
-    match rows.version(wanted, offset_limit) {
+    match rows.version_where(wanted, is_large) {
         Version::One => {
             write_fanout(&mut out, rows)?;
             for place in rows.order {
@@ -76,7 +112,7 @@ pub fn write(
             out.put(&super::SIGNATURE)?;
             out.put(&2u32.to_be_bytes())?;
             write_fanout(&mut out, rows)?;
-            write_tables(&mut out, rows, offset_limit)?;
+            write_tables(&mut out, rows, is_large)?;
         }
     }
     out.put(pack_checksum.as_slice())?;
@@ -96,7 +132,7 @@ fn write_fanout(out: &mut Trailing<'_>, rows: &Rows<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, offset_limit: u64) -> io::Result<()> {
+fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, is_large: Large<'_>) -> io::Result<()> {
     for place in rows.order {
         out.put(rows.id(*place))?;
     }
@@ -106,7 +142,7 @@ fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, offset_limit: u64) -> i
     let mut large = 0u32;
     for place in rows.order {
         let offset = rows.offsets[*place as usize];
-        let field = if is_large(offset, offset_limit) {
+        let field = if is_large(offset) {
             large += 1;
             LARGE_OFFSET as u32 | (large - 1)
         } else {
@@ -116,7 +152,7 @@ fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, offset_limit: u64) -> i
     }
     for place in rows.order {
         let offset = rows.offsets[*place as usize];
-        if is_large(offset, offset_limit) {
+        if is_large(offset) {
             out.put(&offset.to_be_bytes())?;
         }
     }

@@ -248,6 +248,13 @@ impl<'a> Arrivals<'a> {
 
 /// Makes what `instructions` describe out of `base`.
 pub(super) fn make(base: &Content, instructions: &[u8], pool: &mut Pool) -> Result<Content, Error> {
+    apply(base, instructions, pool).map_err(|error| {
+        let kind = *error.kind();
+        Error::new(kind, "failed to apply delta").because(error)
+    })
+}
+
+fn apply(base: &Content, instructions: &[u8], pool: &mut Pool) -> Result<Content, Error> {
     let sizes = delta::sizes(instructions)?;
     let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;
     let mut content = pool.take(len, base.kind);

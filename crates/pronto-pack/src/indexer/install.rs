@@ -17,11 +17,49 @@ use std::path::{Path, PathBuf};
 /// Fewer ids than this are sorted on one thread.
 const SORT_ALONE: usize = 1 << 15;
 
-/// The files of a pack.
-pub(super) struct Files {
+/// What the files of a pack are called.
+pub(super) struct Names {
     pub(super) pack: PathBuf,
     pub(super) index: PathBuf,
-    pub(super) keep: Option<PathBuf>,
+    /// A pack of that name goes; else it stays.
+    pub(super) replaces_pack: bool,
+    /// The same with indexes.
+    pub(super) replaces_index: bool,
+}
+
+impl Names {
+    /// Those in `directory` of the pack with this checksum, or those that the options give.
+    pub(super) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
+        let by_checksum = || directory.join(format!("pack-{checksum}.pack"));
+        let pack = options.pack_path.clone().unwrap_or_else(by_checksum);
+        Names {
+            index: match &options.index_path {
+                Some(path) => path.clone(),
+                None => pack.with_extension("idx"),
+            },
+            replaces_pack: options.pack_path.is_some(),
+            replaces_index: options.pack_path.is_some() || options.index_path.is_some(),
+            pack,
+        }
+    }
+}
+
+/// Makes an empty file where nothing is, so that nobody else takes the name. It goes with the
+/// guard.
+pub(super) fn reserve(path: &Path) -> Result<Guard, Error> {
+    let mut open = File::options();
+    open.write(true).create_new(true).mode(0o600);
+    open.open(path)
+        .context(ErrorKind::Io, "unable to create", path)?;
+    Ok(Guard::new(path))
+}
+
+/// The directory that a file is in.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// Numbers of entries by rising id; those of one id by rising number.
@@ -93,61 +131,99 @@ fn write_indexes(
     } else {
         None
     };
-    if options.sync {
-        index.sync()?;
-        reverse.as_ref().map_or(Ok(()), Temporary::sync)?;
+    for file in std::iter::once(&index).chain(&reverse) {
+        file.permit(options.permissions)?;
+        if options.sync {
+            file.sync()?;
+        }
     }
     Ok(Indexes { index, reverse })
 }
 
-/// Writes the indexes of the pack and gives all files their names.
+/// Writes the indexes of the pack and gives all files their names. The `.keep` file, if it is new.
 pub(super) fn install(
-    directory: &Path,
+    names: &Names,
     options: &Options,
     rows: &Rows<'_>,
     (pack, checksum): (Temporary, &ObjectId),
-) -> Result<Files, Error> {
+) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
-    let name = |extension: &str| directory.join(format!("pack-{checksum}.{extension}"));
-    let indexes = write_indexes(directory, options, rows, checksum)?;
-    let keep = mark(&name("keep"), options.keep.as_deref())?;
-    let promisor = mark(&name("promisor"), options.promisor.as_deref())?;
-    put_in_place(pack, &name("pack"))?;
-    if let Some(reverse) = indexes.reverse {
-        put_in_place(reverse, &name("rev"))?;
+    let indexes = write_indexes(directory_of(&names.index), options, rows, checksum)?;
+    let marks = Marks::make(names, options)?;
+    pack.permit(options.permissions)?;
+    if names.replaces_pack {
+        pack.rename(&names.pack)?;
+    } else {
+        put_in_place(pack, &names.pack)?;
     }
-    put_in_place(indexes.index, &name("idx"))?;
-    for guard in [keep, promisor].into_iter().flatten().flatten() {
-        guard.keep();
-    }
-    Ok(Files {
-        pack: name("pack"),
-        index: name("idx"),
-        keep: options.keep.as_ref().map(|_| name("keep")),
-    })
+    indexes.install(names)?;
+    Ok(marks.keep(names))
 }
 
-/// Writes the indexes of a pack that is there already; old ones of their names go.
+/// Writes the indexes of a pack that is there already; old ones of their names go. The `.keep`
+/// file, if it is new.
 pub(super) fn install_beside(
-    index: &Path,
+    names: &Names,
     options: &Options,
     rows: &Rows<'_>,
     checksum: &ObjectId,
-) -> Result<(), Error> {
+) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
-    let directory = match index.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let indexes = write_indexes(directory, options, rows, checksum)?;
-    if let Some(reverse) = indexes.reverse {
-        reverse.rename(&index.with_extension("rev"))?;
+    let indexes = write_indexes(directory_of(&names.index), options, rows, checksum)?;
+    let marks = Marks::make(names, options)?;
+    indexes.install(names)?;
+    Ok(marks.keep(names))
+}
+
+impl Indexes {
+    /// Gives the indexes their names, the index itself last.
+    fn install(self, names: &Names) -> Result<(), Error> {
+        if let Some(reverse) = self.reverse {
+            put_index(
+                reverse,
+                &names.index.with_extension("rev"),
+                names.replaces_index,
+            )?;
+        }
+        put_index(self.index, &names.index, names.replaces_index)
     }
-    indexes.index.rename(index)
+}
+
+/// Gives an index its name. One made by another version may be there, which is as good.
+fn put_index(index: Temporary, to: &Path, replaces: bool) -> Result<(), Error> {
+    if !replaces && to.exists() {
+        return Ok(());
+    }
+    index.rename(to)
+}
+
+/// Files beside the pack that say something about it, which go should the rest fail.
+struct Marks {
+    keep: Option<Guard>,
+    promisor: Option<Guard>,
+}
+
+impl Marks {
+    fn make(names: &Names, options: &Options) -> Result<Marks, Error> {
+        let name = |extension: &str| names.pack.with_extension(extension);
+        Ok(Marks {
+            keep: mark(&name("keep"), options.keep.as_deref())?,
+            promisor: mark(&name("promisor"), options.promisor.as_deref())?,
+        })
+    }
+
+    /// They stay. The `.keep` file, if it is new.
+    fn keep(self, names: &Names) -> Option<PathBuf> {
+        if let Some(promisor) = self.promisor {
+            promisor.keep();
+        }
+        self.keep?.keep();
+        Some(names.pack.with_extension("keep"))
+    }
 }
 
 /// The inverse of `order`: for each entry of the pack its row in the index.
-fn places(order: &[u32]) -> Vec<u32> {
+pub(super) fn places(order: &[u32]) -> Vec<u32> {
     let mut rows = vec![0; order.len()];
     for (place, row) in order.iter().zip(0..) {
         rows[*place as usize] = row;
@@ -155,13 +231,9 @@ fn places(order: &[u32]) -> Vec<u32> {
     rows
 }
 
-/// Writes a file beside the pack that marks it; one that is there stays as it is. The guard, if
-/// the file is new, removes it should the rest fail.
-#[expect(
-    clippy::option_option,
-    reason = "not asked for, was there, or was made: three different things"
-)]
-fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Option<Guard>>, Error> {
+/// Writes a file beside the pack that marks it, if it is wanted; one that is there stays as it
+/// is. The guard of a new one removes it should the rest fail.
+fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
     let Some(text) = text else {
         return Ok(None);
     };
@@ -171,9 +243,9 @@ fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Option<Guard>>, Error
             let guard = Guard::new(path);
             file.write_all(text)
                 .context(ErrorKind::Io, "cannot write", path)?;
-            Ok(Some(Some(guard)))
+            Ok(Some(guard))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Some(None)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(error).context(ErrorKind::Io, "cannot write", path),
     }
 }

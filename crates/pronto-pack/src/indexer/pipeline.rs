@@ -78,13 +78,30 @@ impl Run<'_> {
         data!("index-pack", "objects", received.tables.len());
         data!("index-pack", "deltas", deltas);
         let stored = spool.finish(&received.trailer)?;
+        if self.options.must_end && !leftover.is_empty() {
+            let end = received.tables.end + received.trailer.len() as u64;
+            let junk = Error::new(ErrorKind::Trailing, "pack has junk at the end");
+            return Err(junk.at_offset(end));
+        }
+        if let Some(arrived) = self.context.arrived {
+            arrived();
+        }
         let meter = self.begin_resolving(deltas, before.resolving.done());
         let after = self.surroundings(meter);
         let indexed = {
             let _region = region!("index-pack", "resolve");
             self.resolve(&after, received, workers, stored)?
         };
-        after.resolving.finish();
+        match indexed.added {
+            0 => after.resolving.finish(),
+            1 => after
+                .resolving
+                .finish_saying("completed with 1 local object".into()),
+            added => {
+                let ending = format!("completed with {added} local objects");
+                after.resolving.finish_saying(ending);
+            }
+        }
         let _region = region!("index-pack", "check");
         let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
         self.look_for_trouble(&indexed, &order)?;
@@ -277,11 +294,7 @@ impl Run<'_> {
             && let Some(pair) = order.windows(2).find(|pair| id(pair[0]) == id(pair[1]))
         {
             let offset = indexed.tables.offsets[pair[1] as usize];
-            return Err(
-                Error::new(ErrorKind::Rejected, "pack has duplicate objects")
-                    .on_object(ObjectId::from_bytes_or_panic(id(pair[0])))
-                    .at_offset(offset),
-            );
+            return Err(duplicate(&ObjectId::from_bytes_or_panic(id(pair[0]))).at_offset(offset));
         }
         match self
             .context
@@ -313,6 +326,12 @@ fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
         flat[index as usize * id_len..][..id_len].copy_from_slice(id);
     }
     flat
+}
+
+/// The error for an object that a pack holds twice.
+#[cold]
+pub(super) fn duplicate(id: &ObjectId) -> Error {
+    Error::new(ErrorKind::Rejected, "pack has duplicate objects").on_object(id)
 }
 
 #[cold]

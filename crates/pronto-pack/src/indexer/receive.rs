@@ -100,9 +100,11 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let trailer_len = self.surroundings.kind.len_in_bytes();
         let trailer = self.window.take_trailer(trailer_len)?;
         let end = self.window.offset();
-        let leftover = self.window.finish(trailer_len)?;
+        let leftover = self.window.finish(trailer_len, self.options.must_end)?;
         if let Some(meter) = &self.meter {
-            meter.add_bytes(end.saturating_sub(meter.bytes()));
+            if self.options.show_bytes {
+                meter.add_bytes(end.saturating_sub(meter.bytes()));
+            }
             meter.finish();
         }
         Ok(Received {
@@ -235,7 +237,9 @@ impl<'a, 'w> Receiver<'a, 'w> {
         self.surroundings.check()?;
         if let Some(meter) = &self.meter {
             meter.add(batch.items.len() as u64);
-            meter.add_bytes(self.window.offset().saturating_sub(meter.bytes()));
+            if self.options.show_bytes {
+                meter.add_bytes(self.window.offset().saturating_sub(meter.bytes()));
+            }
         }
         if worker == usize::from(self.turn) {
             self.turn = ((worker + 1) % self.batches.len()) as u8;

@@ -10,7 +10,7 @@ use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
@@ -61,6 +61,16 @@ impl Temporary {
         std::fs::rename(&self.path, to).context(ErrorKind::Io, "unable to rename to", to)?;
         self.guard.keep();
         Ok(())
+    }
+
+    /// Gives the file these permissions, if any.
+    pub(super) fn permit(&self, permissions: Option<u32>) -> Result<(), Error> {
+        let Some(mode) = permissions else {
+            return Ok(());
+        };
+        self.file
+            .set_permissions(std::fs::Permissions::from_mode(mode))
+            .context(ErrorKind::Io, "cannot set permissions of", &self.path)
     }
 
     /// Waits until the content is on the disk.

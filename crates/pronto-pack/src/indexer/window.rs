@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use pronto_hash::Kind;
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error as InflateError};
+use std::cmp::Ordering;
 use std::io::{ErrorKind as IoKind, Read};
 
 /// How much is read at once at most, and written at once.
@@ -33,6 +34,8 @@ pub(super) struct Window<'a> {
     crc: Option<crc32fast::Hasher>,
     /// How many bytes of the stream are parsed.
     offset: u64,
+    /// Where the stream of the current entry starts.
+    stream_at: u64,
     limit: Option<u64>,
     at_end: bool,
 }
@@ -50,6 +53,7 @@ impl<'a> Window<'a> {
             unsummed: 0,
             crc: None,
             offset: 0,
+            stream_at: 0,
             limit,
             at_end: false,
         }
@@ -80,6 +84,7 @@ impl<'a> Window<'a> {
             match Entry::parse(available, kind) {
                 Ok(entry) => {
                     self.consume(entry.header_len)?;
+                    self.stream_at = self.offset;
                     return Ok(entry);
                 }
                 Err(error)
@@ -115,7 +120,7 @@ impl<'a> Window<'a> {
                     let consumed = progress.consumed;
                     if !done || len != out.len() {
                         self.decoder.reset();
-                        return Err(wrong_size());
+                        return Err(wrong_size(!done));
                     }
                     return self.consume(consumed);
                 }
@@ -164,7 +169,7 @@ impl<'a> Window<'a> {
                 return self.check_size(size);
             }
             if self.decoder.total_out() > size {
-                return Err(wrong_size());
+                return Err(wrong_size(true));
             }
             if piece.full {
                 given -= self.decoder.make_room(&mut out);
@@ -172,9 +177,15 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What follows the pack and has been read already. The rest is handed on.
-    pub(super) fn finish(self, trailer_len: usize) -> Result<Vec<u8>, Error> {
-        let leftover = self.buffer[self.at..self.end].to_vec();
+    /// What follows the pack and has been read already; with `looks_on`, at least a byte if there
+    /// is one. The rest is handed on.
+    pub(super) fn finish(self, trailer_len: usize, looks_on: bool) -> Result<Vec<u8>, Error> {
+        let mut leftover = self.buffer[self.at..self.end].to_vec();
+        if looks_on && leftover.is_empty() {
+            let mut next = [0];
+            let len = self.input.read(&mut next).unwrap_or(0);
+            leftover.extend_from_slice(&next[..len]);
+        }
         let pack_end = self.at - trailer_len;
         if self.unsent < pack_end {
             self.sink.take(self.buffer, self.unsent..pack_end)?;
@@ -200,8 +211,11 @@ impl<'a> Window<'a> {
         let available = &self.buffer[self.at..self.end];
         let progress = match self.decoder.decompress(available, out, false) {
             Ok(progress) => progress,
-            Err(InflateError::BufferFull) => return Err(wrong_size()),
-            Err(error) => return Err(broken(error)),
+            Err(InflateError::BufferFull) => return Err(wrong_size(true)),
+            Err(error) => {
+                let start = (self.offset == self.stream_at).then_some(available);
+                return Err(broken(error, start));
+            }
         };
         let piece = Piece {
             done: progress.done,
@@ -214,10 +228,9 @@ impl<'a> Window<'a> {
     }
 
     fn check_size(&self, size: u64) -> Result<(), Error> {
-        if self.decoder.total_out() == size {
-            Ok(())
-        } else {
-            Err(wrong_size())
+        match self.decoder.total_out().cmp(&size) {
+            Ordering::Equal => Ok(()),
+            order => Err(wrong_size(order.is_gt())),
         }
     }
 
@@ -292,15 +305,31 @@ fn early_end() -> Error {
     Error::new(ErrorKind::Truncated, "early EOF")
 }
 
+/// The stream of an entry is longer than its header claims, or ends before.
 #[cold]
-fn wrong_size() -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        "inflated object is not of the size its header claims",
-    )
+fn wrong_size(longer: bool) -> Error {
+    // In the words of Git, which says what zlib returned.
+    let returned = if longer { -5 } else { 1 };
+    let size = "inflated object is not of the size its header claims";
+    Error::new(ErrorKind::Corrupt, format!("inflate returned {returned}")).with_hint(size)
 }
 
+/// What is wrong with a stream, of which `start` holds the first bytes if it failed there.
 #[cold]
-fn broken(error: InflateError) -> Error {
-    Error::new(ErrorKind::Corrupt, "inflate returned an error").because(error)
+fn broken(error: InflateError, start: Option<&[u8]>) -> Error {
+    let reason = match (error, start) {
+        (InflateError::ChecksumMismatch, _) => "data stream error (incorrect data check)",
+        (InflateError::PresetDictionary, _) => "needs dictionary (no message)",
+        (_, Some(&[first, second, ..]))
+            if !(u16::from(first) << 8 | u16::from(second)).is_multiple_of(31) =>
+        {
+            "data stream error (incorrect header check)"
+        }
+        (_, Some(&[first, ..])) if first & 15 != 8 => {
+            "data stream error (unknown compression method)"
+        }
+        (_, Some(&[first, ..])) if first >> 4 > 7 => "data stream error (invalid window size)",
+        _ => "data stream error (invalid compressed data)",
+    };
+    Error::new(ErrorKind::Corrupt, "inflate returned -3").because(format!("inflate: {reason}"))
 }

@@ -10,8 +10,9 @@ use pronto_pack::indexer::{Context, Existing, Inspect, Options, Outcome, index_s
 use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
+use crate::Result;
 use crate::config::Config;
-use crate::{Error, ErrorKind, Result};
+use crate::packs::{self, from_pack};
 
 /// Where a pack goes and what is to be looked at on the way.
 pub(crate) struct Receive<'a> {
@@ -41,6 +42,7 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
         inspect: receive.inspect,
         progress: receive.progress,
         interrupt: Some(receive.interrupt),
+        ..Context::default()
     };
     let indexed = index_stream(pack, receive.directory, &options, &context);
     // Why the connection broke says more than that the pack ended too early.
@@ -55,30 +57,10 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
 }
 
 fn options(receive: &Receive<'_>) -> Result<Options> {
-    let config = receive.config;
-    let mut options = Options::default();
-    options.kind = receive.hash;
+    let mut options = packs::indexer_options(receive.config, receive.hash)?;
     options.fix_thin = receive.existing.is_some();
     options.sync = receive.sync;
     options.promisor.clone_from(&receive.promisor);
-    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
-    if let Some(threads) = config.u64("pack.threads")? {
-        options.threads = usize::try_from(threads).unwrap_or(0);
-    }
-    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
-        options.big_file_threshold_bytes = bytes;
-    }
-    if let Some(bytes) = config.u64("core.deltabasecachelimit")? {
-        options.base_cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    }
+    options.reverse_index = receive.config.bool_or("pack.writereverseindex", true)?;
     Ok(options)
-}
-
-/// The error of the pack crate as one of this crate.
-pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
-    error.map_kind(|kind| match kind {
-        pronto_pack::ErrorKind::Interrupted => ErrorKind::Interrupted,
-        pronto_pack::ErrorKind::Io => ErrorKind::Io,
-        _ => ErrorKind::Object,
-    })
 }

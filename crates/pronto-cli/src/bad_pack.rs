@@ -1,0 +1,50 @@
+//! What is wrong with a pack, in Git's words.
+
+use std::error::Error as _;
+
+use pronto_pack::{Error, ErrorKind};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::size;
+
+/// The offset of the first entry of a pack.
+const FIRST_ENTRY: u64 = 12;
+
+/// The error for a pack that could not be taken in, where `limit_bytes` was the most it might
+/// have. What Git says in front of it is printed.
+pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Context) -> CliError {
+    match (*error.kind(), error.offset()) {
+        (ErrorKind::Interrupted, _) => pronto_io::interrupt::Interrupted.into(),
+        (ErrorKind::Corrupt, Some(offset)) if offset >= FIRST_ENTRY => {
+            if let Some(remark) = remark(&error) {
+                context.complain(&remark);
+            }
+            let reason = error.message();
+            CliError::fatal(format!("pack has bad object at offset {offset}: {reason}"))
+        }
+        (ErrorKind::Limit, _) if error.message().starts_with("pack exceeds") => {
+            let most = size(limit_bytes.unwrap_or(u64::MAX));
+            CliError::fatal(format!("pack exceeds maximum allowed size ({most})"))
+        }
+        (ErrorKind::Rejected, _) if error.message() == "pack has duplicate objects" => {
+            let id = error.object().unwrap_or_default();
+            CliError::fatal(format!("The same object {id} appears twice in the pack"))
+        }
+        (ErrorKind::Io, _) => error.into(),
+        _ => CliError::fatal(error.message()),
+    }
+}
+
+/// What zlib, or the delta code, says before.
+fn remark(error: &Error) -> Option<String> {
+    let reason = error.source()?;
+    let Some(delta) = reason.downcast_ref::<Error>() else {
+        return Some(reason.to_string());
+    };
+    match delta.message() {
+        "delta base is not of the size the delta expects" => None,
+        message if message.starts_with("unexpected delta opcode") => Some(message.to_owned()),
+        _ => Some("delta replay has gone wild".to_owned()),
+    }
+}

@@ -1,0 +1,356 @@
+//! `index-pack`: make the index of a pack, from a file or as it arrives.
+
+mod input;
+mod verify;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+use pronto::repository::hash_named;
+use pronto::{Repository, config, packs};
+use pronto_hash::Kind;
+use pronto_odb::Inventory;
+use pronto_pack::indexer::{self, Existing, INDEXING, Options, Outcome, RECEIVING};
+
+use crate::bad_pack;
+use crate::{CliError, Context, ExitCode};
+use input::{Input, OnlyResolving};
+
+/// Arguments of `index-pack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Read the pack from the standard input, and keep it
+    #[arg(long)]
+    stdin: bool,
+    /// Add the bases that the pack lacks, if they are here
+    #[arg(long)]
+    fix_thin: bool,
+    /// Refuse broken objects, and links to what is not there
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID=SEVERITY,…")]
+    strict: Option<OsString>,
+    /// Refuse broken objects
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID=SEVERITY,…")]
+    fsck_objects: Option<OsString>,
+    /// Mark the pack as one to be kept, and say why
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "WHY")]
+    keep: Option<OsString>,
+    /// Mark the pack as one whose links may be missing
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "TEXT")]
+    promisor: Option<OsString>,
+    /// How many threads may compute
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+    /// Refuse packs of more bytes than this
+    #[arg(long, value_name = "BYTES")]
+    max_input_size: Option<String>,
+    /// The version of the index, and from where on offsets take 64 bits
+    #[arg(long, value_name = "VERSION[,OFFSET]")]
+    index_version: Option<String>,
+    /// Write a reverse index too
+    #[arg(long)]
+    rev_index: Option<bool>,
+    /// Write nothing; see whether the index is right
+    #[arg(long)]
+    verify: bool,
+    /// The same, and list what is in the pack
+    #[arg(long)]
+    verify_stat: bool,
+    /// The same, and count what is in the pack
+    #[arg(long)]
+    verify_stat_only: bool,
+    /// How objects are named: sha1 or sha256
+    #[arg(long, value_name = "FORMAT")]
+    object_format: Option<OsString>,
+    /// Where the index goes
+    #[arg(short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show progress
+    #[arg(short = 'v', action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// What the progress is called
+    #[arg(long, value_name = "TITLE")]
+    progress_title: Option<String>,
+    /// Show progress of the second phase at least
+    #[arg(long)]
+    show_resolving_progress: bool,
+    /// Refuse broken links; end with 1 if the pack links to what it does not hold
+    #[arg(long)]
+    check_self_contained_and_connected: bool,
+    /// Write a NUL to the standard error when all has arrived
+    #[arg(long)]
+    report_end_of_input: bool,
+    /// The start of the pack, which somebody has read already
+    #[arg(long = "pack_header", value_name = "VERSION,COUNT")]
+    pack_header: Option<String>,
+    /// The pack
+    #[arg(value_name = "PACK")]
+    packs: Vec<PathBuf>,
+}
+
+impl Args {
+    fn verifies(&self) -> bool {
+        self.verify || self.verify_stat || self.verify_stat_only
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let given = [
+        (args.strict.is_some(), "--strict"),
+        (args.fsck_objects.is_some(), "--fsck-objects"),
+        (
+            args.check_self_contained_and_connected,
+            "--check-self-contained-and-connected",
+        ),
+    ];
+    if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+        return Err(CliError::unsupported(format!(
+            "option '{option}' of 'index-pack'"
+        )));
+    }
+    let pack = match (&args.packs[..], args.stdin) {
+        ([], true) => None,
+        ([pack], _) => Some(pack.as_path()),
+        _ => return Err(CliError::misuse("index-pack takes one pack, or --stdin")),
+    };
+    let repository = context.repository_if_any()?;
+    let mut options = options(args, repository.as_deref(), context)?;
+    if args.fix_thin && !args.stdin {
+        return Err(CliError::fatal(
+            "the option '--fix-thin' requires '--stdin'",
+        ));
+    }
+    if args.stdin && repository.is_none() {
+        return Err(CliError::fatal("--stdin requires a git repository"));
+    }
+    if args.stdin && args.object_format.is_some() {
+        let message = "options '--object-format' and '--stdin' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let index = match (&args.output, pack) {
+        (Some(index), _) => Some(index.clone()),
+        (None, Some(pack)) => Some(with_other_end(pack, "pack", "idx")?),
+        (None, None) => None,
+    };
+    if options.reverse_index
+        && let Some(index) = &index
+    {
+        with_other_end(index, "idx", "rev")?;
+    }
+    let job = Job {
+        args,
+        repository: repository.as_deref(),
+        pack,
+        index: index.as_deref(),
+    };
+    if args.verifies() {
+        let missing = || CliError::fatal("--verify with no packfile name given");
+        let index = job.index.ok_or_else(missing)?;
+        return verify::run(&job, index, &options, context);
+    }
+    if let (Some(pack), true) = (pack, options.keep.is_some() || options.promisor.is_some()) {
+        with_other_end(pack, "pack", "keep")?;
+    }
+    options.pack_path = pack.map(Path::to_owned).filter(|_| args.stdin);
+    options.index_path.clone_from(&args.output);
+    let outcome = job.index(&options, context)?;
+    finish(args, &outcome, context)
+}
+
+/// What is to be done.
+struct Job<'a> {
+    args: &'a Args,
+    repository: Option<&'a Repository>,
+    pack: Option<&'a Path>,
+    index: Option<&'a Path>,
+}
+
+impl Job<'_> {
+    fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
+        let inventory = self.inventory()?;
+        let outcome = self.watched(inventory.as_ref(), context, |watched| {
+            match (self.pack, self.index, self.repository) {
+                (Some(pack), Some(index), _) if !self.args.stdin => {
+                    indexer::index_file(pack, index, options, watched)
+                }
+                (_, _, Some(repository)) => {
+                    let mut input = Input::new(self.args.pack_header.as_deref())?;
+                    let mut options = options.clone();
+                    options.must_end = input.is_file();
+                    let directory = repository.objects_dir().join("pack");
+                    if options.pack_path.is_none() {
+                        input::make_directory(&directory)?;
+                    }
+                    indexer::index_stream(&mut input, &directory, &options, watched)
+                }
+                _ => Err(input::no_input()),
+            }
+        });
+        outcome.map_err(|error| self.report(error, options, context))
+    }
+
+    /// What the repository has, of which nothing may be replaced by something else.
+    fn inventory(&self) -> Result<Option<Inventory>, CliError> {
+        match self.repository {
+            Some(repository) => Ok(Some(repository.objects()?.inventory()?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Does `work` with progress, interruption and all that is asked for.
+    fn watched<T>(
+        &self,
+        inventory: Option<&Inventory>,
+        context: &mut Context,
+        work: impl FnOnce(&indexer::Context<'_>) -> T,
+    ) -> T {
+        let verbose = self.args.verbose > 0;
+        let shows = verbose || self.args.show_resolving_progress;
+        let progress = context.progress(Some(shows), true);
+        let progress: Arc<dyn pronto_io::progress::Progress> = match verbose {
+            true => progress,
+            false => Arc::new(OnlyResolving(progress)),
+        };
+        let mut watched = indexer::Context {
+            existing: inventory.map(|inventory| inventory as &dyn Existing),
+            progress: &*progress,
+            interrupt: Some(&context.interrupt),
+            ..indexer::Context::default()
+        };
+        if self.args.report_end_of_input {
+            watched.arrived = Some(&input::report_end);
+        }
+        work(&watched)
+    }
+
+    fn report(
+        &self,
+        error: pronto_pack::Error,
+        options: &Options,
+        context: &mut Context,
+    ) -> CliError {
+        bad_pack::report(error, options.max_input_size_bytes, context)
+    }
+}
+
+/// Says what the pack is called, and passes on what followed it.
+fn finish(args: &Args, outcome: &Outcome, context: &mut Context) -> Result<ExitCode, CliError> {
+    let checksum = outcome.checksum;
+    match (args.stdin, &outcome.keep) {
+        (false, _) => writeln!(context.out, "{checksum}")?,
+        (true, None) => writeln!(context.out, "pack\t{checksum}")?,
+        (true, Some(_)) => writeln!(context.out, "keep\t{checksum}")?,
+    }
+    if args.stdin {
+        context.out.write_all(&outcome.leftover)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(
+    args: &Args,
+    repository: Option<&Repository>,
+    context: &Context,
+) -> Result<Options, CliError> {
+    let kind = match &args.object_format {
+        Some(name) => object_format(name)?,
+        None => repository.map_or(Kind::Sha1, Repository::object_hash),
+    };
+    let mut options = match repository {
+        Some(repository) => packs::indexer_options(repository.config(), kind)?,
+        None => {
+            packs::indexer_options(&config::without_repository(&context.environment()?)?, kind)?
+        }
+    };
+    if let Some(text) = &args.threads {
+        let wrong = |_| CliError::misuse(format!("'{text}' is no number of threads"));
+        options.threads = text.parse().map_err(wrong)?;
+    }
+    if let Some(text) = &args.max_input_size {
+        let limit = leading_number(text);
+        options.max_input_size_bytes = (limit > 0).then_some(limit);
+    }
+    if let Some(text) = &args.index_version {
+        index_version(text, &mut options)?;
+    }
+    options.reverse_index = args.rev_index.unwrap_or(options.reverse_index);
+    options.fix_thin = args.fix_thin;
+    options.keep = args.keep.as_deref().map(line);
+    options.promisor = args.promisor.as_deref().map(line);
+    options.title = match &args.progress_title {
+        // Once in the life of the process.
+        Some(title) => Box::leak(title.clone().into_boxed_str()),
+        None if args.stdin => RECEIVING,
+        None => INDEXING,
+    };
+    options.show_bytes = args.stdin;
+    Ok(options)
+}
+
+/// The hash called `name`.
+pub(super) fn object_format(name: &OsStr) -> Result<Kind, CliError> {
+    hash_named(name.as_bytes().as_bstr()).ok_or_else(|| {
+        let name = name.to_string_lossy();
+        CliError::fatal(format!("unknown hash algorithm '{name}'"))
+    })
+}
+
+/// The text of a file that marks a pack.
+fn line(text: &OsStr) -> Vec<u8> {
+    match text.as_bytes() {
+        [] => Vec::new(),
+        text => [text, b"\n"].concat(),
+    }
+}
+
+/// The number that `text` starts with; zero if with none.
+pub(super) fn leading_number(text: &str) -> u64 {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    match text[..end].parse() {
+        Ok(number) => number,
+        Err(_) if end == 0 => 0,
+        Err(_) => u64::MAX,
+    }
+}
+
+/// `VERSION[,OFFSET]`, the offset in any base that C has.
+fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
+    let bad = || CliError::fatal(format!("bad --index-version={text}"));
+    let (version, limit) = match text.split_once(',') {
+        Some((version, limit)) => (version, Some(limit)),
+        None => (text, None),
+    };
+    options.index_version = match version.parse() {
+        Ok(2) => pronto_pack::idx::Version::Two,
+        Ok(0 | 1) => pronto_pack::idx::Version::One,
+        _ => return Err(bad()),
+    };
+    if let Some(limit) = limit {
+        let limit = match limit.strip_prefix("0x").or(limit.strip_prefix("0X")) {
+            Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16),
+            None if limit.len() > 1 && limit.starts_with('0') => u64::from_str_radix(limit, 8),
+            None => limit.parse(),
+        };
+        let limit = limit.ok().filter(|limit| *limit < 1 << 31);
+        options.index_offset_limit = limit.ok_or_else(bad)?;
+    }
+    Ok(())
+}
+
+/// `path` with another end.
+pub(super) fn with_other_end(path: &Path, end: &str, other: &str) -> Result<PathBuf, CliError> {
+    let bytes = path.as_os_str().as_bytes();
+    let stem = bytes
+        .strip_suffix(end.as_bytes())
+        .and_then(|stem| stem.strip_suffix(b"."));
+    let Some(stem) = stem else {
+        let path = path.display();
+        let message = format!("packfile name '{path}' does not end with '.{end}'");
+        return Err(CliError::fatal(message));
+    };
+    let other = [stem, b".", other.as_bytes()].concat();
+    Ok(PathBuf::from(OsStr::from_bytes(&other)))
+}

@@ -1,0 +1,111 @@
+//! Where a pack comes from when it is not a file that has a name.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use pronto_io::descriptor;
+use pronto_io::error::IoContext;
+use pronto_io::progress::{Meter, Progress};
+use pronto_pack::{Error, ErrorKind};
+
+use crate::context::write_to_stderr;
+
+/// The standard input, after what somebody has read of it already.
+pub(crate) struct Input {
+    header: Vec<u8>,
+    at: usize,
+    file: File,
+}
+
+impl Input {
+    /// The standard input after the header `VERSION,COUNT` of a pack, if one is given.
+    ///
+    /// # Errors
+    /// The header is not well formed, or there is no standard input.
+    pub(crate) fn new(header: Option<&str>) -> Result<Input, Error> {
+        let header = match header {
+            Some(text) => parse_header(text).ok_or_else(|| {
+                Error::new(ErrorKind::Unsupported, format!("bad --pack_header={text}"))
+            })?,
+            None => Vec::new(),
+        };
+        let file = descriptor::duplicate(0).map_err(|error| {
+            Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
+        })?;
+        Ok(Input {
+            header,
+            at: 0,
+            file: file.into(),
+        })
+    }
+
+    /// Whether it is a file, which has an end.
+    pub(crate) fn is_file(&self) -> bool {
+        self.file
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file())
+    }
+}
+
+fn parse_header(text: &str) -> Option<Vec<u8>> {
+    let (version, count) = text.split_once(',')?;
+    let number = |text: &str| match text {
+        "" => Some(0),
+        text => text.parse::<u64>().ok(),
+    };
+    let mut header = b"PACK".to_vec();
+    for number in [number(version)?, number(count)?] {
+        header.extend_from_slice(&(number as u32).to_be_bytes());
+    }
+    Some(header)
+}
+
+impl Read for Input {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let header = &self.header[self.at..];
+        if header.is_empty() {
+            return self.file.read(out);
+        }
+        let len = header.len().min(out.len());
+        out[..len].copy_from_slice(&header[..len]);
+        self.at += len;
+        Ok(len)
+    }
+}
+
+/// Makes the directory of packs if there is none yet.
+pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result.context(ErrorKind::Io, "unable to create directory", path),
+    }
+}
+
+/// Tells whoever wrote the pack that all of it is here.
+pub(super) fn report_end() {
+    write_to_stderr(b"\0");
+}
+
+/// There is neither a pack nor a repository to put it in: the arguments were checked before.
+#[cold]
+pub(super) fn no_input() -> Error {
+    Error::new(ErrorKind::Missing, "--stdin requires a git repository")
+}
+
+/// Shows the second phase only.
+pub(super) struct OnlyResolving(pub(super) Arc<dyn Progress>);
+
+impl Progress for OnlyResolving {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        match title {
+            "Resolving deltas" => self.0.begin(title, total),
+            _ => Meter::new(title, total),
+        }
+    }
+
+    fn message(&self, text: &str) {
+        self.0.message(text);
+    }
+}

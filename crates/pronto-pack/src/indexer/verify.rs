@@ -1,0 +1,209 @@
+//! Packs that are there already, looked at without writing anything: whether their index is the
+//! right one, and what they are made of.
+
+use super::pipeline::{Done, duplicate};
+use super::spool::Store;
+use super::{Context, Options, index_given, rows};
+use crate::entry::{Entry, MAX_HEADER_LEN};
+use crate::error::{Error, ErrorKind};
+use crate::idx::{self, Index};
+use crate::rev;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::error::IoContext as _;
+use pronto_io::view::{Access, View};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A pack that is sound.
+pub struct Checked {
+    done: Done,
+    store: Store,
+    kind: Kind,
+}
+
+/// One entry of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The object.
+    pub id: ObjectId,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// The size of what the entry holds once it is inflated: of a delta, that of its instructions.
+    pub size_bytes: u64,
+    /// How much room it takes in the pack.
+    pub packed_bytes: u64,
+    /// Where it starts in the pack.
+    pub offset: u64,
+    /// How many deltas lead to it.
+    pub depth: u32,
+    /// What it is a delta of.
+    pub base: Option<ObjectId>,
+}
+
+/// Indexes the pack in the file `pack` without writing anything.
+///
+/// # Errors
+/// As [`index_file`](super::index_file).
+pub fn check_file(pack: &Path, options: &Options, context: &Context<'_>) -> Result<Checked, Error> {
+    let (done, store) = index_given(pack, options, context)?;
+    Ok(Checked {
+        done,
+        store,
+        kind: options.kind,
+    })
+}
+
+impl Checked {
+    /// The checksum of the pack.
+    pub fn checksum(&self) -> &ObjectId {
+        &self.done.checksum
+    }
+
+    /// Whether `index` is the one that belongs to the pack.
+    ///
+    /// # Errors
+    /// `Rejected` if the pack holds an object twice; those of reading.
+    pub fn has_index(&self, index: &Index) -> Result<bool, Error> {
+        let rows = rows(&self.done, self.kind);
+        if let Some(pair) = rows
+            .order
+            .windows(2)
+            .find(|pair| rows.id(pair[0]) == rows.id(pair[1]))
+        {
+            return Err(duplicate(&ObjectId::from_bytes_or_panic(rows.id(pair[0]))));
+        }
+        let mut comparison = Comparison::with(index.view());
+        idx::write::write_again(&mut comparison, &rows, index, &self.done.checksum)?;
+        Ok(comparison.is_same())
+    }
+
+    /// Whether the file `reverse` is the reverse index that belongs to the pack.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn has_reverse_index(&self, reverse: &Path) -> Result<bool, Error> {
+        let view =
+            View::open(reverse, Access::Auto).context(ErrorKind::Io, "cannot open", reverse)?;
+        let mut comparison = Comparison::with(&view);
+        let places = super::install::places(&self.done.order);
+        rev::write(&mut comparison, self.kind, &places, &self.done.checksum).context(
+            ErrorKind::Io,
+            "cannot read",
+            reverse,
+        )?;
+        Ok(comparison.is_same())
+    }
+
+    /// All entries in the order of the pack.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn entries(&self) -> Result<Vec<Listed>, Error> {
+        let tables = &self.done.tables;
+        let view = self.store.view()?;
+        let mut buffer = Vec::new();
+        let mut depths = vec![None; tables.len()];
+        let mut entries = Vec::new();
+        for index in 0..tables.len() as u32 {
+            let (offset, packed) = tables.extent(index);
+            let len = packed.min(MAX_HEADER_LEN);
+            let bytes = view
+                .read(offset, len, &mut buffer)
+                .map_err(|error| unreadable(error, offset))?;
+            let entry = Entry::parse(bytes, self.kind)?;
+            let (root, depth) = self.trace(index, &mut depths);
+            entries.push(Listed {
+                id: self.id(index),
+                kind: tables.kind(root).unwrap_or(ObjectKind::Blob),
+                size_bytes: entry.size_bytes,
+                packed_bytes: packed as u64,
+                offset,
+                depth,
+                base: tables.bases[index as usize]
+                    .index()
+                    .map(|base| self.id(base)),
+            });
+        }
+        Ok(entries)
+    }
+
+    fn id(&self, index: u32) -> ObjectId {
+        let len = self.kind.len_in_bytes();
+        ObjectId::from_bytes_or_panic(&self.done.ids[index as usize * len..][..len])
+    }
+
+    /// The whole object under the entry, and how many deltas are between them; `known` remembers.
+    fn trace(&self, index: u32, known: &mut [Option<(u32, u32)>]) -> (u32, u32) {
+        let mut way = Vec::new();
+        let mut at = index;
+        let (root, mut depth) = loop {
+            if let Some(found) = known[at as usize] {
+                break found;
+            }
+            match self.done.tables.bases[at as usize].index() {
+                Some(base) => {
+                    way.push(at);
+                    at = base;
+                }
+                None => {
+                    known[at as usize] = Some((at, 0));
+                    break (at, 0);
+                }
+            }
+        };
+        for at in way.into_iter().rev() {
+            depth += 1;
+            known[at as usize] = Some((root, depth));
+        }
+        (root, depth)
+    }
+}
+
+/// Compares what is written to it with what is there.
+struct Comparison<'a> {
+    view: &'a View,
+    at: u64,
+    differs: bool,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Comparison<'a> {
+    fn with(view: &'a View) -> Self {
+        Comparison {
+            view,
+            at: 0,
+            differs: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    fn is_same(&self) -> bool {
+        !self.differs && self.at == self.view.len()
+    }
+}
+
+impl Write for Comparison<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.at + bytes.len() as u64;
+        self.differs |= end > self.view.len();
+        if !self.differs {
+            let there = self.view.read(self.at, bytes.len(), &mut self.buffer)?;
+            self.differs = there != bytes;
+        }
+        self.at = end;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cold]
+fn unreadable(error: io::Error, offset: u64) -> Error {
+    Error::new(ErrorKind::Io, "cannot read back the pack")
+        .because(error)
+        .at_offset(offset)
+}
