@@ -279,6 +279,21 @@ impl Config {
         self.entry_of(key).map(|entry| entry.i64()).transpose()
     }
 
+    /// `key` in the range of C's `int`, for a variable that Git looks up by its name: then the
+    /// error does not say where it stands.
+    ///
+    /// # Errors
+    /// The value is none, or does not fit.
+    pub fn i32(&self, key: impl AsRef<[u8]>) -> Result<Option<i32>> {
+        let Some(entry) = self.entry_of(key) else {
+            return Ok(None);
+        };
+        let parsed = value::parse_i32(entry.value.unwrap_or_default());
+        parsed
+            .map(Some)
+            .map_err(|reason| entry.bad_number("", reason))
+    }
+
     /// `key` as an unsigned integer with optional unit.
     ///
     /// # Errors
@@ -372,7 +387,7 @@ impl<'a> EntryRef<'a> {
     /// It is none, or does not fit.
     pub fn i64(&self) -> Result<i64> {
         let value = self.value.unwrap_or_default();
-        value::parse_i64(value).map_err(|reason| self.bad_number(reason))
+        value::parse_i64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
     /// The value in the range of C's `int`.
@@ -381,7 +396,7 @@ impl<'a> EntryRef<'a> {
     /// It is no number, or does not fit.
     pub fn i32(&self) -> Result<i32> {
         let value = self.value.unwrap_or_default();
-        value::parse_i32(value).map_err(|reason| self.bad_number(reason))
+        value::parse_i32(value).map_err(|reason| self.bad_number_here(reason))
     }
 
     /// The value as an unsigned integer with optional unit.
@@ -390,7 +405,7 @@ impl<'a> EntryRef<'a> {
     /// It is none, or does not fit.
     pub fn u64(&self) -> Result<u64> {
         let value = self.value.unwrap_or_default();
-        value::parse_u64(value).map_err(|reason| self.bad_number(reason))
+        value::parse_u64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
     /// The value as a boolean word or an integer.
@@ -421,11 +436,14 @@ impl<'a> EntryRef<'a> {
         Ok((!optional || path.exists()).then_some(path))
     }
 
-    fn bad_number(&self, reason: value::BadNumber) -> Error {
-        let place = match self.origin.kind {
-            OriginKind::CommandLine => String::new(),
-            _ => format!(" {}", self.origin.location()),
-        };
+    fn bad_number_here(&self, reason: value::BadNumber) -> Error {
+        match self.origin.kind {
+            OriginKind::CommandLine => self.bad_number("", reason),
+            _ => self.bad_number(&format!(" {}", self.origin.location()), reason),
+        }
+    }
+
+    fn bad_number(&self, place: &str, reason: value::BadNumber) -> Error {
         let message = format!(
             "bad numeric config value '{}' for '{}'{place}: {reason}",
             self.value.unwrap_or_default(),

@@ -70,6 +70,11 @@ pub struct Options {
     pub server_options: Vec<BString>,
     /// Whether progress is shown; if not, the other side need not report its own.
     pub show_progress: bool,
+    /// Whether progress is shown while few objects become loose ones: Git shows it on a terminal
+    /// only, whatever it was told.
+    pub show_unpacking: bool,
+    /// Whether a pack stays a pack, however few objects it has.
+    pub keep: bool,
     /// Whether references that do not change are told too.
     pub tell_unchanged: bool,
     /// What log entries begin with: the command as it was called.
@@ -98,6 +103,8 @@ impl Default for Options {
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,
+            show_unpacking: false,
+            keep: false,
             tell_unchanged: false,
             action: "fetch".into(),
         }

@@ -17,7 +17,7 @@ pub(crate) use connectivity::{Links, from_store, is_connected};
 pub(crate) use negotiate::{History, tree_entries};
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
-pub(crate) use receive::{Receive, receive_pack};
+pub(crate) use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};
 pub use refspec::Refspec;
 pub(crate) use refspec::local_name;
 

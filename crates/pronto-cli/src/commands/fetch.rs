@@ -3,7 +3,7 @@
 mod table;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -332,6 +332,8 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     let values = args.server_option.iter();
     options.server_options = values.map(|value| value.as_bytes().into()).collect();
     options.show_progress = context.shows_progress(args.progress, args.quiet);
+    options.show_unpacking = options.show_progress && io::stderr().is_terminal();
+    options.keep = args.keep;
     options.tell_unchanged = args.verbose > 0 && !args.quiet;
     if args.quiet {
         options.tell_unchanged = false;

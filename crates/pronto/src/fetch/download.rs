@@ -13,7 +13,8 @@ use pronto_wire::negotiate::Consecutive;
 use super::map::Mapped;
 use super::{Outcome, Work};
 use crate::remote::connection::from_wire;
-use crate::remote::{History, Receive, from_store, is_connected, receive_pack, shallow};
+use crate::remote::{History, Receive, Unpack, from_store, is_connected, receive_pack, shallow};
+use crate::remote::{checks_objects, unpack_limit};
 use crate::{Error, ErrorKind, Result};
 
 /// What has arrived and is not seen by others yet.
@@ -208,6 +209,7 @@ impl Fetched {
             None if work.remote.promisor => Some(Vec::new()),
             None => None,
         };
+        let unpack = self.unpack(work, quarantine.store())?;
         receive_pack(
             &mut response.pack,
             &Receive {
@@ -216,6 +218,7 @@ impl Fetched {
                 config,
                 existing: Some(&self.store),
                 inspect: None,
+                unpack: unpack.filter(|_| promisor.is_none()),
                 promisor,
                 sync: true,
                 progress: work.progress,
@@ -225,6 +228,23 @@ impl Fetched {
         quarantine.store().refresh().map_err(from_store)?;
         self.quarantine = Some(quarantine);
         Ok(())
+    }
+
+    /// Where few objects go, unless packs are to stay what they are.
+    fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
+        let config = work.repository.config();
+        let limit = unpack_limit(config)?;
+        if work.options.keep || checks_objects(config)? {
+            return Ok(None);
+        }
+        Ok(Some(Unpack {
+            store,
+            limit,
+            progress: match work.options.show_unpacking {
+                true => work.progress,
+                false => &(),
+            },
+        }))
     }
 
     /// Sees that everything is whole. Where the other side's own cut of its history would have to

@@ -1,5 +1,6 @@
 //! Taking in the pack that the other side sends, while it arrives.
 
+use std::io::Read;
 use std::path::Path;
 
 use pronto_hash::Kind;
@@ -10,6 +11,7 @@ use pronto_pack::indexer::{Context, Existing, Inspect, Options, Outcome, index_s
 use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
+use super::from_store;
 use crate::Result;
 use crate::config::Config;
 use crate::packs::{self, from_pack};
@@ -27,11 +29,54 @@ pub(crate) struct Receive<'a> {
     pub(crate) promisor: Option<Vec<u8>>,
     /// Whether the files must be on the disk before they get their names.
     pub(crate) sync: bool,
+    /// Where few objects go instead, as loose ones.
+    pub(crate) unpack: Option<Unpack<'a>>,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// Reads `pack` to its end and indexes it as it arrives.
+/// What becomes of a pack of few objects.
+pub(crate) struct Unpack<'a> {
+    /// The store that takes in the objects.
+    pub(crate) store: &'a Store,
+    /// A pack of as many objects stays a pack; `None` if none does.
+    pub(crate) limit: Option<u32>,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// How many objects a pack has that stays a pack, if nothing is configured.
+const UNPACK_LIMIT: i32 = 100;
+
+/// `transfer.unpackLimit` or else `fetch.unpackLimit`, in the order in which Git 2.39 asks them; a
+/// negative one counts as none, and zero means that no pack stays.
+///
+/// # Errors
+/// One of them is no number.
+pub(crate) fn unpack_limit(config: &Config) -> Result<Option<u32>> {
+    let mut limit = UNPACK_LIMIT;
+    for key in ["fetch.unpacklimit", "transfer.unpacklimit"] {
+        if let Some(set @ 0..) = config.i32(key)? {
+            limit = set;
+        }
+    }
+    Ok(u32::try_from(limit).ok().filter(|limit| *limit > 0))
+}
+
+/// Whether what is fetched is to be checked as a whole: then a pack stays a pack.
+///
+/// # Errors
+/// It is set to something else than a boolean.
+pub(crate) fn checks_objects(config: &Config) -> Result<bool> {
+    match config.bool("fetch.fsckobjects")? {
+        Some(set) => Ok(set),
+        None => config.bool_or("transfer.fsckobjects", false),
+    }
+}
+
+/// The header of a pack: signature, version, and how many objects there are.
+const HEADER_LEN: usize = 12;
+
+/// Reads `pack` to its end and indexes or unpacks it as it arrives.
 ///
 /// # Errors
 /// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
@@ -44,16 +89,53 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
         interrupt: Some(receive.interrupt),
         ..Context::default()
     };
-    let indexed = index_stream(pack, receive.directory, &options, &context);
+    let taken = match &receive.unpack {
+        Some(unpack) => {
+            let mut header = Vec::with_capacity(HEADER_LEN);
+            // What broke off here breaks off again.
+            let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
+            let unpack = Some(unpack).filter(|unpack| is_below(unpack.limit, &header));
+            let mut whole = header.chain(&mut *pack);
+            take_in(&mut whole, receive, (&options, &context), unpack)
+        }
+        None => take_in(pack, receive, (&options, &context), None),
+    };
     // Why the connection broke says more than that the pack ended too early.
-    if indexed.is_err()
+    if taken.is_err()
         && let Some(error) = pack.take_failure()
     {
         return Err(from_wire(error));
     }
-    let outcome = indexed.map_err(from_pack)?;
+    let outcome = taken?;
     pack.finish().map_err(from_wire)?;
     Ok(outcome)
+}
+
+fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
+    let count = header
+        .get(8..HEADER_LEN)
+        .and_then(|bytes| bytes.try_into().ok());
+    let count = count.map(u32::from_be_bytes);
+    count.is_some_and(|count| limit.is_none_or(|limit| count < limit))
+}
+
+fn take_in(
+    pack: &mut dyn Read,
+    receive: &Receive<'_>,
+    (options, context): (&Options, &Context<'_>),
+    unpack: Option<&Unpack<'_>>,
+) -> Result<Outcome> {
+    match unpack {
+        Some(unpack) => {
+            let context = Context {
+                progress: unpack.progress,
+                ..*context
+            };
+            let unpacked = unpack.store.unpack(pack, options, &context);
+            unpacked.map_err(from_store)
+        }
+        None => index_stream(pack, receive.directory, options, context).map_err(from_pack),
+    }
 }
 
 fn options(receive: &Receive<'_>) -> Result<Options> {
