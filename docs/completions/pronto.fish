@@ -51,6 +51,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the co
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch branches or put files back'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit-graph" -d 'write and verify the commit-graph'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
@@ -130,6 +131,19 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -l no-tags -d 'Take
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-submodules -d 'Clone submodules with a depth of one'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l object-dir -d 'The object directory to work in: the repository\'s own or one of its alternates' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l max-new-filters -d 'Make at most this many new filters' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l split -d 'Write a layer on top of others: `no-merge` leaves them alone, `replace` removes them' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l max-commits -d 'Merge layers until the new one has at most this many commits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l size-multiple -d 'Merge layers that are at most this many times as large as the new one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l expire-time -d 'Leave files alone that are younger than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l reachable -d 'Write the commits that references lead to'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l stdin-packs -d 'Write the commits of the packs whose indexes are named on the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l stdin-commits -d 'Write the commits whose ids stand on the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l append -d 'Keep what is in the graph now'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l changed-paths -d 'Write filters of the paths that each commit changed'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l shallow -d 'Look only at the topmost layer'
+complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l progress -d 'Show how far it is'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s j -l jobs -d 'How many remotes to fetch from at once' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l upload-pack -d 'The program that serves on the other side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l depth -d 'Take so many commits of each branch only' -r

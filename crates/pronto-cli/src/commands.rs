@@ -3,6 +3,7 @@
 mod cat_file;
 mod checkout;
 mod clone;
+mod commit_graph;
 mod config;
 mod fetch;
 mod help;
@@ -119,6 +120,7 @@ pub static COMMANDS: &[Command] = &[
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
+    command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),

@@ -33,6 +33,7 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Counting objects",
     "Compressing objects",
     "Writing objects",
+    "Verifying commits in commit graph",
 ];
 
 /// What to show, and on what kind of device.

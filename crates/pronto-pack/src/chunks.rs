@@ -3,12 +3,67 @@
 
 use std::ops::Range;
 
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::view::View;
 
 use crate::fanout::{be_u32, be_u64};
+use crate::rev::Trailing;
 
 /// The size in bytes of a row of the table.
 pub(crate) const CHUNK_ROW_LEN: usize = 12;
+
+/// Writes the table of chunks, of which names and sizes in bytes are given and the first of which
+/// begins right behind the table, which begins at `start`.
+///
+/// # Errors
+/// Those of writing.
+pub(crate) fn write_table(
+    out: &mut Trailing<'_>,
+    start: u64,
+    chunks: &[([u8; 4], u64)],
+) -> std::io::Result<()> {
+    let mut at = start + (chunks.len() as u64 + 1) * CHUNK_ROW_LEN as u64;
+    for (name, len) in chunks.iter().chain(&[([0; 4], 0)]) {
+        out.put(name)?;
+        out.put(&at.to_be_bytes())?;
+        at += len;
+    }
+    Ok(())
+}
+
+/// Writes for each first byte how many of `first_bytes`, which are sorted, are not above it.
+///
+/// # Errors
+/// Those of writing.
+pub(crate) fn write_fanout(
+    out: &mut Trailing<'_>,
+    first_bytes: impl Iterator<Item = u8>,
+) -> std::io::Result<()> {
+    let mut counts = [0u32; 256];
+    first_bytes.for_each(|byte| counts[usize::from(byte)] += 1);
+    let mut sum = 0;
+    for count in counts {
+        sum += count;
+        out.put(&sum.to_be_bytes())?;
+    }
+    Ok(())
+}
+
+/// The checksum of the first `len` bytes of `view`.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<ObjectId> {
+    const STEP: u64 = 1 << 20;
+    let mut digester = TrailerDigester::new(kind);
+    let (mut at, mut buffer) = (0, Vec::new());
+    while at < len {
+        let step = STEP.min(len - at);
+        digester.update(view.read(at, step as usize, &mut buffer)?);
+        at += step;
+    }
+    Ok(digester.finish())
+}
 
 /// Names of chunks, and where in the file they lie. All lie before the trailer.
 #[derive(Debug)]

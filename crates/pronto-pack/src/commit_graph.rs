@@ -8,6 +8,7 @@
 pub mod bloom;
 mod chain;
 mod layer;
+pub mod write;
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_io::view::{Access, View};
 
 use crate::error::Error;
+pub use chain::{chain_path, layer_path, single_path};
 use layer::{LAST_EDGE, Layer, MORE_PARENTS, NO_PARENT, Row};
 
 /// The generation of commits that are in no graph: above all others.
@@ -117,6 +119,17 @@ impl CommitGraph {
     ) -> (Option<CommitGraph>, Vec<Remark>) {
         let mut remarks = Vec::new();
         let graph = chain::open(directories, options, &mut remarks);
+        (graph, remarks)
+    }
+
+    /// As [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
+    /// others.
+    pub fn open_in(
+        directories: &[impl AsRef<Path>],
+        options: &Options,
+    ) -> (Option<CommitGraph>, Vec<Remark>) {
+        let mut remarks = Vec::new();
+        let graph = chain::open_in(directories, 0, options, &mut remarks);
         (graph, remarks)
     }
 
@@ -223,6 +236,52 @@ impl CommitGraph {
             },
             level: row.level,
         })
+    }
+
+    /// Where the files are, the lowest first.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.layers.iter().map(|layer| layer.path.as_path())
+    }
+
+    /// The ids of the files, the lowest first: their checksums.
+    pub fn layer_ids(&self) -> impl ExactSizeIterator<Item = ObjectId> {
+        self.layers.iter().map(|layer| layer.id)
+    }
+
+    /// Which of the object directories each file was found in, the lowest first.
+    pub fn directories(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.layers.iter().map(|layer| layer.directory)
+    }
+
+    /// The positions that each file has, the lowest first.
+    pub fn ranges(&self) -> impl ExactSizeIterator<Item = std::ops::Range<u32>> {
+        let range = |layer: &Layer| layer.below..layer.below + layer.len();
+        self.layers.iter().map(range)
+    }
+
+    /// Whether the checksum of the file `layer`, counted from the lowest, is that of its content.
+    /// Reads it whole.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be read.
+    ///
+    /// # Panics
+    /// When there is no such layer.
+    pub fn checksum_holds(&self, layer: usize) -> Result<bool, Error> {
+        self.layers[layer].checksum_holds()
+    }
+
+    /// How many commits of the file `layer` have an id whose first byte is `first_byte` or less.
+    ///
+    /// # Panics
+    /// When there is no such layer.
+    pub fn fanout_value(&self, layer: usize, first_byte: u8) -> u32 {
+        self.layers[layer].fanout_value(first_byte)
+    }
+
+    /// How the filters of changed paths of the topmost file are made, if it has any.
+    pub fn top_bloom_settings(&self) -> Option<bloom::Settings> {
+        self.top().bloom.as_ref().map(|bloom| bloom.settings)
     }
 
     /// How filters of changed paths are made in this graph, if it has any.

@@ -29,11 +29,22 @@ impl Repository {
         if let Some(known) = self.commit_graph.get() {
             return Ok(known.as_deref());
         }
-        let graph = self.open_commit_graph()?.map(Box::new);
+        let graph = match self.objects()?.has_replacements() {
+            true => None,
+            false => self.open_commit_graph(ChangedPaths::Ignore)?.map(Box::new),
+        };
         Ok(self.commit_graph.get_or_init(|| graph).as_deref())
     }
 
-    fn open_commit_graph(&self) -> Result<Option<CommitGraph>> {
+    /// Opens the commit-graph with its filters of changed paths as asked for, whether objects are
+    /// replaced or not.
+    ///
+    /// # Errors
+    /// As [`commit_graph`](Self::commit_graph).
+    pub(crate) fn open_commit_graph(
+        &self,
+        changed_paths: ChangedPaths,
+    ) -> Result<Option<CommitGraph>> {
         if !self.config().bool_or("core.commitgraph", true)? || !self.has_plain_history()? {
             return Ok(None);
         }
@@ -43,7 +54,7 @@ impl Repository {
         let options = Options {
             kind: self.object_hash(),
             generation_version: self.generation_version()?,
-            changed_paths: ChangedPaths::Ignore,
+            changed_paths,
             ..Options::default()
         };
         let (graph, remarks) = CommitGraph::open(&directories, &options);
@@ -65,19 +76,17 @@ impl Repository {
         Ok(version.map_or(2, |version| u32::try_from(version).unwrap_or(0)))
     }
 
-    /// Whether commits have the parents that are written in them: nothing is replaced, grafted
-    /// or cut off.
+    /// Whether commits have the parents that are written in them: nothing is grafted or cut off.
     ///
     /// # Errors
-    /// The object store cannot be opened, or the list of cuts cannot be read.
+    /// The list of cuts cannot be read.
     pub(crate) fn has_plain_history(&self) -> Result<bool> {
         let grafts = self.environment().path("GIT_GRAFT_FILE");
         let grafts = grafts.map_or_else(
             || self.git_path("info/grafts"),
             |path| self.environment().absolute(path),
         );
-        Ok(!self.objects()?.has_replacements()
-            && !self.is_shallow()
+        Ok(!self.is_shallow()
             && self.shallow_commits()?.is_empty()
             && !std::fs::metadata(grafts).is_ok_and(|file| file.len() > 0))
     }

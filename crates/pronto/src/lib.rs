@@ -3,6 +3,7 @@
 pub mod checkout_paths;
 pub mod checkout_tree;
 pub mod clone;
+pub mod commit_graph;
 pub mod config;
 pub mod environment;
 mod error;

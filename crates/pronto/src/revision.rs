@@ -18,7 +18,7 @@ use pronto_hash::ObjectId;
 
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use commit::CommitLinks;
-pub(crate) use commit::parse as parse_commit;
+pub(crate) use commit::{links_in, parse as parse_commit};
 pub use date::parse_date;
 pub use name::FullName;
 pub use path::{TreeEntries, TreeEntry};

@@ -169,6 +169,23 @@ impl Store {
         Ok(())
     }
 
+    /// Calls `visit` with every id in a pack, pack by pack from front to back; one that is in
+    /// several packs comes several times.
+    ///
+    /// # Errors
+    /// As [`for_each_stored`](Self::for_each_stored).
+    pub fn for_each_packed<E: From<Error>>(
+        &self,
+        mut visit: impl FnMut(&oid, Location) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.refresh()?;
+        let snapshot = Arc::clone(&*self.snapshot()?);
+        for pack in snapshot.all_packs() {
+            visit_pack(pack, &mut visit)?;
+        }
+        Ok(())
+    }
+
     /// The paths of the packs that were fetched from a promisor (`.promisor`): objects that those
     /// in them refer to may be missing.
     ///

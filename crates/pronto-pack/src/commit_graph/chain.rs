@@ -9,17 +9,17 @@ use super::layer::Layer;
 use super::{CommitGraph, Options, Remark};
 
 /// The file of a graph that is no chain, within an object directory.
-pub(super) fn single_path(objects: &Path) -> PathBuf {
+pub fn single_path(objects: &Path) -> PathBuf {
     objects.join("info/commit-graph")
 }
 
 /// The file that lists the files of a chain.
-pub(super) fn chain_path(objects: &Path) -> PathBuf {
+pub fn chain_path(objects: &Path) -> PathBuf {
     objects.join("info/commit-graphs/commit-graph-chain")
 }
 
 /// The file of the layer `id`, a full id in hexadecimal digits.
-pub(super) fn layer_path(objects: &Path, id: &str) -> PathBuf {
+pub fn layer_path(objects: &Path, id: &str) -> PathBuf {
     objects.join(format!("info/commit-graphs/graph-{id}.graph"))
 }
 
@@ -28,21 +28,25 @@ pub(super) fn open(
     options: &Options,
     remarks: &mut Vec<Remark>,
 ) -> Option<CommitGraph> {
-    for (number, objects) in directories.iter().enumerate() {
-        let objects = objects.as_ref();
-        if let Some(mut layer) = open_layer(&single_path(objects), options, remarks) {
-            layer.directory = number;
-            return Some(CommitGraph {
-                layers: vec![layer],
-            });
-        }
-        if let Some(text) = read_chain(&chain_path(objects), options, remarks)
-            && let Some(graph) = open_chain(&text, directories, options, remarks).0
-        {
-            return Some(graph);
-        }
+    (0..directories.len()).find_map(|number| open_in(directories, number, options, remarks))
+}
+
+/// The graph of the directory with this number.
+pub(super) fn open_in(
+    directories: &[impl AsRef<Path>],
+    number: usize,
+    options: &Options,
+    remarks: &mut Vec<Remark>,
+) -> Option<CommitGraph> {
+    let objects = directories.get(number)?.as_ref();
+    if let Some(mut layer) = open_layer(&single_path(objects), options, remarks) {
+        layer.directory = number;
+        return Some(CommitGraph {
+            layers: vec![layer],
+        });
     }
-    None
+    let text = read_chain(&chain_path(objects), options, remarks)?;
+    open_chain(&text, directories, options, remarks).0
 }
 
 /// The file at `path`, unless it is not there or cannot be opened.

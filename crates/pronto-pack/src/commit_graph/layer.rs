@@ -8,7 +8,7 @@ use pronto_io::view::View;
 
 use super::bloom::Settings;
 use super::{ChangedPaths, Options, Remark};
-use crate::chunks::{CHUNK_ROW_LEN, Chunks};
+use crate::chunks::{CHUNK_ROW_LEN, Chunks, digest};
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
 
@@ -214,6 +214,18 @@ impl Layer {
         let offset = be_u64(self.read(at, 8, &mut buffer)?);
         self.intact()?;
         Ok(Some(offset))
+    }
+
+    pub(super) fn fanout_value(&self, first_byte: u8) -> u32 {
+        self.fanout.bucket(first_byte).end
+    }
+
+    /// Whether the checksum is that of the content.
+    pub(super) fn checksum_holds(&self) -> Result<bool, Error> {
+        let len = self.view.len() - self.ids.kind.len_in_bytes() as u64;
+        let found = digest(&self.view, len, self.ids.kind);
+        let found = found.map_err(|error| unreadable(error).at_path(&self.path))?;
+        Ok(found == self.id)
     }
 
     /// The entry `number` of the list of further parents.

@@ -3,6 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
+use pronto_odb::Store;
 
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -34,16 +35,7 @@ impl Repository {
 
     /// As [`commit_links`](Self::commit_links), wherever history was cut off.
     pub(crate) fn written_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
-        let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
-        match self.objects()?.find(id, buffer).map_err(from_odb)? {
-            Some(ObjectKind::Commit) => {}
-            Some(_) => return fail("not a commit"),
-            None => return fail("could not read commit"),
-        }
-        match parse(buffer) {
-            Some(links) => Ok(links),
-            None => fail("malformed commit"),
-        }
+        links_in(self.objects()?, id, buffer)
     }
 
     /// The commits at which history was cut off, sorted.
@@ -70,6 +62,24 @@ impl Repository {
         }
         ids.sort_unstable();
         Ok(self.shallow.get_or_init(|| ids))
+    }
+}
+
+/// Where the commit `id` of `store` leads, as it says itself. `buffer` holds its content
+/// afterwards.
+///
+/// # Errors
+/// It does not exist, is no commit, or is malformed.
+pub(crate) fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
+    let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
+    match store.find(id, buffer).map_err(from_odb)? {
+        Some(ObjectKind::Commit) => {}
+        Some(_) => return fail("not a commit"),
+        None => return fail("could not read commit"),
+    }
+    match parse(buffer) {
+        Some(links) => Ok(links),
+        None => fail("malformed commit"),
     }
 }
 

@@ -1,0 +1,207 @@
+//! `commit-graph`: write and verify the file that lets walks do without inflating commits.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+use pronto::commit_graph::{Source, Split, WriteOptions};
+use pronto::{ErrorKind, Repository};
+use pronto_hash::ObjectId;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `commit-graph`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The object directory to work in: the repository's own or one of its alternates
+    #[arg(long, value_name = "DIR")]
+    object_dir: Option<PathBuf>,
+    /// Write the commits that references lead to
+    #[arg(long)]
+    reachable: bool,
+    /// Write the commits of the packs whose indexes are named on the standard input
+    #[arg(long)]
+    stdin_packs: bool,
+    /// Write the commits whose ids stand on the standard input
+    #[arg(long)]
+    stdin_commits: bool,
+    /// Keep what is in the graph now
+    #[arg(long)]
+    append: bool,
+    /// Write filters of the paths that each commit changed
+    #[arg(long)]
+    changed_paths: Option<bool>,
+    /// Make at most this many new filters
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    max_new_filters: Option<String>,
+    /// Write a layer on top of others: `no-merge` leaves them alone, `replace` removes them
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "STRATEGY")]
+    split: Option<String>,
+    /// Merge layers until the new one has at most this many commits
+    #[arg(long, value_name = "N")]
+    max_commits: Option<String>,
+    /// Merge layers that are at most this many times as large as the new one
+    #[arg(long, value_name = "N")]
+    size_multiple: Option<String>,
+    /// Leave files alone that are younger than this
+    #[arg(long, value_name = "DATE")]
+    expire_time: Option<String>,
+    /// Look only at the topmost layer
+    #[arg(long)]
+    shallow: bool,
+    /// Show how far it is
+    #[arg(long)]
+    progress: Option<bool>,
+    /// `write` or `verify`
+    #[arg(value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let command: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
+    match command.as_slice() {
+        [Some("write")] if !args.shallow => write(args, context),
+        [Some("verify")] if !args.writes() => verify(args, context),
+        _ => Err(CliError::unsupported("this way of calling commit-graph")),
+    }
+}
+
+impl Args {
+    /// Whether an option is given that only `write` has.
+    fn writes(&self) -> bool {
+        let texts = [
+            &self.max_new_filters,
+            &self.split,
+            &self.max_commits,
+            &self.size_multiple,
+            &self.expire_time,
+        ];
+        self.reachable
+            || self.stdin_packs
+            || self.stdin_commits
+            || self.append
+            || self.changed_paths.is_some()
+            || texts.iter().any(|text| text.is_some())
+    }
+
+    fn options(&self, repository: &Repository) -> Result<WriteOptions, CliError> {
+        let split = match self.split.as_deref() {
+            None => None,
+            Some("") => Some(Split::Merge),
+            Some("no-merge") => Some(Split::NoMerge),
+            Some("replace") => Some(Split::Replace),
+            Some(other) => {
+                let message = format!("unrecognized --split argument, {other}");
+                return Err(CliError::fatal(message));
+            }
+        };
+        let expire_before = self.expire_time.as_ref().map(|date| {
+            pronto::revision::parse_date(date.as_str().into())
+                .ok_or_else(|| CliError::unsupported(format!("'{date}' as a date")))
+        });
+        let configured = repository.config().i64("commitgraph.maxnewfilters")?;
+        let limit = number(self.max_new_filters.as_deref())?.or(configured);
+        let size_multiple = number(self.size_multiple.as_deref())?;
+        let defaults = WriteOptions::default();
+        Ok(WriteOptions {
+            object_dir: self.object_dir.clone(),
+            source: self.source()?,
+            append: self.append,
+            split,
+            size_multiple: size_multiple
+                .and_then(|number| u64::try_from(number).ok())
+                .filter(|number| *number > 0)
+                .unwrap_or(defaults.size_multiple),
+            max_commits: number(self.max_commits.as_deref())?
+                .and_then(|number| u64::try_from(number).ok())
+                .unwrap_or(defaults.max_commits),
+            expire_before: expire_before.transpose()?,
+            changed_paths: self.changed_paths,
+            max_new_filters: limit.and_then(|limit| usize::try_from(limit).ok()),
+        })
+    }
+
+    fn source(&self) -> Result<Source, CliError> {
+        let ways = [self.reachable, self.stdin_packs, self.stdin_commits];
+        if ways.into_iter().filter(|way| *way).count() > 1 {
+            let message = "use at most one of --reachable, --stdin-commits, or --stdin-packs";
+            return Err(CliError::fatal(message));
+        }
+        if self.reachable {
+            return Ok(Source::Reachable);
+        }
+        if self.stdin_packs {
+            return Ok(Source::Packs(lines()?));
+        }
+        if !self.stdin_commits {
+            return Ok(Source::Packed);
+        }
+        let mut ids = Vec::new();
+        for line in lines()? {
+            // What follows the id does not matter.
+            let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+            let id = ObjectId::from_hex(&line[..digits.count()]);
+            let message = || CliError::error(format!("unexpected non-hex object ID: {line}"));
+            ids.push(id.map_err(|_| message())?);
+        }
+        Ok(Source::Commits(ids))
+    }
+}
+
+fn number(text: Option<&str>) -> Result<Option<i64>, CliError> {
+    let parse = |text: &str| {
+        let number = text.parse();
+        number.map_err(|_| CliError::unsupported(format!("'{text}' as a number")))
+    };
+    text.map(parse).transpose()
+}
+
+/// The lines of the standard input.
+fn lines() -> Result<Vec<BString>, CliError> {
+    let failed = |error: std::io::Error| CliError::fatal(format!("cannot read: {error}"));
+    let mut lines = Vec::new();
+    for line in std::io::stdin().lock().split(b'\n') {
+        let line = line.map_err(failed)?;
+        lines.push(
+            line.strip_suffix(b"\r")
+                .unwrap_or(&line)
+                .as_bstr()
+                .to_owned(),
+        );
+    }
+    Ok(lines)
+}
+
+fn write(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let options = args.options(&repository)?;
+    let progress = context.progress(args.progress, false);
+    let interrupt = context.interrupt.clone();
+    match repository.write_commit_graph(&options, &*progress, &interrupt) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+            Err(CliError::error(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let progress = context.progress(args.progress, false);
+    let interrupt = context.interrupt.clone();
+    let mut wrong = Vec::new();
+    let verdict = repository.verify_commit_graph(
+        args.object_dir.as_ref(),
+        args.shallow,
+        (&*progress, &interrupt),
+        &mut |message| wrong.push(message.to_owned()),
+    );
+    context.report();
+    context.out.flush()?;
+    for message in wrong {
+        context.remark(&message);
+    }
+    Ok(ExitCode::new(verdict?.code))
+}
