@@ -1,6 +1,7 @@
 //! Stores that stock git made, read and written here; git is the oracle.
 
 mod damage;
+mod many;
 mod reading;
 mod shortened;
 mod support;

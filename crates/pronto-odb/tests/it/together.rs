@@ -1,21 +1,31 @@
 //! Readers beside processes that repack and prune.
+//!
+//! `PRONTO_ROUNDS=1000 cargo test --release -p pronto-odb --test it together` runs as many rounds.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use pronto_hash::Kind;
 
 use super::support::{Random, Repository};
 
+const READERS: u64 = 16;
+
+fn rounds() -> usize {
+    std::env::var("PRONTO_ROUNDS").map_or(30, |rounds| rounds.parse().expect("a number"))
+}
+
 #[test]
 fn nothing_is_missing_while_others_repack_and_prune() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(1, 40);
+    let rounds = rounds();
     let told = repository.told();
     let store = repository.store();
     let done = AtomicBool::new(false);
     let reads = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for thread in 0..4 {
+        for thread in 0..READERS {
             let (store, told, done, reads) = (&store, &told, &done, &reads);
             scope.spawn(move || {
                 let mut random = Random(thread);
@@ -31,7 +41,7 @@ fn nothing_is_missing_while_others_repack_and_prune() {
                 }
             });
         }
-        for round in 0..50 {
+        for round in 0..rounds {
             // Each round makes another pack of the same objects, and now and then loose ones.
             let depth = format!("--depth={}", 1 + round % 7);
             if round % 5 == 4 {
@@ -46,18 +56,45 @@ fn nothing_is_missing_while_others_repack_and_prune() {
                 );
                 super::support::git_with_input(&empty, &["unpack-objects", "-q"], &bytes);
                 move_loose(&empty.join("objects"), &repository.objects());
+                std::fs::remove_dir_all(&empty).expect("it is ours");
             }
             repository.git(&["repack", "-adfq", &depth]);
-            repository.git(&["prune-packed", "-q"]);
+            match round % 3 {
+                0 => repository.git(&["prune-packed", "-q"]),
+                1 => repository.git(&["multi-pack-index", "write"]),
+                _ => repository.git(&["prune", "--expire=now"]),
+            };
         }
         done.store(true, Relaxed);
     });
     assert!(reads.load(Relaxed) > 100);
-    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    assert!(open < 100, "{open} descriptors are left open");
+    store.refresh().expect("it can be listed");
+    assert_eq!(in_use(repository.directory.path()).1, Vec::<String>::new());
+    let maps = in_use(repository.directory.path()).0;
+    let gone = maps.iter().filter(|line| line.ends_with("(deleted)"));
+    assert_eq!(gone.count(), 0, "{maps:?}");
+    // One pack, its index, and the multi-pack-index.
+    assert!(maps.len() <= 3, "{maps:?}");
+    drop(store);
+    assert_eq!(in_use(repository.directory.path()).0, Vec::<String>::new());
 }
 
-fn move_loose(from: &std::path::Path, to: &std::path::Path) {
+/// The maps and the descriptors that this process has of what lies below `directory`.
+fn in_use(directory: &Path) -> (Vec<String>, Vec<String>) {
+    let directory = directory.display().to_string();
+    let has = |text: &String| text.contains(&directory);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let maps = maps.lines().map(str::to_owned).filter(has).collect();
+    let descriptors = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let descriptors = descriptors
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.display().to_string())
+        .filter(has)
+        .collect();
+    (maps, descriptors)
+}
+
+fn move_loose(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("it is there") {
         let entry = entry.expect("it can be listed");
         if entry.file_name().len() != 2 {
