@@ -52,6 +52,9 @@ _pronto() {
             pronto,rev-parse)
                 cmd="pronto__subcmd__rev__subcmd__parse"
                 ;;
+            pronto,show-index)
+                cmd="pronto__subcmd__show__subcmd__index"
+                ;;
             pronto,show-ref)
                 cmd="pronto__subcmd__show__subcmd__ref"
                 ;;
@@ -64,6 +67,12 @@ _pronto() {
             pronto,symbolic-ref)
                 cmd="pronto__subcmd__symbolic__subcmd__ref"
                 ;;
+            pronto,unpack-objects)
+                cmd="pronto__subcmd__unpack__subcmd__objects"
+                ;;
+            pronto,verify-pack)
+                cmd="pronto__subcmd__verify__subcmd__pack"
+                ;;
             pronto,version)
                 cmd="pronto__subcmd__version"
                 ;;
@@ -74,7 +83,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file checkout clone commit-graph config fetch help index-pack init ls-files ls-tree rev-parse show-ref status switch symbolic-ref version"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file checkout clone commit-graph config fetch help index-pack init ls-files ls-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -599,6 +608,24 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__show__subcmd__index)
+            opts="--object-format"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --object-format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__show__subcmd__ref)
             opts="-h -d -s -q --tags --branches --heads --head --verify --dereference --hash --abbrev --quiet --exclude-existing"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -729,6 +756,46 @@ _pronto() {
             fi
             case "${prev}" in
                 -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__unpack__subcmd__objects)
+            opts="-n -q -r --strict --max-input-size --pack_header"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --max-input-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pack_header)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__verify__subcmd__pack)
+            opts="-v -s --verbose --stat-only --object-format"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --object-format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

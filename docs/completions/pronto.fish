@@ -60,10 +60,13 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repo
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list references and what they hold'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "status" -d 'show the working tree status'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "switch" -d 'switch branches'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'read and change references that stand for others'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'make loose objects of a pack'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch -d 'Print type, size and content of each object named on the standard input' -r
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-check -d 'Print type and size of each object named on the standard input' -r
@@ -246,6 +249,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-status -d
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l object-only -d 'Only ids'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-name -d 'Names from the top of the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-tree -d 'Everything, wherever the caller stands'
+complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l exclude-existing -d 'Of the references read from the standard input, those that do not exist' -r
@@ -288,4 +292,13 @@ complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quie
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l short -d 'Show the short name of the other reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l no-recurse -d 'Show the next reference, even if that is symbolic too'
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l max-input-size -d 'Refuse packs of more bytes than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l pack_header -d 'The start of the pack, which somebody has read already' -r
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s n -d 'Write nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s q -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s r -d 'Make what can be made of a broken pack'
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l strict -d 'Write nothing that is broken, or links to what is not there'
+complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -l object-format -d 'How objects are named: sha1 or sha256' -r
+complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s v -l verbose -d 'List what is in the packs'
+complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s s -l stat-only -d 'Count what is in the packs, and say nothing else'
 complete -c pronto -n "__fish_pronto_using_subcommand version" -l build-options -d 'Also tell how this binary was built'

@@ -1,7 +1,5 @@
 //! What is wrong with a pack, in Git's words.
 
-use std::error::Error as _;
-
 use pronto_pack::{Error, ErrorKind};
 
 use crate::context::Context;
@@ -36,8 +34,39 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
     }
 }
 
+/// As [`report`], for a pack that becomes loose objects.
+pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context) -> CliError {
+    use pronto_odb::ErrorKind;
+    if *error.kind() == ErrorKind::Interrupted {
+        return pronto_io::interrupt::Interrupted.into();
+    }
+    let message = error.message();
+    if let Some(remark) = remark(error) {
+        context.complain(&remark);
+    }
+    if message.starts_with("inflate returned") {
+        return CliError::error(message);
+    }
+    if let Some(kind) = message.strip_prefix("unknown object type") {
+        return CliError::error(format!("bad object type{kind}"));
+    }
+    if let Some(rest) = message.strip_prefix("pack version ") {
+        let version = rest.trim_end_matches(" unsupported");
+        return CliError::fatal(format!("unknown pack file version {version}"));
+    }
+    CliError::fatal(match message {
+        "pack signature mismatch" => "bad pack file",
+        "pack is corrupted (SHA1 mismatch)" => "final sha1 did not match",
+        "delta base offset is out of bound" => "offset value out of bound for delta base object",
+        _ if message.contains("unresolved delta") => "unresolved deltas left after unpacking",
+        _ if message.starts_with("pack exceeds") => "pack exceeds maximum allowed size",
+        _ if *error.kind() == ErrorKind::Io => return CliError::fatal(error.to_string()),
+        _ => message,
+    })
+}
+
 /// What zlib, or the delta code, says before.
-fn remark(error: &Error) -> Option<String> {
+fn remark(error: &dyn std::error::Error) -> Option<String> {
     let reason = error.source()?;
     let Some(delta) = reason.downcast_ref::<Error>() else {
         return Some(reason.to_string());

@@ -12,11 +12,14 @@ mod init;
 mod ls_files;
 mod ls_tree;
 mod rev_parse;
+mod show_index;
 mod show_ref;
 mod status;
 mod switch;
 mod switching;
 mod symbolic_ref;
+mod unpack_objects;
+mod verify_pack;
 mod version;
 
 use std::ffi::OsString;
@@ -129,10 +132,13 @@ pub static COMMANDS: &[Command] = &[
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
     command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),
+    command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list references and what they hold", Plumbing, Options, signals: false),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change references that stand for others", Plumbing, Options, signals: true),
+    command!(unpack_objects, "unpack-objects", "make loose objects of a pack", Plumbing, Options, signals: true),
+    command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
 ];
 

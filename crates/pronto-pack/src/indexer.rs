@@ -38,7 +38,7 @@ mod thin;
 mod verify;
 mod window;
 
-pub use examine::{Examined, examine_stream};
+pub use examine::{Examined, examine_stream, scan_stream};
 pub use verify::{Checked, Listed, check_file};
 
 use crate::error::{Error, ErrorKind};

@@ -7,18 +7,19 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bstr::ByteSlice;
 use pronto::repository::hash_named;
 use pronto::{Repository, config, packs};
 use pronto_hash::Kind;
 use pronto_odb::Inventory;
-use pronto_pack::indexer::{self, Existing, INDEXING, Options, Outcome, RECEIVING};
+use pronto_pack::indexer::{self, INDEXING, Options, Outcome, RECEIVING};
 
 use crate::bad_pack;
 use crate::{CliError, Context, ExitCode};
-use input::{Input, OnlyResolving};
+pub(super) use input::Input;
+pub(super) use input::Watch;
+pub(super) use verify::{Listing, verify};
 
 /// Arguments of `index-pack`.
 #[derive(clap::Args, Debug)]
@@ -118,18 +119,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository_if_any()?;
     let mut options = options(args, repository.as_deref(), context)?;
-    if args.fix_thin && !args.stdin {
-        return Err(CliError::fatal(
-            "the option '--fix-thin' requires '--stdin'",
-        ));
-    }
-    if args.stdin && repository.is_none() {
-        return Err(CliError::fatal("--stdin requires a git repository"));
-    }
-    if args.stdin && args.object_format.is_some() {
-        let message = "options '--object-format' and '--stdin' cannot be used together";
-        return Err(CliError::fatal(message));
-    }
+    refuse_nonsense(args, repository.is_some())?;
     let index = match (&args.output, pack) {
         (Some(index), _) => Some(index.clone()),
         (None, Some(pack)) => Some(with_other_end(pack, "pack", "idx")?),
@@ -140,17 +130,30 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     {
         with_other_end(index, "idx", "rev")?;
     }
+    let watch = Watch::asked_for(args);
+    if args.verifies() {
+        let missing = || CliError::fatal("--verify with no packfile name given");
+        let index = index.as_deref().ok_or_else(missing)?;
+        let Some(pack) = pack.filter(|_| !args.stdin) else {
+            return Err(CliError::unsupported(
+                "--verify of what comes from the standard input",
+            ));
+        };
+        let listing = match (args.verify_stat_only, args.verify_stat) {
+            (true, _) => Listing::Counts,
+            (_, true) => Listing::Entries,
+            _ => Listing::Nothing,
+        };
+        verify((pack, index), &options, (listing, &watch), context)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let job = Job {
         args,
         repository: repository.as_deref(),
         pack,
         index: index.as_deref(),
+        watch: &watch,
     };
-    if args.verifies() {
-        let missing = || CliError::fatal("--verify with no packfile name given");
-        let index = job.index.ok_or_else(missing)?;
-        return verify::run(&job, index, &options, context);
-    }
     if let (Some(pack), true) = (pack, options.keep.is_some() || options.promisor.is_some()) {
         with_other_end(pack, "pack", "keep")?;
     }
@@ -160,18 +163,36 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     finish(args, &outcome, context)
 }
 
+/// Options that do not go together, or not with where we are.
+fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
+    if args.fix_thin && !args.stdin {
+        return Err(CliError::fatal(
+            "the option '--fix-thin' requires '--stdin'",
+        ));
+    }
+    if args.stdin && !in_repository {
+        return Err(CliError::fatal("--stdin requires a git repository"));
+    }
+    if args.stdin && args.object_format.is_some() {
+        let message = "options '--object-format' and '--stdin' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
+}
+
 /// What is to be done.
 struct Job<'a> {
     args: &'a Args,
     repository: Option<&'a Repository>,
     pack: Option<&'a Path>,
     index: Option<&'a Path>,
+    watch: &'a Watch,
 }
 
 impl Job<'_> {
     fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
         let inventory = self.inventory()?;
-        let outcome = self.watched(inventory.as_ref(), context, |watched| {
+        let outcome = self.watch.over(inventory.as_ref(), context, |watched| {
             match (self.pack, self.index, self.repository) {
                 (Some(pack), Some(index), _) if !self.args.stdin => {
                     indexer::index_file(pack, index, options, watched)
@@ -189,7 +210,7 @@ impl Job<'_> {
                 _ => Err(input::no_input()),
             }
         });
-        outcome.map_err(|error| self.report(error, options, context))
+        outcome.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))
     }
 
     /// What the repository has, of which nothing may be replaced by something else.
@@ -198,41 +219,6 @@ impl Job<'_> {
             Some(repository) => Ok(Some(repository.objects()?.inventory()?)),
             None => Ok(None),
         }
-    }
-
-    /// Does `work` with progress, interruption and all that is asked for.
-    fn watched<T>(
-        &self,
-        inventory: Option<&Inventory>,
-        context: &mut Context,
-        work: impl FnOnce(&indexer::Context<'_>) -> T,
-    ) -> T {
-        let verbose = self.args.verbose > 0;
-        let shows = verbose || self.args.show_resolving_progress;
-        let progress = context.progress(Some(shows), true);
-        let progress: Arc<dyn pronto_io::progress::Progress> = match verbose {
-            true => progress,
-            false => Arc::new(OnlyResolving(progress)),
-        };
-        let mut watched = indexer::Context {
-            existing: inventory.map(|inventory| inventory as &dyn Existing),
-            progress: &*progress,
-            interrupt: Some(&context.interrupt),
-            ..indexer::Context::default()
-        };
-        if self.args.report_end_of_input {
-            watched.arrived = Some(&input::report_end);
-        }
-        work(&watched)
-    }
-
-    fn report(
-        &self,
-        error: pronto_pack::Error,
-        options: &Options,
-        context: &mut Context,
-    ) -> CliError {
-        bad_pack::report(error, options.max_input_size_bytes, context)
     }
 }
 
@@ -259,12 +245,7 @@ fn options(
         Some(name) => object_format(name)?,
         None => repository.map_or(Kind::Sha1, Repository::object_hash),
     };
-    let mut options = match repository {
-        Some(repository) => packs::indexer_options(repository.config(), kind)?,
-        None => {
-            packs::indexer_options(&config::without_repository(&context.environment()?)?, kind)?
-        }
-    };
+    let mut options = options_of(repository, kind, context)?;
     if let Some(text) = &args.threads {
         let wrong = |_| CliError::misuse(format!("'{text}' is no number of threads"));
         options.threads = text.parse().map_err(wrong)?;
@@ -288,6 +269,21 @@ fn options(
     };
     options.show_bytes = args.stdin;
     Ok(options)
+}
+
+/// What is configured for packs, in the repository or without one.
+pub(super) fn options_of(
+    repository: Option<&Repository>,
+    kind: Kind,
+    context: &Context,
+) -> Result<Options, CliError> {
+    Ok(match repository {
+        Some(repository) => packs::indexer_options(repository.config(), kind)?,
+        None => {
+            let config = config::without_repository(&context.environment()?)?;
+            packs::indexer_options(&config, kind)?
+        }
+    })
 }
 
 /// The hash called `name`.

@@ -48,6 +48,23 @@ impl Examined {
     }
 }
 
+/// Reads a pack from `input` to its end and keeps nothing: whether it is well formed, but for what
+/// its deltas make. [`Context::inspect`] sees what is not a delta.
+///
+/// # Errors
+/// As [`index_stream`](super::index_stream), but for those about deltas.
+pub fn scan_stream(
+    input: &mut dyn Read,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Outcome, Error> {
+    let mut options = options.clone();
+    // A delta is applied on arrival if its base is at hand, which none shall be.
+    options.base_cache_bytes = 0;
+    options.kept_deltas_bytes = 0;
+    run(&options, context).scan(input)
+}
+
 /// As [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
 /// is written to `directory` under a temporary name only, without waiting for the disk, and gets
 /// no index.

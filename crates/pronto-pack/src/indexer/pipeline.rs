@@ -10,10 +10,11 @@ use super::resolve::Work;
 use super::spool::{QUEUE_LEN, Remote, Sink, Spool, Store};
 use super::tables::{Base, Tables};
 use super::window::Window;
-use super::{Context, Options, Surroundings, collide, install, thin};
+use super::{Context, Options, Outcome, Surroundings, collide, install, outcome, thin};
 use crate::error::{Error, ErrorKind};
 use pronto_hash::ObjectId;
 use pronto_io::progress::Meter;
+use pronto_io::view::View;
 use pronto_io::{data, region};
 use std::io::Read;
 use std::sync::mpsc::{self, SyncSender};
@@ -115,6 +116,23 @@ impl Run<'_> {
             leftover,
         };
         Ok((done, indexed.store))
+    }
+
+    /// Takes in what `input` gives and forgets it.
+    pub(super) fn scan(&self, input: &mut dyn Read) -> Result<Outcome, Error> {
+        let nothing = Store::Given(View::from_bytes(Vec::new()));
+        let surroundings = self.surroundings(Meter::new("", None));
+        let mut arrival = self.receive(input, nothing, &surroundings)?;
+        let (_, checksum) = arrival.spool.finish(&arrival.received.trailer)?;
+        Ok(outcome(Done {
+            checksum,
+            leftover: std::mem::take(&mut arrival.received.leftover),
+            deltas: arrival.received.deltas,
+            tables: arrival.received.tables,
+            ids: Vec::new(),
+            order: Vec::new(),
+            added: 0,
+        }))
     }
 
     fn surroundings(&self, resolving: Meter) -> Surroundings<'_> {

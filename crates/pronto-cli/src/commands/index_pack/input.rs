@@ -8,8 +8,12 @@ use std::sync::Arc;
 use pronto_io::descriptor;
 use pronto_io::error::IoContext;
 use pronto_io::progress::{Meter, Progress};
+use pronto_odb::Inventory;
+use pronto_pack::indexer::{self, Existing};
 use pronto_pack::{Error, ErrorKind};
 
+use super::Args;
+use crate::Context;
 use crate::context::write_to_stderr;
 
 /// The standard input, after what somebody has read of it already.
@@ -83,19 +87,57 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Tells whoever wrote the pack that all of it is here.
-pub(super) fn report_end() {
-    write_to_stderr(b"\0");
-}
-
 /// There is neither a pack nor a repository to put it in: the arguments were checked before.
 #[cold]
 pub(super) fn no_input() -> Error {
     Error::new(ErrorKind::Missing, "--stdin requires a git repository")
 }
 
+/// What is shown while a pack is indexed.
+#[derive(Default)]
+pub(crate) struct Watch {
+    all: bool,
+    resolving: bool,
+    end: bool,
+}
+
+impl Watch {
+    pub(super) fn asked_for(args: &Args) -> Self {
+        Watch {
+            all: args.verbose > 0,
+            resolving: args.show_resolving_progress,
+            end: args.report_end_of_input,
+        }
+    }
+
+    /// Does `work`, which may ask what is here already.
+    pub(super) fn over<T>(
+        &self,
+        inventory: Option<&Inventory>,
+        context: &mut Context,
+        work: impl FnOnce(&indexer::Context<'_>) -> T,
+    ) -> T {
+        let mut progress = context.progress(Some(self.all || self.resolving), true);
+        if !self.all {
+            progress = Arc::new(OnlyResolving(progress));
+        }
+        work(&indexer::Context {
+            existing: inventory.map(|inventory| inventory as &dyn Existing),
+            progress: &*progress,
+            interrupt: Some(&context.interrupt),
+            arrived: self.end.then_some(&report_end),
+            ..indexer::Context::default()
+        })
+    }
+}
+
+/// Tells whoever wrote the pack that all of it is here.
+fn report_end() {
+    write_to_stderr(b"\0");
+}
+
 /// Shows the second phase only.
-pub(super) struct OnlyResolving(pub(super) Arc<dyn Progress>);
+struct OnlyResolving(Arc<dyn Progress>);
 
 impl Progress for OnlyResolving {
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {

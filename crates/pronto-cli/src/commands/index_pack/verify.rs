@@ -4,37 +4,41 @@ use std::io::Write;
 use std::path::Path;
 
 use pronto_io::view::Access;
+use pronto_pack::ErrorKind;
 use pronto_pack::idx::Index;
 use pronto_pack::indexer::{Checked, Options, check_file};
 
-use super::{Job, with_other_end};
-use crate::{CliError, Context, ExitCode};
+use super::{Watch, with_other_end};
+use crate::{CliError, Context, bad_pack};
 
-/// Checks the pack of `job` against its index.
-pub(super) fn run(
-    job: &Job<'_>,
-    index: &Path,
+/// What is told of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listing {
+    Nothing,
+    /// How many entries are of which depth.
+    Counts,
+    /// The same, after every entry.
+    Entries,
+}
+
+/// Checks a pack against its index.
+pub(crate) fn verify(
+    (pack, index): (&Path, &Path),
     options: &Options,
+    (listing, watch): (Listing, &Watch),
     context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let Some(pack) = job.pack.filter(|_| !job.args.stdin) else {
-        return Err(CliError::unsupported(
-            "--verify of what comes from the standard input",
-        ));
-    };
-    let opened = open(index, options)?;
+) -> Result<(), CliError> {
+    let opened = open(index, options, context)?;
     let mut options = options.clone();
     // Nothing is added, so nothing can be replaced.
     options.check_collisions = false;
-    let checked = job
-        .watched(None, context, |watched| check_file(pack, &options, watched))
-        .map_err(|error| job.report(error, &options, context))?;
-    if job.args.verify_stat || job.args.verify_stat_only {
-        list(&checked, job.args.verify_stat_only, context)?;
-    }
+    let checked = watch
+        .over(None, context, |watched| check_file(pack, &options, watched))
+        .map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
+    list(&checked, listing, context)?;
     let same = checked
         .has_index(&opened)
-        .map_err(|error| job.report(error, &options, context))?;
+        .map_err(|error| bad_pack::report(error, None, context))?;
     if !same {
         return Err(invalid(index));
     }
@@ -44,10 +48,10 @@ pub(super) fn run(
             return Err(invalid(&reverse));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn open(index: &Path, options: &Options) -> Result<Index, CliError> {
+fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index, CliError> {
     let shown = index.display();
     let pack = with_other_end(index, "idx", "pack").ok();
     if !pack.is_some_and(|pack| pack.is_file()) {
@@ -55,8 +59,18 @@ fn open(index: &Path, options: &Options) -> Result<Index, CliError> {
             "Cannot open existing pack file '{shown}'"
         )));
     }
-    Index::open(index, options.kind, Access::Auto)
-        .map_err(|_| CliError::fatal(format!("Cannot open existing pack idx file for '{shown}'")))
+    Index::open(index, options.kind, Access::Auto).map_err(|error| {
+        let remark = match error.message() {
+            "non-monotonic fan-out table" => Some(format!("non-monotonic index {shown}")),
+            "wrong index file size" => Some(format!("wrong index v2 file size in {shown}")),
+            _ if *error.kind() == ErrorKind::Io => None,
+            message => Some(message.replacen("index file", &format!("index file {shown}"), 1)),
+        };
+        if let Some(remark) = remark {
+            context.complain(&remark);
+        }
+        CliError::fatal(format!("Cannot open existing pack idx file for '{shown}'"))
+    })
 }
 
 fn invalid(file: &Path) -> CliError {
@@ -64,7 +78,10 @@ fn invalid(file: &Path) -> CliError {
 }
 
 /// Lists what is in the pack, and counts it.
-fn list(checked: &Checked, only_count: bool, context: &mut Context) -> Result<(), CliError> {
+fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<(), CliError> {
+    if listing == Listing::Nothing {
+        return Ok(());
+    }
     let out = &mut context.out;
     let mut chains: Vec<u64> = Vec::new();
     for entry in checked.entries()? {
@@ -73,7 +90,7 @@ fn list(checked: &Checked, only_count: bool, context: &mut Context) -> Result<()
             chains.resize(depth + 1, 0);
         }
         chains[depth] += 1;
-        if only_count {
+        if listing == Listing::Counts {
             continue;
         }
         let (id, kind, size) = (entry.id, entry.kind.to_string(), entry.size_bytes);

@@ -1,0 +1,102 @@
+//! `verify-pack`: whether packs and their indexes are sound.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use pronto::Repository;
+use pronto_hash::Kind;
+use pronto_pack::indexer::INDEXING;
+
+use super::index_pack::{Listing, Watch, object_format, options_of, verify, with_other_end};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `verify-pack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// List what is in the packs
+    #[arg(long, short)]
+    verbose: bool,
+    /// Count what is in the packs, and say nothing else
+    #[arg(long, short)]
+    stat_only: bool,
+    /// How objects are named: sha1 or sha256
+    #[arg(long, value_name = "FORMAT")]
+    object_format: Option<OsString>,
+    /// The packs, by the names of their indexes
+    #[arg(value_name = "PACK")]
+    packs: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.packs.is_empty() {
+        return Err(CliError::misuse("verify-pack takes at least one pack"));
+    }
+    let listing = match (args.stat_only, args.verbose) {
+        (true, _) => Listing::Counts,
+        (_, true) => Listing::Entries,
+        _ => Listing::Nothing,
+    };
+    let mut code = ExitCode::SUCCESS;
+    for given in &args.packs {
+        let pack = pack_of(given);
+        let result = check(args, &pack, listing, context);
+        let verdict = match &result {
+            Ok(()) => "ok",
+            Err(error) => {
+                context.remark(error.render().trim_end());
+                code = ExitCode::FAILURE;
+                "bad"
+            }
+        };
+        let tells = match result {
+            Ok(()) => args.verbose && !args.stat_only,
+            Err(_) => args.verbose || args.stat_only,
+        };
+        if tells {
+            say(&pack, verdict, context)?;
+        }
+    }
+    Ok(code)
+}
+
+/// Checks one pack.
+fn check(
+    args: &Args,
+    pack: &Path,
+    listing: Listing,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let repository = context.repository_if_any()?;
+    let repository = repository.as_deref();
+    let kind = match &args.object_format {
+        Some(name) => object_format(name)?,
+        None => repository.map_or(Kind::Sha1, Repository::object_hash),
+    };
+    let mut options = options_of(repository, kind, context)?;
+    options.title = INDEXING;
+    let index = with_other_end(pack, "pack", "idx")?;
+    verify(
+        (pack, &index),
+        &options,
+        (listing, &Watch::default()),
+        context,
+    )
+}
+
+fn say(pack: &Path, verdict: &str, context: &mut Context) -> Result<(), CliError> {
+    context.out.write_all(pack.as_os_str().as_bytes())?;
+    writeln!(context.out, ": {verdict}")?;
+    Ok(())
+}
+
+/// The pack that is meant: it may be given without its end, or by its index.
+fn pack_of(given: &OsStr) -> PathBuf {
+    let bytes = given.as_bytes();
+    let stem = match bytes.strip_suffix(b".idx") {
+        Some(stem) => stem,
+        None => bytes.strip_suffix(b".pack").unwrap_or(bytes),
+    };
+    PathBuf::from(OsStr::from_bytes(&[stem, b".pack"].concat()))
+}
