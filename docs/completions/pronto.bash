@@ -49,6 +49,9 @@ _pronto() {
             pronto,ls-tree)
                 cmd="pronto__subcmd__ls__subcmd__tree"
                 ;;
+            pronto,multi-pack-index)
+                cmd="pronto__subcmd__multi__subcmd__pack__subcmd__index"
+                ;;
             pronto,rev-parse)
                 cmd="pronto__subcmd__rev__subcmd__parse"
                 ;;
@@ -83,7 +86,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file checkout clone commit-graph config fetch help index-pack init ls-files ls-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file checkout clone commit-graph config fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -584,6 +587,36 @@ _pronto() {
                     return 0
                     ;;
                 --abbrev)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__multi__subcmd__pack__subcmd__index)
+            opts="--object-dir --preferred-pack --stdin-packs --bitmap --refs-snapshot --batch-size --progress"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --object-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --preferred-pack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --refs-snapshot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --batch-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -59,6 +59,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list references and what they hold'
@@ -249,6 +250,13 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-status -d
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l object-only -d 'Only ids'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-name -d 'Names from the top of the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-tree -d 'Everything, wherever the caller stands'
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l object-dir -d 'The object directory to work in: the repository\'s own or one of its alternates' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l preferred-pack -d 'Take the copies of this pack of objects that are in several' -r
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l refs-snapshot -d 'What references point to, for the bitmap' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l batch-size -d 'Combine packs that together have at least this size' -r
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin-packs -d 'Cover only the packs whose indexes are named on the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r

@@ -34,6 +34,9 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Compressing objects",
     "Writing objects",
     "Verifying commits in commit graph",
+    "Verifying OID order in multi-pack-index",
+    "Sorting objects by packfile",
+    "Verifying object offsets",
 ];
 
 /// What to show, and on what kind of device.

@@ -62,6 +62,7 @@ pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<Objec
         digester.update(view.read(at, step as usize, &mut buffer)?);
         at += step;
     }
+    view.check()?;
     Ok(digester.finish())
 }
 

@@ -4,6 +4,8 @@
 //! Opening checks the header, the table of chunks and the fan-out, and takes over the names of the
 //! packs; the tables are neither copied nor summed.
 
+pub mod write;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,14 +13,15 @@ use pronto_hash::{Kind, ObjectId, Prefix, oid};
 use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 
+use crate::chunks::{Chunks, digest};
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
 use crate::idx::IndexPosition;
 use crate::pack::PackOffset;
+use crate::rev::format_id;
 
 const SIGNATURE: [u8; 4] = *b"MIDX";
 const HEADER_LEN: usize = 12;
-const CHUNK_ROW_LEN: usize = 12;
 const LARGE: u32 = 1 << 31;
 
 /// The number of a pack in a multi-pack-index: a place in [`MultiIndex::pack_names`].
@@ -35,6 +38,8 @@ pub struct MultiIndex {
     pack_names: Vec<String>,
     offsets_start: u64,
     large_offsets: Range<u64>,
+    /// Where the rows in the order of packs are, if the file has them.
+    reverse_start: Option<u64>,
 }
 
 impl MultiIndex {
@@ -59,15 +64,19 @@ impl MultiIndex {
 
     fn check(view: View, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
         let (chunks, pack_count) = read_chunks(&view, kind)?;
-        let required = |id: &'static [u8; 4]| {
-            chunks.find(id).ok_or_else(|| {
-                let name = String::from_utf8_lossy(id);
-                let message = format!("multi-pack-index lacks the required chunk {name}");
+        let required = |name: [u8; 4], what: &str| {
+            chunks.find(name).ok_or_else(|| {
+                let message = format!("multi-pack-index missing required {what} chunk");
                 Error::new(ErrorKind::Corrupt, message)
             })
         };
-        let fanout_at = required(b"OIDF")?;
-        check_len(&fanout_at, FANOUT_LEN as u64)?;
+        let names = required(*b"PNAM", "pack-name")?;
+        let fanout_at = required(*b"OIDF", "OID fanout")?;
+        let (ids, offsets) = (
+            required(*b"OIDL", "OID lookup")?,
+            required(*b"OOFF", "object offsets")?,
+        );
+        check_len(&fanout_at, FANOUT_LEN as u64, "OID fanout is of")?;
         let mut buffer = Vec::new();
         let bytes = view
             .read(fanout_at.start, FANOUT_LEN, &mut buffer)
@@ -75,17 +84,13 @@ impl MultiIndex {
         let fanout = Fanout::parse(bytes)?;
         let count = u64::from(fanout.len());
         let hash_len = kind.len_in_bytes() as u64;
-        let (ids, offsets) = (required(b"OIDL")?, required(b"OOFF")?);
-        check_len(&ids, count * hash_len)?;
-        check_len(&offsets, count * 8)?;
-        let names = required(b"PNAM")?;
-        let large_offsets = chunks.find(b"LOFF").unwrap_or(0..0);
+        check_len(&ids, count * hash_len, "OID lookup chunk is")?;
+        check_len(&offsets, count * 8, "object offset chunk is")?;
         let pack_names = read_names(&view, names, pack_count)?;
         intact(&view)?;
         Ok(MultiIndex {
             pack_names,
             path: path.to_owned(),
-            view,
             fanout,
             ids: Table {
                 start: ids.start,
@@ -94,7 +99,12 @@ impl MultiIndex {
                 kind,
             },
             offsets_start: offsets.start,
-            large_offsets,
+            large_offsets: chunks.find(*b"LOFF").unwrap_or(0..0),
+            reverse_start: chunks
+                .find(*b"RIDX")
+                .filter(|chunk| chunk.end - chunk.start == count * 4)
+                .map(|chunk| chunk.start),
+            view,
         })
     }
 
@@ -116,6 +126,64 @@ impl MultiIndex {
     /// Whether it lists no object.
     pub fn is_empty(&self) -> bool {
         self.fanout.is_empty()
+    }
+
+    /// The positions of the ids whose first byte is `first_byte`.
+    pub fn bucket(&self, first_byte: u8) -> Range<u32> {
+        self.fanout.bucket(first_byte)
+    }
+
+    /// The checksum of the file, which names what belongs to it.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read.
+    pub fn checksum(&self) -> Result<ObjectId, Error> {
+        let len = self.ids.kind.len_in_bytes();
+        let mut buffer = Vec::new();
+        let at = self.view.len() - len as u64;
+        match self.view.read(at, len, &mut buffer) {
+            Ok(bytes) => Ok(ObjectId::from_bytes_or_panic(bytes)),
+            Err(error) => Err(unreadable(error).at_path(&self.path).at_offset(at)),
+        }
+    }
+
+    /// Whether the checksum is that of the content. Reads the file whole.
+    ///
+    /// # Errors
+    /// As [`checksum`](Self::checksum).
+    pub fn checksum_holds(&self) -> Result<bool, Error> {
+        let len = self.view.len() - self.ids.kind.len_in_bytes() as u64;
+        let found = digest(&self.view, len, self.ids.kind);
+        let found = found.map_err(|error| unreadable(error).at_path(&self.path))?;
+        Ok(found == self.checksum()?)
+    }
+
+    /// Whether it lists its objects in the order of packs, too.
+    pub fn has_order(&self) -> bool {
+        self.reverse_start.is_some()
+    }
+
+    /// The position of the object at `place` in the order of packs; `None` if it does not list
+    /// that.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such place or what stands there is no position, `Io` when the
+    /// file cannot be read.
+    pub fn position_at_place(&self, place: u32) -> Result<Option<IndexPosition>, Error> {
+        let Some(start) = self.reverse_start else {
+            return Ok(None);
+        };
+        let position = IndexPosition(place);
+        self.check_position(position)?;
+        let at = start + u64::from(place) * 4;
+        let mut buffer = Vec::new();
+        let position = match self.view.read(at, 4, &mut buffer) {
+            Ok(bytes) => IndexPosition(be_u32(bytes)),
+            Err(error) => return Err(unreadable(error).at_path(&self.path).at_offset(at)),
+        };
+        self.intact()?;
+        self.check_position(position)?;
+        Ok(Some(position))
     }
 
     /// The names of the packs it covers: those of their indexes, ending in `.idx`, without any
@@ -222,67 +290,41 @@ impl MultiIndex {
     }
 }
 
-/// The table of chunks: where each begins and ends.
-struct Chunks(Vec<([u8; 4], Range<u64>)>);
-
-impl Chunks {
-    fn find(&self, id: &[u8; 4]) -> Option<Range<u64>> {
-        let found = self.0.iter().find(|(other, _)| other == id)?;
-        Some(found.1.clone())
-    }
-}
-
 fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
     let mut buffer = Vec::new();
     let header = view
         .read(0, HEADER_LEN, &mut buffer)
         .map_err(|_| Error::new(ErrorKind::Truncated, "multi-pack-index file is too small"))?;
-    if header[..4] != SIGNATURE {
-        let message = "multi-pack-index signature does not match";
+    let (signature, expected) = (be_u32(header), u32::from_be_bytes(SIGNATURE));
+    if signature != expected {
+        let message = format!(
+            "multi-pack-index signature 0x{signature:08x} does not match signature 0x{expected:08x}"
+        );
         return Err(Error::new(ErrorKind::Corrupt, message).at_offset(0));
     }
     if !matches!(header[4], 1 | 2) {
         let message = format!("multi-pack-index version {} not recognized", header[4]);
         return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
     }
-    let hash = match kind {
-        Kind::Sha256 => 2,
-        _ => 1,
-    };
+    let hash = format_id(kind) as u8;
     if header[5] != hash {
-        let message = "multi-pack-index hash version does not match the repository's";
-        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(5));
+        let message = format!(
+            "multi-pack-index hash version {} does not match version {hash}",
+            header[5]
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(5));
     }
-    if header[7] != 0 {
-        let message = "multi-pack-index is based on others";
-        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(7));
-    }
-    let (chunk_count, pack_count) = (usize::from(header[6]), be_u32(&header[8..]));
-    let table_len = (chunk_count + 1) * CHUNK_ROW_LEN;
-    let table = view
-        .read(HEADER_LEN as u64, table_len, &mut buffer)
-        .map_err(|_| Error::new(ErrorKind::Truncated, "multi-pack-index file is too small"))?;
-    let end = view.len().saturating_sub(kind.len_in_bytes() as u64);
-    let mut chunks = Vec::with_capacity(chunk_count);
-    let mut rows = table.chunks_exact(CHUNK_ROW_LEN).peekable();
-    let mut last = (HEADER_LEN + table_len) as u64;
-    while let (Some(row), Some(next)) = (rows.next(), rows.peek()) {
-        let (start, stop) = (be_u64(&row[4..]), be_u64(&next[4..]));
-        if start < last || stop < start || stop > end {
-            let message = "improper chunk offset in multi-pack-index";
-            return Err(Error::new(ErrorKind::Corrupt, message).at_offset(start));
-        }
-        last = stop;
-        chunks.push(([row[0], row[1], row[2], row[3]], start..stop));
-    }
-    Ok((Chunks(chunks), pack_count))
+    let (count, pack_count) = (header[6], be_u32(&header[8..]));
+    let chunks = Chunks::read(view, HEADER_LEN as u64, count, kind.len_in_bytes());
+    let chunks = chunks.map_err(|message| Error::new(ErrorKind::Truncated, message))?;
+    Ok((chunks, pack_count))
 }
 
-fn check_len(chunk: &Range<u64>, expected: u64) -> Result<(), Error> {
+fn check_len(chunk: &Range<u64>, expected: u64, what: &str) -> Result<(), Error> {
     if chunk.end - chunk.start == expected {
         return Ok(());
     }
-    let message = "multi-pack-index chunk is of the wrong size";
+    let message = format!("multi-pack-index {what} the wrong size");
     Err(Error::new(ErrorKind::Corrupt, message).at_offset(chunk.start))
 }
 

@@ -33,7 +33,7 @@ pub fn write(
 }
 
 /// How the formats number hashes.
-fn format_id(kind: Kind) -> u32 {
+pub(crate) fn format_id(kind: Kind) -> u32 {
     if kind == Kind::Sha256 { 2 } else { 1 }
 }
 

@@ -14,6 +14,7 @@ pub mod identity;
 pub mod init;
 mod layout;
 pub mod lock;
+pub mod multi_pack_index;
 mod objects;
 pub mod packs;
 pub mod path;

@@ -158,7 +158,7 @@ fn number(text: Option<&str>) -> Result<Option<i64>, CliError> {
 }
 
 /// The lines of the standard input.
-fn lines() -> Result<Vec<BString>, CliError> {
+pub(super) fn lines() -> Result<Vec<BString>, CliError> {
     let failed = |error: std::io::Error| CliError::fatal(format!("cannot read: {error}"));
     let mut lines = Vec::new();
     for line in std::io::stdin().lock().split(b'\n') {

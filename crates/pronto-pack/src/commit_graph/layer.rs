@@ -11,6 +11,7 @@ use super::{ChangedPaths, Options, Remark};
 use crate::chunks::{CHUNK_ROW_LEN, Chunks, digest};
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
+use crate::rev::format_id;
 
 pub(super) const SIGNATURE: [u8; 4] = *b"CGPH";
 pub(super) const VERSION: u8 = 1;
@@ -27,7 +28,7 @@ pub(super) const OVERFLOW: u32 = 1 << 31;
 
 /// How the formats number hashes.
 pub(super) fn hash_version(kind: Kind) -> u8 {
-    if kind == Kind::Sha256 { 2 } else { 1 }
+    format_id(kind) as u8
 }
 
 /// An open file. Positions in it are its own; those it writes down count the layers below too.

@@ -1,8 +1,8 @@
 //! Writing pack indexes.
 
 use super::{Index, Version};
+use crate::chunks::write_fanout;
 use crate::error::{Error, ErrorKind};
-use crate::fanout::FANOUT_LEN;
 use crate::rev::Trailing;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
@@ -101,7 +101,7 @@ fn write_where(
     let mut out = Trailing::new(out, rows.kind);
     match rows.version_where(wanted, is_large) {
         Version::One => {
-            write_fanout(&mut out, rows)?;
+            write_fanout(&mut out, first_bytes(rows))?;
             for place in rows.order {
                 let offset = rows.offsets[*place as usize] as u32;
                 out.put(&offset.to_be_bytes())?;
@@ -111,7 +111,7 @@ fn write_where(
         Version::Two => {
             out.put(&super::SIGNATURE)?;
             out.put(&2u32.to_be_bytes())?;
-            write_fanout(&mut out, rows)?;
+            write_fanout(&mut out, first_bytes(rows))?;
             write_tables(&mut out, rows, is_large)?;
         }
     }
@@ -119,17 +119,8 @@ fn write_where(
     out.finish()
 }
 
-fn write_fanout(out: &mut Trailing<'_>, rows: &Rows<'_>) -> io::Result<()> {
-    let mut counts = [0u32; FANOUT_LEN / 4];
-    for place in rows.order {
-        counts[usize::from(rows.id(*place)[0])] += 1;
-    }
-    let mut sum = 0u32;
-    for count in counts {
-        sum += count;
-        out.put(&sum.to_be_bytes())?;
-    }
-    Ok(())
+fn first_bytes<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u8> + 'a {
+    rows.order.iter().map(|place| rows.id(*place)[0])
 }
 
 fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, is_large: Large<'_>) -> io::Result<()> {

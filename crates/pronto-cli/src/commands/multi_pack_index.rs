@@ -1,0 +1,118 @@
+//! `multi-pack-index`: one table of ids for many packs.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use bstr::BString;
+use pronto::ErrorKind;
+use pronto::multi_pack_index::WriteOptions;
+
+use super::commit_graph::lines;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `multi-pack-index`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The object directory to work in: the repository's own or one of its alternates
+    #[arg(long, value_name = "DIR")]
+    object_dir: Option<PathBuf>,
+    /// Take the copies of this pack of objects that are in several
+    #[arg(long, value_name = "PACK")]
+    preferred_pack: Option<OsString>,
+    /// Cover only the packs whose indexes are named on the standard input
+    #[arg(long)]
+    stdin_packs: bool,
+    /// Write a bitmap, too
+    #[arg(long)]
+    bitmap: bool,
+    /// What references point to, for the bitmap
+    #[arg(long, value_name = "FILE")]
+    refs_snapshot: Option<PathBuf>,
+    /// Combine packs that together have at least this size
+    #[arg(long, value_name = "SIZE")]
+    batch_size: Option<String>,
+    /// Show how far it is
+    #[arg(long)]
+    progress: Option<bool>,
+    /// `write`, `verify`, `expire` or `repack`
+    #[arg(value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let unsupported = || CliError::unsupported("this way of calling multi-pack-index");
+    let command: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
+    // Git knows but one option before the command.
+    let before = context.arguments.iter();
+    let mut before = before.take_while(|word| !args.command.contains(word));
+    if args.bitmap || args.batch_size.is_some() || before.any(|word| !is_directory(word)) {
+        return Err(unsupported());
+    }
+    let writes = args.preferred_pack.is_some() || args.stdin_packs || args.refs_snapshot.is_some();
+    if command.as_slice() == [Some("verify")] && !writes {
+        return verify(args, context);
+    }
+    let repository = context.repository()?;
+    let progress = context.progress(args.progress, false);
+    let interrupt = context.interrupt.clone();
+    let result = match command.as_slice() {
+        [Some("write")] => {
+            repository.write_multi_pack_index(&args.options()?, &*progress, &interrupt)
+        }
+        [Some("expire")] if !writes => {
+            let directory = args.object_dir.as_ref();
+            repository.expire_multi_pack_index(directory, &*progress, &interrupt)
+        }
+        _ => return Err(unsupported()),
+    };
+    match result {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if *error.kind() == ErrorKind::Refused => {
+            Err(CliError::error(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Args {
+    fn options(&self) -> Result<WriteOptions, CliError> {
+        let packs = match self.stdin_packs {
+            true => Some(lines()?.into_iter().collect::<BTreeSet<_>>()),
+            false => None,
+        };
+        let preferred = self.preferred_pack.as_ref();
+        Ok(WriteOptions {
+            object_dir: self.object_dir.clone(),
+            preferred_pack: preferred.map(|name| BString::from(name.as_encoded_bytes())),
+            packs,
+        })
+    }
+}
+
+fn is_directory(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"--object-dir=")
+}
+
+fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let progress = context.progress(args.progress, false);
+    let interrupt = context.interrupt.clone();
+    let mut wrong = Vec::new();
+    let sound = repository.verify_multi_pack_index(
+        args.object_dir.as_ref(),
+        (&*progress, &interrupt),
+        &mut |message| wrong.push(message.to_owned()),
+    );
+    context.report();
+    context.out.flush()?;
+    for message in wrong {
+        context.remark(&message);
+    }
+    Ok(if sound? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,86 @@
+//! Writing a multi-pack-index.
+
+use std::io::{self, Write};
+
+use pronto_hash::{Kind, ObjectId};
+
+use super::{HEADER_LEN, LARGE, SIGNATURE};
+use crate::chunks::{write_fanout, write_table};
+use crate::fanout::FANOUT_LEN;
+use crate::rev::{Trailing, format_id};
+
+/// The version that is written.
+const VERSION: u8 = 1;
+
+/// An object and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The object.
+    pub id: ObjectId,
+    /// The number of its pack among those that are named.
+    pub pack: u32,
+    /// Where its entry starts in the pack.
+    pub offset: u64,
+}
+
+/// Writes a multi-pack-index to `out`, which need not be buffered, and returns its checksum.
+/// `pack_names` are those of indexes (`pack-….idx`), sorted; `entries` are sorted by id, each
+/// once.
+///
+/// # Errors
+/// Those of writing.
+pub fn write(
+    out: &mut dyn Write,
+    kind: Kind,
+    pack_names: &[impl AsRef<[u8]>],
+    entries: &[Entry],
+) -> io::Result<ObjectId> {
+    let names_len: usize = pack_names.iter().map(|name| name.as_ref().len() + 1).sum();
+    let names_len = names_len.next_multiple_of(4);
+    let count = entries.len() as u64;
+    let has_large = entries
+        .iter()
+        .any(|entry| entry.offset > u64::from(u32::MAX));
+    let is_large = |entry: &&Entry| has_large && entry.offset >= u64::from(LARGE);
+    let mut chunks = vec![
+        (*b"PNAM", names_len as u64),
+        (*b"OIDF", FANOUT_LEN as u64),
+        (*b"OIDL", count * kind.len_in_bytes() as u64),
+        (*b"OOFF", count * 8),
+    ];
+    if has_large {
+        let large = entries.iter().filter(is_large).count() as u64;
+        chunks.push((*b"LOFF", large * 8));
+    }
+    let mut out = Trailing::new(out, kind);
+    out.put(&SIGNATURE)?;
+    out.put(&[VERSION, format_id(kind) as u8, chunks.len() as u8, 0])?;
+    out.put(&(pack_names.len() as u32).to_be_bytes())?;
+    write_table(&mut out, HEADER_LEN as u64, &chunks)?;
+    let mut padding = names_len;
+    for name in pack_names {
+        out.put(name.as_ref())?;
+        out.put(&[0])?;
+        padding -= name.as_ref().len() + 1;
+    }
+    out.put(&[0; 3][..padding])?;
+    write_fanout(&mut out, entries.iter().map(|entry| entry.id.as_bytes()[0]))?;
+    for entry in entries {
+        out.put(entry.id.as_bytes())?;
+    }
+    let mut large = 0u32;
+    for entry in entries {
+        out.put(&entry.pack.to_be_bytes())?;
+        let field = if is_large(&entry) {
+            large += 1;
+            LARGE | (large - 1)
+        } else {
+            entry.offset as u32
+        };
+        out.put(&field.to_be_bytes())?;
+    }
+    for entry in entries.iter().filter(is_large) {
+        out.put(&entry.offset.to_be_bytes())?;
+    }
+    out.finish()
+}
