@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::Arguments;
 use crate::data::{Repository, git};
 use crate::peer::Peer;
 
@@ -9,7 +10,12 @@ use crate::peer::Peer;
 pub(crate) type Facts = Vec<(String, String)>;
 
 /// Reads the facts of this machine, of the file system `data` is on, and of what is measured.
-pub(crate) fn collect(data: &Path, peers: &[Peer], repository: &Repository) -> Facts {
+pub(crate) fn collect(
+    data: &Path,
+    peers: &[Peer],
+    repository: &Repository,
+    arguments: &Arguments,
+) -> Facts {
     let mut facts = Facts::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     fact("processor", proc_field("/proc/cpuinfo", "model name"));
@@ -18,6 +24,13 @@ pub(crate) fn collect(data: &Path, peers: &[Peer], repository: &Repository) -> F
     fact("memory", proc_field("/proc/meminfo", "MemTotal"));
     fact("kernel", read("/proc/sys/kernel/osrelease"));
     fact("file system", file_system(data));
+    if let Some(delay) = arguments.slow {
+        fact("added to each metadata call", format!("{delay:?}"));
+    }
+    if arguments.cold {
+        fact("page cache", "dropped before each run".to_owned());
+    }
+    fact("runs of each", arguments.runs.to_string());
     fact("repository", repository.name.clone());
     if let Ok(count) = git(&repository.path, &["count-objects", "-v"]) {
         let field = |name: &str| {

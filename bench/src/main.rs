@@ -20,6 +20,7 @@ mod syscalls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -68,12 +69,20 @@ struct Arguments {
     /// within the last minute, and searches ever longer for others.
     #[arg(long, default_value_t = 65)]
     rest: u64,
+    /// Let runs write to a file system on which every metadata call takes so many microseconds
+    /// more, and count these calls.
+    #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
+    slow: Option<Duration>,
     /// Drop the page cache before each run (needs root).
     #[arg(long)]
     cold: bool,
     /// Count system calls by kind, too (one more run of each, under strace).
     #[arg(long)]
     syscalls: bool,
+}
+
+fn microseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_micros)
 }
 
 fn main() -> ExitCode {
@@ -106,7 +115,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         .name
         .clone()
         .unwrap_or_else(|| repository.name.clone());
-    let facts = facts::collect(&data, &peers, &repository);
+    let facts = facts::collect(&data, &peers, &repository, arguments);
     let mut results = Vec::new();
     for scenario in scenario::ALL {
         if !arguments.scenarios.is_empty()

@@ -22,6 +22,8 @@ pub(crate) struct Run {
     pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
     pub(crate) peak_anonymous_bytes: u64,
+    /// Metadata calls that the slow file system answered, where there is one.
+    pub(crate) metadata_calls: Option<u64>,
 }
 
 /// All runs of one peer in one scenario.
@@ -90,8 +92,13 @@ pub(crate) fn scenario(
                 input: (scenario.input)(place),
             };
             let limit = Duration::from_secs(arguments.limit);
+            let before = place.metadata_calls();
             match time(command, scenario.repeat, &surroundings, limit) {
-                Ok(run) if round > 0 => measured.runs.push(run),
+                Ok(mut run) if round > 0 => {
+                    let calls = place.metadata_calls().zip(before);
+                    run.metadata_calls = calls.map(|(after, before)| after - before);
+                    measured.runs.push(run);
+                }
                 Ok(_) => {}
                 Err(message) => measured.failure = Some(message),
             }
@@ -165,6 +172,7 @@ fn time(
         cpu_seconds: cpu.as_secs_f64() / f64::from(repeat),
         peak_bytes,
         peak_anonymous_bytes,
+        metadata_calls: None,
     })
 }
 

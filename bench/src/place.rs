@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use slowfs::{Model, Mount};
+
 use crate::Arguments;
 use crate::data::{Repository, git};
 
@@ -24,7 +26,11 @@ pub(crate) struct Place {
     pub(crate) ids: PathBuf,
     /// The same ids, in an order that has nothing to do with their place.
     pub(crate) shuffled_ids: PathBuf,
+    /// Where runs write; the slow file system, if there is one.
     scratch: PathBuf,
+    /// The directory behind it, which is the same without one.
+    behind: PathBuf,
+    slow: Option<Mount>,
     made: RefCell<Vec<PathBuf>>,
     next: Cell<u32>,
     deleted_at: Cell<Option<Instant>>,
@@ -39,6 +45,15 @@ impl Place {
         repository: &Repository,
         arguments: &Arguments,
     ) -> Result<Self, String> {
+        let scratch = data.join(format!("scratch-{}", std::process::id()));
+        let behind = match arguments.slow {
+            Some(_) => scratch.with_extension("behind"),
+            None => scratch.clone(),
+        };
+        for directory in [&scratch, &behind] {
+            fs::create_dir_all(directory).map_err(|error| text(&error))?;
+        }
+        let slow = arguments.slow.map(|delay| mount(&behind, &scratch, delay));
         let place = Place {
             source: repository.path.clone(),
             older: repository.older.clone(),
@@ -48,14 +63,15 @@ impl Place {
             pack: largest_pack(&repository.path)?,
             ids: data.join(format!("{}-ids", repository.name)),
             shuffled_ids: data.join(format!("{}-shuffled-ids", repository.name)),
-            scratch: data.join(format!("scratch-{}", std::process::id())),
+            scratch,
+            behind,
+            slow: slow.transpose()?,
             made: RefCell::default(),
             next: Cell::new(0),
             deleted_at: Cell::new(None),
             least_free_bytes: arguments.free << 30,
             rest: Duration::from_secs(arguments.rest),
         };
-        fs::create_dir_all(&place.scratch).map_err(|error| text(&error))?;
         place.prepare_worktrees()?;
         place.prepare_ids()?;
         Ok(place)
@@ -101,14 +117,22 @@ impl Place {
     /// A path that does not exist and never did. Earlier ones are deleted only when the file
     /// system is nearly full.
     pub(crate) fn fresh(&self) -> Result<PathBuf, String> {
-        if free_bytes(&self.scratch)? < self.least_free_bytes {
+        if free_bytes(&self.behind)? < self.least_free_bytes {
             self.clean()?;
         }
         let number = self.next.get();
         self.next.set(number + 1);
         let path = self.scratch.join(number.to_string());
-        self.made.borrow_mut().push(path.clone());
+        self.made
+            .borrow_mut()
+            .push(self.behind.join(number.to_string()));
         Ok(path)
+    }
+
+    /// How many metadata calls the slow file system has answered so far.
+    pub(crate) fn metadata_calls(&self) -> Option<u64> {
+        let mount = self.slow.as_ref()?;
+        Some(mount.model().metadata_count())
     }
 
     /// Waits until what was deleted last no longer weighs on what is written next.
@@ -134,8 +158,17 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.slow = None;
         let _ = fs::remove_dir_all(&self.scratch);
+        let _ = fs::remove_dir_all(&self.behind);
     }
+}
+
+fn mount(behind: &Path, at: &Path, metadata_delay: Duration) -> Result<Mount, String> {
+    let mut model = Model::default();
+    model.delay_metadata(metadata_delay);
+    Mount::new(behind, at, model)
+        .map_err(|error| format!("cannot mount the slow file system: {error}"))
 }
 
 fn largest_pack(repository: &Path) -> Result<PathBuf, String> {

@@ -40,14 +40,14 @@ pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
 fn scenario_table(group: &[Measured], text: &mut String) {
     let _ = writeln!(text, "\n### {}: {}\n", group[0].scenario, group[0].what);
     text.push_str(
-        "| peer | wall s (min–max) | pronto / peer | CPU s | peak MiB | anonymous MiB | system calls |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| peer | wall s (min–max) | pronto / peer | CPU s | peak MiB | anonymous MiB | system calls | metadata calls, slow |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     let ours = group.iter().find(|measured| measured.is_pronto);
     let ours = ours.and_then(|measured| measured.spread(|run| run.wall_seconds));
     for measured in group {
         if let Some(why) = &measured.failure {
-            let _ = writeln!(text, "| {} | {why} | | | | | |", measured.peer);
+            let _ = writeln!(text, "| {} | {why} | | | | | | |", measured.peer);
         }
         row(measured, ours.map(|ours| ours.1), text);
     }
@@ -66,12 +66,16 @@ fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
     let calls = calls.map_or(String::new(), |calls| {
         calls.values().sum::<u64>().to_string()
     });
+    let slow = match measured.runs.first().and_then(|run| run.metadata_calls) {
+        Some(_) => format!("{:.0}", of(|run| run.metadata_calls.unwrap_or(0) as f64)),
+        None => String::new(),
+    };
     // Four digits that mean something, whatever the size.
     let digits = if median < 0.1 { 5 } else { 3 };
     let _ = writeln!(
         text,
         "| {} | {median:.digits$} ({least:.digits$}–{most:.digits$}) | {ratio} | {cpu:.digits$} \
-         | {peak:.0} | {anonymous:.0} | {calls} |",
+         | {peak:.0} | {anonymous:.0} | {calls} | {slow} |",
         measured.peer
     );
 }
@@ -95,6 +99,7 @@ fn document(facts: &Facts, results: &[Measured]) -> Value {
                         "cpu_seconds": run.cpu_seconds,
                         "peak_bytes": run.peak_bytes,
                         "peak_anonymous_bytes": run.peak_anonymous_bytes,
+                        "metadata_calls": run.metadata_calls,
                     })
                 })
                 .collect();
