@@ -203,11 +203,7 @@ impl Index {
     ) -> Result<(), Error> {
         let mut cursor = 0;
         for (place, id) in ids.into_iter().enumerate() {
-            let mut rows = self.fanout.bucket(id.first_byte());
-            if cursor > rows.start && cursor <= rows.end {
-                rows.start = cursor;
-            }
-            match self.ids.search_within(&self.view, rows, id) {
+            match self.ids.search_from(&self.view, &self.fanout, cursor, id) {
                 Ok(Ok(row)) => {
                     found(place, IndexPosition(row));
                     cursor = row;
