@@ -150,6 +150,28 @@ impl Pathspec {
             found => found,
         }
     }
+
+    /// Whether what matches in the directory at `path` (with a slash at its end) is named on its
+    /// own, where the directory would be named as a whole otherwise. As in Git that is so when a
+    /// pathspec could match below it, even if another one matches all of it, unless one names
+    /// it itself. What is excluded does not count.
+    pub fn leads_below(&self, path: &BStr) -> bool {
+        let included = self.items.iter().filter(|item| !item.exclude);
+        included.map(|item| item.relation(path)).max() == Some(Relation::Leading)
+    }
+}
+
+/// How a pathspec relates to a directory; what comes later counts for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Relation {
+    Outside,
+    /// All in the directory matches.
+    Inside,
+    /// Something below it could match.
+    Leading,
+    /// The directory itself matches a wildcard.
+    Wildcard,
+    Exact,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -247,6 +269,31 @@ impl Item {
             && path.len() >= self.literal_len
             && self.same(&path[..self.literal_len], &text[..self.literal_len])
             && self.wildmatch(path)
+    }
+
+    /// How it relates to the directory at `path`, which ends in a slash.
+    fn relation(&self, path: &BStr) -> Relation {
+        let name = path[..path.len() - 1].as_bstr();
+        let exact = name.len() == self.text.len() && self.same(name, &self.text);
+        if exact && self.is_directory {
+            return Relation::Exact;
+        }
+        let below = path.get(self.text.len()) == Some(&b'/');
+        if self.text.is_empty() || (below && self.same(&path[..self.text.len()], &self.text)) {
+            return Relation::Inside;
+        }
+        let has_wildcards = self.literal_len < self.text.len();
+        let literal = &self.text[..self.literal_len];
+        let starts = path.len() >= literal.len() && self.same(&path[..literal.len()], literal);
+        if has_wildcards && starts && self.wildmatch(path) {
+            return Relation::Wildcard;
+        }
+        let is_above =
+            self.text.get(name.len()) == Some(&b'/') && self.same(name, &self.text[..name.len()]);
+        match is_above || (has_wildcards && starts) {
+            true => Relation::Leading,
+            false => Relation::Outside,
+        }
     }
 
     fn wildmatch(&self, path: &BStr) -> bool {

@@ -142,7 +142,7 @@ impl Place {
                 }
                 _ => {
                     fs::write(&path, "staged\n").expect("a file");
-                    self.run("git", &["-C", copy, "add", "--", name]);
+                    self.run("git", &["-C", copy, "add", "-f", "--", name]);
                     fs::write(&path, "and changed again\n").expect("a file");
                 }
             }

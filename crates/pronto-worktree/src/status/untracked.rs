@@ -103,7 +103,7 @@ impl Scanner<'_> {
         }
         let state = if is_directory {
             full.push(b'/');
-            self.judge_directory(directory, &full, name, (ignored, relation), look, tasks)
+            self.judge_directory(directory, &full, name, ignored, look, tasks)
         } else if !self.job.pathspec.matches(full.as_bstr(), false) {
             State::Nothing
         } else if ignored {
@@ -126,7 +126,7 @@ impl Scanner<'_> {
         parent: &Directory,
         full: &BString,
         name: &[u8],
-        (ignored, relation): (bool, pathspec::Directory),
+        ignored: bool,
         look: Look,
         tasks: Option<&mut Vec<Task>>,
     ) -> State {
@@ -147,7 +147,7 @@ impl Scanner<'_> {
             }
             return self.go_through(full, tasks);
         }
-        if relation == pathspec::Directory::Partly && !self.job.pathspec.is_empty() {
+        if !ignored && self.job.pathspec.leads_below(full.as_bstr()) {
             return self.go_through(full, tasks);
         }
         if ignored && (matching || options.show_empty_directories) {
