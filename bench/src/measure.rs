@@ -160,12 +160,12 @@ fn time(
         let sampler = (repeat == 1).then(|| Sampler::start(child.id()));
         let used = wait(child, limit)?;
         wall += start.elapsed();
-        peak_anonymous_bytes = sampler.map_or(0, Sampler::finish);
+        let sampled = sampler.map(Sampler::finish);
         if !used.status.success() {
             return Err(format!("failed with {}", used.status));
         }
         cpu += used.rusage.utime + used.rusage.stime;
-        peak_bytes = used.rusage.maxrss;
+        (peak_bytes, peak_anonymous_bytes) = sampled.unwrap_or((used.rusage.maxrss, 0));
     }
     Ok(Run {
         wall_seconds: wall.as_secs_f64() / f64::from(repeat),
