@@ -128,6 +128,7 @@ impl Snapshot {
             // Before the listing, so that a change during it shows.
             snapshot.stamps.push(stamp_of(&pack_directory));
             let listing = Listing::read(&pack_directory)?;
+            let multis = (listing.multi, listing.chain);
             let packs = listing.packs.into_iter().map(|listed| {
                 match known.remove(listed.index_path.as_path()) {
                     Some(pack) if pack.listed.same_file(&listed) => pack.clone(),
@@ -140,8 +141,8 @@ impl Snapshot {
                 }
             });
             let mut packs: Vec<Arc<PackFile>> = packs.collect();
-            if listing.multi && options.multi_pack_index {
-                snapshot.add_multi(before, &pack_directory, &mut packs, options);
+            if options.multi_pack_index {
+                snapshot.add_multis(before, &pack_directory, multis, &mut packs, options);
             }
             snapshot.single.append(&mut packs);
         }
@@ -150,22 +151,57 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Takes the packs that the multi-pack-index of `directory` covers out of `packs`. One that
-    /// cannot be used costs speed only, so it is no more than a warning.
-    fn add_multi(
+    /// Takes the packs that the multi-pack-index of `directory` covers out of `packs`, or else
+    /// those that a chain of them covers. One that cannot be used costs speed only, so it is no
+    /// more than a warning.
+    fn add_multis(
         &mut self,
         before: &Snapshot,
         directory: &Path,
+        (single, chain): (bool, bool),
         packs: &mut Vec<Arc<PackFile>>,
         options: &Options,
     ) {
         let path = directory.join("multi-pack-index");
-        let index = match open_multi(before, &path, options) {
-            Ok(index) => index,
-            Err(error) if is_gone(&error) => return,
+        if single && self.add_multi(before, &path, packs, options) || !chain {
+            return;
+        }
+        let files = match pronto_pack::midx::chain::files(directory, options.kind) {
+            Ok((files, error)) => {
+                let error = error.map(|error| Arc::new(from_pack(error)));
+                self.warnings.extend(error);
+                files
+            }
             Err(error) => {
                 self.warnings.push(Arc::new(from_pack(error)));
                 return;
+            }
+        };
+        let first = self.multi.len();
+        for path in files {
+            if !self.add_multi(before, &path, packs, options) {
+                break;
+            }
+        }
+        // What was added last covers what is young.
+        self.multi[first..].reverse();
+    }
+
+    /// Takes the packs that the multi-pack-index at `path` covers out of `packs`; whether there
+    /// is one.
+    fn add_multi(
+        &mut self,
+        before: &Snapshot,
+        path: &Path,
+        packs: &mut Vec<Arc<PackFile>>,
+        options: &Options,
+    ) -> bool {
+        let index = match open_multi(before, path, options) {
+            Ok(index) => index,
+            Err(error) if is_gone(&error) => return false,
+            Err(error) => {
+                self.warnings.push(Arc::new(from_pack(error)));
+                return false;
             }
         };
         let mut by_name: HashMap<OsString, Arc<PackFile>> = packs
@@ -183,6 +219,7 @@ impl Snapshot {
             index,
             packs: covered,
         });
+        true
     }
 }
 
@@ -226,6 +263,7 @@ fn sort(packs: &mut [Arc<PackFile>]) {
 struct Listing {
     packs: Vec<Listed>,
     multi: bool,
+    chain: bool,
 }
 
 impl Listing {
@@ -270,6 +308,7 @@ impl Listing {
         });
         Ok(Listing {
             multi: inodes.contains_key(&directory.join("multi-pack-index")),
+            chain: inodes.contains_key(&directory.join("multi-pack-index.d")),
             packs,
         })
     }

@@ -4,6 +4,7 @@
 //! Opening checks the header, the table of chunks and the fan-out, and takes over the names of the
 //! packs; the tables are neither copied nor summed.
 
+pub mod chain;
 pub mod write;
 
 use std::ops::Range;

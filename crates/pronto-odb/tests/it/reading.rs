@@ -6,7 +6,7 @@ use pronto_hash::{Kind, ObjectId, Prefix};
 use pronto_io::view::Access;
 use pronto_odb::{Content, Matches, Options, Store};
 
-use super::support::{Repository, assert_same, git_in};
+use super::support::{Repository, assert_same, git_in, git_with_input};
 
 #[test]
 fn loose_objects() {
@@ -101,6 +101,58 @@ fn many_packs_and_a_multi_pack_index() {
     };
     let store = Store::open(repository.objects(), options).expect("it can be opened");
     assert_same(&store, &told);
+}
+
+/// Puts a multi-pack-index of `names` on top of the chain.
+fn add_layer(repository: &Repository, names: &[String], version: u8) {
+    let pack = repository.objects().join("pack");
+    let list = names.join("\n");
+    let write = ["multi-pack-index", "write", "--stdin-packs"];
+    git_with_input(repository.directory.path(), &write, list.as_bytes());
+    let mut bytes = std::fs::read(pack.join("multi-pack-index")).expect("it was written");
+    std::fs::remove_file(pack.join("multi-pack-index")).expect("it is there");
+    bytes[4] = version;
+    let id = ObjectId::from_bytes_or_panic(&bytes[bytes.len() - 20..]);
+    let chain = pack.join("multi-pack-index.d");
+    std::fs::create_dir_all(&chain).expect("a directory");
+    std::fs::write(chain.join(format!("multi-pack-index-{id}.midx")), bytes).expect("written");
+    let list = chain.join("multi-pack-index-chain");
+    let before = std::fs::read_to_string(&list).unwrap_or_default();
+    std::fs::write(&list, format!("{before}{id}\n")).expect("written");
+}
+
+#[test]
+fn a_chain_of_multi_pack_indexes() {
+    let repository = Repository::new(Kind::Sha1);
+    for seed in 30..36 {
+        repository.commit_history(seed, 15);
+        repository.git(&["repack", "-dq"]);
+    }
+    let told = repository.told();
+    let files = repository.pack_files("idx");
+    let name = |path: &std::path::PathBuf| {
+        let name = path.file_name().expect("it has a name");
+        name.to_str().expect("it is text").to_owned()
+    };
+    let names: Vec<String> = files.iter().map(name).collect();
+    add_layer(&repository, &names[..2], 1);
+    add_layer(&repository, &names[2..5], 2);
+    assert_same(&repository.store(), &told);
+    // Covered by the chain, by nothing, and loose.
+    repository.commit_history(36, 15);
+    assert_same(&repository.store(), &repository.told());
+    let chain = repository.objects().join("pack/multi-pack-index.d");
+    let list = chain.join("multi-pack-index-chain");
+    let ids = std::fs::read_to_string(&list).expect("it is there");
+    for broken in [
+        "no ids, but long enough for one to be expected",
+        "short",
+        &ids.replace('\n', "-"),
+        &ids.replacen('\n', &format!("\n{}\n", "0".repeat(40)), 1),
+    ] {
+        std::fs::write(&list, broken).expect("written");
+        assert_same(&repository.store(), &repository.told());
+    }
 }
 
 #[test]

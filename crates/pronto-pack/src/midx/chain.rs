@@ -1,0 +1,93 @@
+//! Chains of multi-pack-indexes, each of which covers packs that those below do not. Format:
+//! Git's technical documentation of the multi-pack-index.
+
+use std::path::{Path, PathBuf};
+
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::error::IoContext as _;
+
+use crate::error::{Error, ErrorKind};
+
+/// The files of the chain in `directory`, a directory of packs, the lowest first; empty if there
+/// is none. What is listed after a line that is no id is left out, and said in the error that
+/// comes with it.
+///
+/// # Errors
+/// `Io` when the list is there and cannot be read, `Truncated` when it is too short for an id.
+pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error>), Error> {
+    let directory = directory.join("multi-pack-index.d");
+    let path = directory.join("multi-pack-index-chain");
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), None));
+        }
+        Err(error) => return Err(error).context(ErrorKind::Io, "cannot read", &path),
+    };
+    parse(&text, &directory, kind).map_err(|error| error.at_path(&path))
+}
+
+/// As [`files`], of the content of the list.
+///
+/// # Errors
+/// As [`files`].
+pub fn parse(
+    text: &[u8],
+    directory: &Path,
+    kind: Kind,
+) -> Result<(Vec<PathBuf>, Option<Error>), Error> {
+    let hex_len = kind.len_in_hex();
+    if text.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    if text.len() < hex_len {
+        let message = "multi-pack-index chain file too small";
+        return Err(Error::new(ErrorKind::Truncated, message));
+    }
+    let mut files = Vec::new();
+    for line in text
+        .split(|byte| *byte == b'\n')
+        .take(text.len() / (hex_len + 1))
+    {
+        match ObjectId::from_hex(line).ok().filter(|id| id.kind() == kind) {
+            Some(id) => files.push(directory.join(format!("multi-pack-index-{id}.midx"))),
+            None => {
+                let line = String::from_utf8_lossy(line);
+                let message = format!("invalid multi-pack-index chain: line '{line}' not a hash");
+                return Ok((files, Some(Error::new(ErrorKind::Corrupt, message))));
+            }
+        }
+    }
+    Ok((files, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_far_as_they_make_sense() {
+        let directory = Path::new("d");
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let parse = |text: &str| parse(text.as_bytes(), directory, Kind::Sha1);
+        let (files, error) = parse(&format!("{one}\n{two}\n")).expect("well formed");
+        assert!(error.is_none());
+        assert_eq!(
+            files[0],
+            directory.join(format!("multi-pack-index-{one}.midx"))
+        );
+        assert_eq!(files.len(), 2);
+        let (files, error) =
+            parse(&format!("{one}\nnonsense{}\n{two}\n", "x".repeat(32))).expect("read");
+        assert_eq!(files.len(), 1);
+        assert_eq!(
+            error.expect("the second line is wrong").message(),
+            format!(
+                "invalid multi-pack-index chain: line 'nonsense{}' not a hash",
+                "x".repeat(32)
+            )
+        );
+        assert!(parse("short").is_err());
+        assert_eq!(parse("").expect("nothing").0, Vec::<PathBuf>::new());
+    }
+}
