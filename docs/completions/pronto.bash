@@ -806,6 +806,10 @@ _pronto() {
                 return 0
             fi
             case "${prev}" in
+                --strict)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --max-input-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -300,12 +300,12 @@ complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quie
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l short -d 'Show the short name of the other reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l no-recurse -d 'Show the next reference, even if that is symbolic too'
+complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l strict -d 'Write nothing that is broken, or links to what is not there' -r
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l max-input-size -d 'Refuse packs of more bytes than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l pack_header -d 'The start of the pack, which somebody has read already' -r
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s n -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s q -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s r -d 'Make what can be made of a broken pack'
-complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l strict -d 'Write nothing that is broken, or links to what is not there'
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s v -l verbose -d 'List what is in the packs'
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s s -l stat-only -d 'Count what is in the packs, and say nothing else'

@@ -1,5 +1,6 @@
 //! What is wrong with a pack, in Git's words.
 
+use pronto::fsck::Inspector;
 use pronto_pack::{Error, ErrorKind};
 
 use crate::context::Context;
@@ -30,7 +31,21 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
             CliError::fatal(format!("The same object {id} appears twice in the pack"))
         }
         (ErrorKind::Io, _) => error.into(),
+        // Git finds it while it reads, as long as trees come before what is in them.
+        _ if error.message() == "fsck error in packed blob" => {
+            CliError::fatal("fsck error in packed object")
+        }
         _ => CliError::fatal(error.message()),
+    }
+}
+
+/// Prints what was found in the objects of a pack.
+pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
+    for report in inspector.take_reports() {
+        match report.is_error {
+            true => context.complain(&report.text),
+            false => context.warn(&report.text),
+        }
     }
 }
 
@@ -41,7 +56,8 @@ pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context)
         return pronto_io::interrupt::Interrupted.into();
     }
     let message = error.message();
-    if let Some(remark) = remark(error) {
+    let is_told = message.starts_with("fsck error") || message.starts_with("invalid ");
+    if let Some(remark) = remark(error).filter(|_| !is_told) {
         context.complain(&remark);
     }
     if message.starts_with("inflate returned") {
@@ -56,8 +72,12 @@ pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context)
     }
     CliError::fatal(match message {
         "pack signature mismatch" => "bad pack file",
+        "fsck error in packed blob" => "fsck error in pack objects",
         "pack is corrupted (SHA1 mismatch)" => "final sha1 did not match",
         "delta base offset is out of bound" => "offset value out of bound for delta base object",
+        _ if *error.kind() == ErrorKind::Missing && message.contains("expected ") => {
+            "object of unexpected type"
+        }
         _ if message.contains("unresolved delta") => "unresolved deltas left after unpacking",
         _ if message.starts_with("pack exceeds") => "pack exceeds maximum allowed size",
         _ if *error.kind() == ErrorKind::Io => return CliError::fatal(error.to_string()),

@@ -23,6 +23,7 @@ mod arrive;
 mod batch;
 mod buffers;
 mod collide;
+mod contents;
 mod digesting;
 mod examine;
 mod forest;
@@ -38,6 +39,7 @@ mod thin;
 mod verify;
 mod window;
 
+pub use contents::Contents;
 pub use examine::{Examined, examine_stream, scan_stream};
 pub use verify::{Checked, Listed, check_file};
 
@@ -195,6 +197,16 @@ pub trait Inspect: Sync {
     /// # Errors
     /// If the object shall not be accepted.
     fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), Error>;
+
+    /// All objects have been shown, and no file has its name yet: the last moment to refuse.
+    /// Called once.
+    ///
+    /// # Errors
+    /// If the pack shall not be accepted.
+    fn complete(&self, contents: &dyn Contents) -> Result<(), Error> {
+        let _ = contents;
+        Ok(())
+    }
 }
 
 /// Who takes part in indexing besides the input.

@@ -7,7 +7,7 @@ pub mod edit;
 mod include;
 mod key;
 mod load;
-mod parse;
+pub(crate) mod parse;
 mod url;
 pub mod value;
 

@@ -8,6 +8,7 @@ pub mod config;
 pub mod environment;
 mod error;
 pub mod fetch;
+pub mod fsck;
 mod history;
 pub mod hooks;
 pub mod identity;

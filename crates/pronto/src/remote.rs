@@ -14,7 +14,7 @@ mod refspec;
 pub mod shallow;
 
 pub(crate) use connectivity::{Links, from_store, is_connected};
-pub(crate) use negotiate::{History, TreeEntry, tree_entries};
+pub(crate) use negotiate::{History, TreeEntry, parse_tag, tree_entries};
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
 pub(crate) use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};

@@ -3,17 +3,19 @@
 mod input;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
+use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::repository::hash_named;
 use pronto::{Repository, config, packs};
-use pronto_hash::Kind;
+use pronto_hash::{Kind, ObjectId};
 use pronto_odb::Inventory;
-use pronto_pack::indexer::{self, INDEXING, Options, Outcome, RECEIVING};
+use pronto_pack::indexer::{self, INDEXING, Inspect, Options, Outcome, RECEIVING};
 
 use crate::bad_pack;
 use crate::{CliError, Context, ExitCode};
@@ -93,25 +95,16 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn checks_links(&self) -> bool {
+        self.strict.is_some() || self.check_self_contained_and_connected
+    }
+
     fn verifies(&self) -> bool {
         self.verify || self.verify_stat || self.verify_stat_only
     }
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let given = [
-        (args.strict.is_some(), "--strict"),
-        (args.fsck_objects.is_some(), "--fsck-objects"),
-        (
-            args.check_self_contained_and_connected,
-            "--check-self-contained-and-connected",
-        ),
-    ];
-    if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
-        return Err(CliError::unsupported(format!(
-            "option '{option}' of 'index-pack'"
-        )));
-    }
     let pack = match (&args.packs[..], args.stdin) {
         ([], true) => None,
         ([pack], _) => Some(pack.as_path()),
@@ -147,8 +140,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         verify((pack, index), &options, (listing, &watch), context)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let levels = levels(args)?;
+    let shallow = match repository.as_deref() {
+        Some(repository) => pronto::remote::shallow::read(repository)?,
+        None => BTreeSet::new(),
+    };
+    let inspector = inspector(args, &options, &levels, (repository.as_deref(), &shallow))?;
     let job = Job {
         args,
+        inspector: inspector.as_ref(),
         repository: repository.as_deref(),
         pack,
         index: index.as_deref(),
@@ -159,8 +159,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     options.pack_path = pack.map(Path::to_owned).filter(|_| args.stdin);
     options.index_path.clone_from(&args.output);
+    options.forbid_duplicates = args.checks_links();
     let outcome = job.index(&options, context)?;
-    finish(args, &outcome, context)
+    finish(args, &outcome, inspector.as_ref(), context)
 }
 
 /// Options that do not go together, or not with where we are.
@@ -183,6 +184,7 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
 /// What is to be done.
 struct Job<'a> {
     args: &'a Args,
+    inspector: Option<&'a Inspector<'a>>,
     repository: Option<&'a Repository>,
     pack: Option<&'a Path>,
     index: Option<&'a Path>,
@@ -192,24 +194,30 @@ struct Job<'a> {
 impl Job<'_> {
     fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
         let inventory = self.inventory()?;
-        let outcome = self.watch.over(inventory.as_ref(), context, |watched| {
-            match (self.pack, self.index, self.repository) {
-                (Some(pack), Some(index), _) if !self.args.stdin => {
-                    indexer::index_file(pack, index, options, watched)
-                }
-                (_, _, Some(repository)) => {
-                    let mut input = Input::new(self.args.pack_header.as_deref())?;
-                    let mut options = options.clone();
-                    options.must_end = input.is_file();
-                    let directory = repository.objects_dir().join("pack");
-                    if options.pack_path.is_none() {
-                        input::make_directory(&directory)?;
+        let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
+        let outcome = self
+            .watch
+            .over(inventory.as_ref(), inspect, context, |watched| {
+                match (self.pack, self.index, self.repository) {
+                    (Some(pack), Some(index), _) if !self.args.stdin => {
+                        indexer::index_file(pack, index, options, watched)
                     }
-                    indexer::index_stream(&mut input, &directory, &options, watched)
+                    (_, _, Some(repository)) => {
+                        let mut input = Input::new(self.args.pack_header.as_deref())?;
+                        let mut options = options.clone();
+                        options.must_end = input.is_file();
+                        let directory = repository.objects_dir().join("pack");
+                        if options.pack_path.is_none() {
+                            input::make_directory(&directory)?;
+                        }
+                        indexer::index_stream(&mut input, &directory, &options, watched)
+                    }
+                    _ => Err(input::no_input()),
                 }
-                _ => Err(input::no_input()),
-            }
-        });
+            });
+        if let Some(inspector) = self.inspector {
+            bad_pack::tell(inspector, context);
+        }
         outcome.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))
     }
 
@@ -223,7 +231,12 @@ impl Job<'_> {
 }
 
 /// Says what the pack is called, and passes on what followed it.
-fn finish(args: &Args, outcome: &Outcome, context: &mut Context) -> Result<ExitCode, CliError> {
+fn finish(
+    args: &Args,
+    outcome: &Outcome,
+    inspector: Option<&Inspector<'_>>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
     let checksum = outcome.checksum;
     match (args.stdin, &outcome.keep) {
         (false, _) => writeln!(context.out, "{checksum}")?,
@@ -233,7 +246,44 @@ fn finish(args: &Args, outcome: &Outcome, context: &mut Context) -> Result<ExitC
     if args.stdin {
         context.out.write_all(&outcome.leftover)?;
     }
-    Ok(ExitCode::SUCCESS)
+    let Some(inspector) = inspector else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    for id in inspector.missing_modules() {
+        writeln!(context.out, "{id}")?;
+    }
+    match args.check_self_contained_and_connected && inspector.foreign_links() > 0 {
+        true => Ok(ExitCode::FAILURE),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What comes of each finding.
+fn levels(args: &Args) -> Result<Levels, CliError> {
+    let mut levels = Levels::strict();
+    for list in [&args.strict, &args.fsck_objects].into_iter().flatten() {
+        levels.set_all(list.as_bytes().as_bstr())?;
+    }
+    Ok(levels)
+}
+
+/// Who looks at the objects, if anything is to be looked at.
+fn inspector<'a>(
+    args: &Args,
+    options: &Options,
+    levels: &'a Levels,
+    (repository, shallow): (Option<&'a Repository>, &'a BTreeSet<ObjectId>),
+) -> Result<Option<Inspector<'a>>, CliError> {
+    let scope = Scope {
+        objects: args.strict.is_some() || args.fsck_objects.is_some(),
+        links: args.checks_links(),
+        shallow: Some(shallow),
+        store: repository.map(Repository::objects).transpose()?,
+        promised: options.promisor.is_some(),
+        leave_modules: true,
+    };
+    let wanted = scope.objects || scope.links;
+    Ok(wanted.then(|| Inspector::new(options.kind, levels, scope)))
 }
 
 fn options(

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::indexer::{self, Context, Inspect, UNPACKING, examine_stream};
+use pronto_pack::indexer::{self, Contents, Context, Inspect, UNPACKING, examine_stream};
 
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
@@ -98,5 +98,12 @@ impl Inspect for Writer<'_> {
         let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
         large.push(*id);
         Ok(())
+    }
+
+    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+        match self.inspect {
+            Some(inspect) => inspect.complete(contents),
+            None => Ok(()),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::Batch;
+use super::contents::Complete;
 use super::digesting::Ids;
 use super::forest::Forest;
 use super::kept::{Arena, Budget};
@@ -106,6 +107,9 @@ impl Run<'_> {
         let _region = region!("index-pack", "check");
         let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
         self.look_for_trouble(&indexed, &order)?;
+        if let Some(inspect) = self.context.inspect {
+            inspect.complete(&Complete::new(&indexed, &order, self.options.kind)?)?;
+        }
         let done = Done {
             checksum: indexed.checksum,
             tables: indexed.tables,

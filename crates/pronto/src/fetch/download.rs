@@ -216,6 +216,7 @@ impl Fetched {
                 directory: &quarantine.pack_directory(),
                 hash: work.repository.object_hash(),
                 config,
+                home: work.repository.environment().home().map(Into::into),
                 existing: Some(&self.store),
                 inspect: None,
                 unpack: unpack.filter(|_| promisor.is_none()),

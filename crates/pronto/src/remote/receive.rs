@@ -1,19 +1,21 @@
 //! Taking in the pack that the other side sends, while it arrives.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use pronto_hash::Kind;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
-use pronto_pack::indexer::{Context, Existing, Inspect, Options, Outcome, index_stream};
+use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
 use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
 use super::from_store;
 use crate::Result;
 use crate::config::Config;
+use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 
 /// Where a pack goes and what is to be looked at on the way.
@@ -22,6 +24,8 @@ pub(crate) struct Receive<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) hash: Kind,
     pub(crate) config: &'a Config,
+    /// Where paths that start with `~/` lead.
+    pub(crate) home: Option<PathBuf>,
     /// What is here already: bases of thin packs, and objects that must not change.
     pub(crate) existing: Option<&'a Store>,
     pub(crate) inspect: Option<&'a dyn Inspect>,
@@ -82,9 +86,20 @@ const HEADER_LEN: usize = 12;
 /// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
 pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let options = options(receive)?;
+    let levels = fsck_levels(receive)?;
+    let checks = levels.as_ref().map(|levels| {
+        let scope = Scope {
+            objects: true,
+            store: receive.existing,
+            promised: receive.promisor.is_some(),
+            ..Scope::default()
+        };
+        Inspector::new(receive.hash, levels, scope)
+    });
+    let both = Both(receive.inspect, checks.as_ref());
     let context = Context {
         existing: receive.existing.map(|store| store as &dyn Existing),
-        inspect: receive.inspect,
+        inspect: (both.0.is_some() || both.1.is_some()).then_some(&both),
         progress: receive.progress,
         interrupt: Some(receive.interrupt),
         ..Context::default()
@@ -100,6 +115,13 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
         }
         None => take_in(pack, receive, (&options, &context), None),
     };
+    for report in checks.iter().flat_map(Inspector::take_reports) {
+        if !report.is_error {
+            receive
+                .progress
+                .message(&format!("warning: {}", report.text));
+        }
+    }
     // Why the connection broke says more than that the pack ended too early.
     if taken.is_err()
         && let Some(error) = pack.take_failure()
@@ -135,6 +157,55 @@ fn take_in(
             unpacked.map_err(from_store)
         }
         None => index_stream(pack, receive.directory, options, context).map_err(from_pack),
+    }
+}
+
+/// What comes of what is wrong with objects, if they are to be looked at.
+fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
+    let config = receive.config;
+    if !checks_objects(config)? {
+        return Ok(None);
+    }
+    let mut levels = Levels::strict();
+    // What comes from a side that promises the rest is looked at as it is.
+    if receive.promisor.is_none() {
+        let home = receive.home.as_deref();
+        levels.configure(config, "fetch.fsck.", home, &mut |warning| {
+            receive.progress.message(&format!("warning: {warning}"));
+        })?;
+    }
+    Ok(Some(levels))
+}
+
+/// Two who look at every object.
+struct Both<'a>(Option<&'a dyn Inspect>, Option<&'a Inspector<'a>>);
+
+impl Both<'_> {
+    fn each(
+        &self,
+        look: impl Fn(&dyn Inspect) -> Result<(), pronto_pack::Error>,
+    ) -> Result<(), pronto_pack::Error> {
+        self.0.map_or(Ok(()), &look)?;
+        self.1.map_or(Ok(()), |checks| look(checks))
+    }
+}
+
+impl Inspect for Both<'_> {
+    fn object(
+        &self,
+        kind: ObjectKind,
+        id: &ObjectId,
+        content: &[u8],
+    ) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.object(kind, id, content))
+    }
+
+    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.large_blob(id, size_bytes))
+    }
+
+    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.complete(contents))
     }
 }
 

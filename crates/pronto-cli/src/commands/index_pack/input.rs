@@ -9,7 +9,7 @@ use pronto_io::descriptor;
 use pronto_io::error::IoContext;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::Inventory;
-use pronto_pack::indexer::{self, Existing};
+use pronto_pack::indexer::{self, Existing, Inspect};
 use pronto_pack::{Error, ErrorKind};
 
 use super::Args;
@@ -110,10 +110,11 @@ impl Watch {
         }
     }
 
-    /// Does `work`, which may ask what is here already.
+    /// Does `work`, which may ask what is here already, and be watched by `inspect`.
     pub(super) fn over<T>(
         &self,
         inventory: Option<&Inventory>,
+        inspect: Option<&dyn Inspect>,
         context: &mut Context,
         work: impl FnOnce(&indexer::Context<'_>) -> T,
     ) -> T {
@@ -126,7 +127,7 @@ impl Watch {
             progress: &*progress,
             interrupt: Some(&context.interrupt),
             arrived: self.end.then_some(&report_end),
-            ..indexer::Context::default()
+            inspect,
         })
     }
 }

@@ -33,7 +33,9 @@ pub(crate) fn verify(
     // Nothing is added, so nothing can be replaced.
     options.check_collisions = false;
     let checked = watch
-        .over(None, context, |watched| check_file(pack, &options, watched))
+        .over(None, None, context, |watched| {
+            check_file(pack, &options, watched)
+        })
         .map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
     list(&checked, listing, context)?;
     let same = checked

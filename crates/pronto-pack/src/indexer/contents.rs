@@ -1,0 +1,85 @@
+//! The objects of a pack that has arrived, by id, before its files have names.
+
+use super::buffers::Pool;
+use super::pipeline::Indexed;
+use super::reader::Reader;
+use super::spool::Viewed;
+use crate::error::Error;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, oid};
+use std::cell::RefCell;
+
+/// All objects of a pack, for whoever inspects it to ask once it is complete.
+pub trait Contents {
+    /// What the object is; none if the pack does not have it.
+    fn kind(&self, id: &oid) -> Option<ObjectKind>;
+
+    /// Reads an object into `out`, whose former content is lost. None if the pack does not have
+    /// it.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
+}
+
+/// What [`Contents`] needs.
+pub(super) struct Complete<'a> {
+    indexed: &'a Indexed,
+    order: &'a [u32],
+    hash: Kind,
+    view: Viewed<'a>,
+    pool: RefCell<Pool>,
+}
+
+impl<'a> Complete<'a> {
+    pub(super) fn new(
+        indexed: &'a Indexed,
+        order: &'a [u32],
+        hash: Kind,
+    ) -> Result<Complete<'a>, Error> {
+        Ok(Complete {
+            indexed,
+            order,
+            hash,
+            view: indexed.store.view()?,
+            pool: RefCell::default(),
+        })
+    }
+
+    fn place(&self, id: &oid) -> Option<u32> {
+        let len = self.hash.len_in_bytes();
+        let id_at = |place: u32| &self.indexed.ids[place as usize * len..][..len];
+        let at = self
+            .order
+            .binary_search_by(|place| id_at(*place).cmp(id.as_bytes()));
+        Some(self.order[at.ok()?])
+    }
+}
+
+impl Contents for Complete<'_> {
+    fn kind(&self, id: &oid) -> Option<ObjectKind> {
+        let tables = &self.indexed.tables;
+        let mut at = self.place(id)?;
+        loop {
+            match (tables.kind(at), tables.bases[at as usize].index()) {
+                (Some(kind), _) => return Some(kind),
+                (None, Some(base)) => at = base,
+                (None, None) => return None,
+            }
+        }
+    }
+
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
+        let Some(place) = self.place(id) else {
+            return Ok(None);
+        };
+        let mut reader = Reader::new(self.hash, &self.view, &self.indexed.tables);
+        let mut pool = self.pool.borrow_mut();
+        let content = reader.content(place, &mut pool)?;
+        out.clear();
+        out.extend_from_slice(content.as_slice());
+        let kind = self.kind(id);
+        pool.put(content);
+        Ok(kind)
+    }
+}

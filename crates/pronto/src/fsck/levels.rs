@@ -1,0 +1,150 @@
+//! What comes of each finding: `fsck.<msg-id>`, `fsck.skipList`, and what options say.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+
+use super::{Level, Message};
+use crate::config::Config;
+use crate::{Error, ErrorKind, Result, path};
+
+/// What comes of each finding.
+#[derive(Clone, Debug, Default)]
+pub struct Levels {
+    strict: bool,
+    changed: HashMap<Message, Level>,
+    skipped: HashSet<ObjectId>,
+}
+
+impl Levels {
+    /// Git's own, where warnings are errors: for what comes from elsewhere.
+    pub fn strict() -> Self {
+        Levels {
+            strict: true,
+            ..Levels::default()
+        }
+    }
+
+    /// What comes of `message`.
+    pub fn of(&self, message: Message) -> Level {
+        match self.changed.get(&message) {
+            Some(level) => *level,
+            None if self.strict && message.level() == Level::Warn => Level::Error,
+            None => message.level(),
+        }
+    }
+
+    /// Whether nothing is said of the object `id`.
+    pub fn skips(&self, id: &oid) -> bool {
+        !self.skipped.is_empty() && self.skipped.contains(id)
+    }
+
+    /// Takes a list as options have it: `id=level` and `skiplist=path`, between blanks, commas or
+    /// bars.
+    ///
+    /// # Errors
+    /// It is not well formed, names what is not known, or a list that cannot be read.
+    pub fn set_all(&mut self, list: &BStr) -> Result<()> {
+        for item in list.split(|byte| b" ,|".contains(byte)) {
+            if item.is_empty() {
+                continue;
+            }
+            let Some(at) = item.find_byteset(b"=:") else {
+                if item.eq_ignore_ascii_case(b"skiplist") {
+                    return Err(wrong("skiplist requires a path"));
+                }
+                let item = item.to_ascii_lowercase();
+                return Err(wrong(format!("Missing '=': '{}'", item.as_bstr())));
+            };
+            let (name, value) = (item[..at].to_ascii_lowercase(), &item[at + 1..]);
+            match name.as_slice() {
+                b"skiplist" => self.skip(&path::from_bytes(value))?,
+                name => self.set(name.as_bstr(), value.as_bstr())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what comes of the message called `name`.
+    ///
+    /// # Errors
+    /// There is no such message or level, or it may not be lowered.
+    pub fn set(&mut self, name: &BStr, level: &BStr) -> Result<()> {
+        let message = Message::named(name);
+        let message = message.ok_or_else(|| wrong(format!("Unhandled message id: {name}")))?;
+        let parsed = parse_level(level)?;
+        if parsed != Level::Error && message.level() == Level::Fatal {
+            return Err(wrong(format!("Cannot demote {name} to {level}")));
+        }
+        self.changed.insert(message, parsed);
+        Ok(())
+    }
+
+    /// Takes a file of ids, one a line, of which nothing is to be said.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds something else.
+    pub fn skip(&mut self, file: &Path) -> Result<()> {
+        let content = std::fs::read(file).map_err(|_| {
+            let message = format!("could not open object name list: {}", file.display());
+            Error::new(ErrorKind::Io, message)
+        })?;
+        for line in content.lines() {
+            let line = match line.find_byte(b'#') {
+                Some(comment) => &line[..comment],
+                None => line,
+            };
+            let line = line.trim();
+            if !line.is_empty() {
+                let id = ObjectId::from_hex(line);
+                let bad = |_| wrong(format!("invalid object name: {}", line.as_bstr()));
+                self.skipped.insert(id.map_err(bad)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is configured under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Names
+    /// that are not known are told to `warn`.
+    ///
+    /// # Errors
+    /// A level is not known, or a list of ids cannot be read.
+    pub fn configure(
+        &mut self,
+        config: &Config,
+        prefix: &str,
+        home: Option<&Path>,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        for entry in config.iter() {
+            let Some(name) = entry.key.strip_prefix(prefix.as_bytes()) else {
+                continue;
+            };
+            if name == b"skiplist" {
+                if let Some(file) = entry.path(home)? {
+                    self.skip(&file)?;
+                }
+            } else if Message::named(name).is_some() {
+                self.set(name.as_bstr(), entry.string()?)?;
+            } else {
+                warn(format!("Skipping unknown msg id '{}'", name.as_bstr()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse_level(text: &BStr) -> Result<Level> {
+    match text.as_bytes() {
+        b"error" => Ok(Level::Error),
+        b"warn" => Ok(Level::Warn),
+        b"ignore" => Ok(Level::Ignore),
+        _ => Err(wrong(format!("Unknown fsck message type: '{text}'"))),
+    }
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
