@@ -38,6 +38,10 @@ public final class Main {
                     System.out.println(status.isClean() ? "clean" : "changed");
                 }
             }
+            case "lookups" -> Lookups.run(
+                    new File(arguments[1]),
+                    Integer.parseInt(arguments[2]),
+                    Integer.parseInt(arguments[3]));
             default -> throw new IllegalArgumentException("unknown command " + arguments[0]);
         }
     }

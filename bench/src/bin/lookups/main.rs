@@ -1,0 +1,125 @@
+//! `cargo run --release -p bench --bin lookups -- INDEX…`: what a pack index is used for, beside
+//! JGit. Opening it and finding one id, finding ids in random order, reading all ids and offsets.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
+
+mod measure;
+mod synthetic;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use measure::Figures;
+
+/// Measures lookups in pack indexes beside JGit.
+#[derive(Parser, Debug)]
+#[command(name = "lookups")]
+struct Arguments {
+    /// Indexes to measure: a file, a repository (its largest pack), or `synthetic:OBJECTS`.
+    #[arg(required = true)]
+    indexes: Vec<String>,
+    /// Directory for made-up indexes, each of 28 to 36 bytes an object.
+    #[arg(long, default_value = "bench/data")]
+    data: PathBuf,
+    /// JGit, as `mvn -q -f bench/jgit package` makes it; left out when it is not there.
+    #[arg(long, default_value = "bench/jgit/target/bench-jgit.jar")]
+    jgit: PathBuf,
+    /// Counted runs of each, after an uncounted one.
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let report = |wanted: &String| -> Result<(), String> {
+        let path = find(wanted, &arguments.data)?;
+        let ours = measure::pronto(&path, arguments.runs)?;
+        println!("\n### {wanted}: {} objects\n", ours.objects);
+        println!("| what | who | median | least | most |\n|---|---|---|---|---|");
+        let mut all = vec![("pronto", ours.figures)];
+        if arguments.jgit.exists() {
+            match jgit(&path, &arguments) {
+                Ok(theirs) => all.push(("jgit", theirs)),
+                Err(message) => println!("| all | jgit | {message} | | |"),
+            }
+        }
+        for what in measure::ALL {
+            for (who, figures) in &all {
+                print_row(what, who, figures);
+            }
+        }
+        Ok(())
+    };
+    for wanted in &arguments.indexes {
+        if let Err(message) = report(wanted) {
+            eprintln!("lookups: {message}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn print_row(what: &str, who: &str, figures: &Figures) {
+    let mut seconds: Vec<f64> = figures.of(what).collect();
+    seconds.sort_by(f64::total_cmp);
+    let (Some(&least), Some(&most)) = (seconds.first(), seconds.last()) else {
+        return;
+    };
+    let [median, least, most] = [seconds[seconds.len() / 2], least, most].map(shown);
+    println!("| {what} | {who} | {median} | {least} | {most} |");
+}
+
+fn shown(seconds: f64) -> String {
+    match seconds {
+        ..1e-6 => format!("{:.1} ns", seconds * 1e9),
+        1e-6..1e-3 => format!("{:.1} us", seconds * 1e6),
+        1e-3..1.0 => format!("{:.2} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// The index that `wanted` names.
+fn find(wanted: &str, data: &Path) -> Result<PathBuf, String> {
+    if let Some(objects) = wanted.strip_prefix("synthetic:") {
+        let objects = objects
+            .parse()
+            .map_err(|_| format!("'{objects}' is no number of objects"))?;
+        return synthetic::make(objects, data).map_err(|error| format!("{wanted}: {error}"));
+    }
+    let path = PathBuf::from(wanted);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let packs = ["objects/pack", ".git/objects/pack"].map(|below| path.join(below));
+    let files = packs.iter().filter_map(|packs| packs.read_dir().ok());
+    let indexes = files
+        .flatten()
+        .filter_map(|file| Some(file.ok()?.path()))
+        .filter(|file| file.extension().is_some_and(|extension| extension == "idx"));
+    let largest = indexes.max_by_key(|file| file.metadata().map_or(0, |file| file.len()));
+    largest.ok_or_else(|| format!("there is no pack index in '{wanted}'"))
+}
+
+/// Has JGit measure the same. Its heap holds the whole index.
+fn jgit(index: &Path, arguments: &Arguments) -> Result<Figures, String> {
+    let output = Command::new("java")
+        .args(["-XX:MaxRAMPercentage=70", "-jar"])
+        .arg(&arguments.jgit)
+        .arg("lookups")
+        .arg(index)
+        .arg(arguments.runs.to_string())
+        .arg(measure::MOST_IDS.to_string())
+        .output()
+        .map_err(|error| format!("cannot run java: {error}"))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let first = errors.lines().next().unwrap_or_default();
+        return Err(format!("failed: {first}"));
+    }
+    Figures::parse(&String::from_utf8_lossy(&output.stdout))
+}

@@ -1,0 +1,129 @@
+//! The measurements themselves, on pronto's own library.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::view::Access;
+use pronto_pack::idx::{Index, IndexPosition};
+
+/// More ids than this are not looked up, but as many, evenly spread.
+pub(crate) const MOST_IDS: u32 = 2_000_000;
+
+/// How often a run opens the index.
+const OPENINGS: usize = 10;
+
+pub(crate) const OPEN: &str = "open and find one";
+pub(crate) const FIND: &str = "random find, each";
+pub(crate) const SORTED: &str = "sorted find, each";
+pub(crate) const SCAN: &str = "scan of all";
+
+/// What is measured, in the order to print it.
+pub(crate) const ALL: [&str; 4] = [OPEN, FIND, SORTED, SCAN];
+
+/// What each run took, in seconds.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(Vec<(String, f64)>);
+
+/// What an index was found to be, and to take.
+pub(crate) struct Measured {
+    pub(crate) objects: u32,
+    pub(crate) figures: Figures,
+}
+
+impl Figures {
+    pub(crate) fn of(&self, what: &str) -> impl Iterator<Item = f64> {
+        let wanted = self.0.iter().filter(move |(other, _)| other == what);
+        wanted.map(|(_, seconds)| *seconds)
+    }
+
+    /// Reads lines of a name, a tab, and seconds.
+    pub(crate) fn parse(text: &str) -> Result<Figures, String> {
+        let lines = text.lines().map(|line| {
+            let (what, seconds) = line.split_once('\t')?;
+            Some((what.to_owned(), seconds.parse().ok()?))
+        });
+        let figures: Option<Vec<_>> = lines.collect();
+        figures
+            .map(Figures)
+            .ok_or_else(|| format!("no figures: {text}"))
+    }
+}
+
+/// Measures `path` `runs` times, after once.
+pub(crate) fn pronto(path: &Path, runs: usize) -> Result<Measured, String> {
+    let measured = measure(path, runs);
+    measured.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn measure(path: &Path, runs: usize) -> Result<Measured, pronto_pack::Error> {
+    let open = || Index::open(path, Kind::Sha1, Access::Auto);
+    let index = open()?;
+    let random = sample(&index)?;
+    let mut sorted = random.clone();
+    sorted.sort_unstable();
+    let each = random.len().max(1) as f64;
+    let mut figures = Figures::default();
+    for run in 0..=runs {
+        let mut note = |what: &str, seconds: f64| {
+            if run > 0 {
+                figures.0.push((what.to_owned(), seconds));
+            }
+        };
+        for one in random.iter().take(OPENINGS) {
+            let opening = time(|| open()?.find_offset(one).map(|found| found.is_some()))?;
+            note(OPEN, opening);
+        }
+        let finding = time(|| {
+            let mut all = true;
+            for id in &random {
+                all &= index.find_offset(id)?.is_some();
+            }
+            Ok(all)
+        })?;
+        note(FIND, finding / each);
+        let merging = time(|| {
+            let mut count = 0;
+            index.find_sorted(sorted.iter().map(|id| &**id), |_, _| count += 1)?;
+            Ok(count == sorted.len())
+        })?;
+        note(SORTED, merging / each);
+        let scanning = time(|| {
+            let mut sum = 0;
+            index.scan(0..index.len(), |_, id, offset| {
+                sum ^= offset.0 ^ u64::from(id.first_byte());
+            })?;
+            Ok(black_box(sum) < u64::MAX)
+        })?;
+        note(SCAN, scanning);
+    }
+    Ok(Measured {
+        objects: index.len(),
+        figures,
+    })
+}
+
+fn time(run: impl FnOnce() -> Result<bool, pronto_pack::Error>) -> Result<f64, pronto_pack::Error> {
+    let start = Instant::now();
+    let sound = run()?;
+    let taken = start.elapsed().as_secs_f64();
+    assert!(sound, "every id that is looked for is there");
+    Ok(taken)
+}
+
+/// Ids of the index in random order.
+fn sample(index: &Index) -> Result<Vec<ObjectId>, pronto_pack::Error> {
+    let step = index.len().div_ceil(MOST_IDS).max(1);
+    let rows = (0..index.len()).step_by(step as usize);
+    let ids: Result<Vec<_>, _> = rows.map(|row| index.id_at(IndexPosition(row))).collect();
+    let mut ids = ids?;
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    for at in (1..ids.len()).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        ids.swap(at, ((state >> 33) % (at as u64 + 1)) as usize);
+    }
+    Ok(ids)
+}
