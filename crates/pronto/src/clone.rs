@@ -11,7 +11,6 @@ mod objects;
 mod place;
 mod references;
 mod setup;
-mod skeleton;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -343,7 +342,7 @@ impl<'a> Work<'a> {
         let mut warnings = heads.warnings.clone();
         let mut complaints = Vec::new();
         let takes_files = self.takes_files(&mut warnings)?;
-        self.make_repository(&client, heads, place)?;
+        self.make_repository(&client, heads, place, &mut warnings)?;
         let repository = place.open_partial(self.environment)?;
         let objects = repository.objects_dir();
         self.use_references(&objects, &mut complaints)?;

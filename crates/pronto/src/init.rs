@@ -13,6 +13,7 @@ use pronto_io::error::IoContext;
 use pronto_odb::Sharing;
 
 pub use template::Template;
+pub(crate) use template::{copy as copy_template, missing as missing_template};
 
 use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
@@ -95,7 +96,7 @@ impl Repository {
             environment,
         };
         let existed = plan.has_head();
-        plan.make_reference_directories()?;
+        make_reference_directories(&git_dir)?;
         let unchosen_branch = if existed {
             None
         } else {
@@ -111,7 +112,7 @@ impl Repository {
             sharing,
             &config,
         )?;
-        plan.make_object_directories()?;
+        make_object_directories(&plan.objects())?;
         let is_shared = sharing != Sharing::Umask;
         if is_shared {
             shared::apply(sharing, &git_dir, existed)?;
@@ -212,22 +213,25 @@ impl Plan<'_> {
         })
     }
 
-    fn make_reference_directories(&self) -> Result<()> {
-        for name in ["refs", "refs/heads", "refs/tags"] {
-            make_directory(&self.git_dir.join(name))?;
-        }
-        Ok(())
-    }
-
-    fn make_object_directories(&self) -> Result<()> {
-        let objects = match self.environment.path("GIT_OBJECT_DIRECTORY") {
+    fn objects(&self) -> PathBuf {
+        match self.environment.path("GIT_OBJECT_DIRECTORY") {
             Some(path) => self.environment.absolute(path),
             None => self.git_dir.join("objects"),
-        };
-        make_directory(&objects)?;
-        make_directory(&objects.join("pack"))?;
-        make_directory(&objects.join("info"))
+        }
     }
+}
+
+/// Makes the directories for references that every repository has.
+pub(crate) fn make_reference_directories(git_dir: &Path) -> Result<()> {
+    let mut names = ["refs", "refs/heads", "refs/tags"].iter();
+    names.try_for_each(|name| make_directory(&git_dir.join(name)))
+}
+
+/// Makes the directory `objects`, and those that are in every one.
+pub(crate) fn make_object_directories(objects: &Path) -> Result<()> {
+    make_directory(objects)?;
+    make_directory(&objects.join("pack"))?;
+    make_directory(&objects.join("info"))
 }
 
 /// The name for a first branch that nobody named on the command line, and whether nobody

@@ -1,78 +1,43 @@
 //! Directories, templates and configuration of the new repository.
 
 use std::fs;
+use std::path::Path;
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_io::error::IoContext;
 use pronto_wire::client::Client;
 
 use super::Work;
 use super::heads::Heads;
 use super::place::Place;
-use super::skeleton::{self, ConfigText};
-use crate::{ErrorKind, Result, repository};
+use crate::config::edit::Document;
+use crate::init::{self, Template};
+use crate::{Error, ErrorKind, Result, config, repository};
 
 impl Work<'_> {
-    /// Directories, templates and configuration.
+    /// Directories, templates and configuration. Adds a warning if the template is not there.
     pub(super) fn make_repository(
         &self,
         client: &Client,
         heads: &Heads<'_>,
         place: &Place,
+        warnings: &mut Vec<String>,
     ) -> Result<()> {
-        let options = self.options;
-        let template = options.template.as_deref();
-        let template = skeleton::template(template, &self.config, self.environment)?;
-        skeleton::make(&place.partial, template.as_deref(), self.environment)?;
-        let file = place.partial.join("config");
-        let mut text = ConfigText::new(fs::read(&file).unwrap_or_default());
-        let hash = client.object_format();
-        let filter = self.filter(client);
-        let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
-        let version = if is_newer { "1" } else { "0" };
-        text.set("core", None, "repositoryformatversion", version.into());
-        text.set("core", None, "filemode", "true".into());
-        let bare = if options.is_bare() { "true" } else { "false" };
-        text.set("core", None, "bare", bare.into());
-        if !options.is_bare() {
-            text.set("core", None, "logallrefupdates", "true".into());
+        let git_dir = &place.partial;
+        let template = match &self.options.template {
+            None => Template::Configured,
+            Some(path) if path.as_os_str().is_empty() => Template::None,
+            Some(path) => Template::Directory(path.clone()),
+        };
+        fs::create_dir_all(git_dir).context(ErrorKind::Io, "cannot mkdir", git_dir)?;
+        init::copy_template(&template, git_dir, self.environment)?;
+        if let Some(missing) = init::missing_template(&template, self.environment) {
+            warnings.push(format!("templates not found in {}", missing.display()));
         }
-        for setting in &options.config {
-            let (section, subsection, name, value) = skeleton::split_setting(setting.as_bstr())?;
-            let subsection = subsection.as_ref().map(|name| name.as_bstr());
-            text.add(&section, subsection, &name, value.as_bstr());
-        }
-        let origin = Some(self.origin.as_bstr());
-        text.add("remote", origin, "url", self.source.url.as_bstr());
-        if !options.tags && !options.mirror {
-            text.add("remote", origin, "tagOpt", "--no-tags".into());
-        }
-        if hash != pronto_hash::Kind::Sha1 {
-            text.set(
-                "extensions",
-                None,
-                "objectformat",
-                repository::hash_name(hash).into(),
-            );
-        }
-        if let Some(refspec) = heads.refspec(self) {
-            text.add("remote", origin, "fetch", refspec.as_bstr());
-            if options.mirror {
-                text.add("remote", origin, "mirror", "true".into());
-            }
-        }
-        if let Some(filter) = filter {
-            text.add("remote", origin, "promisor", "true".into());
-            text.add("remote", origin, "partialclonefilter", filter.as_bstr());
-        }
-        if let Some(branch) = heads.branch().filter(|_| !options.is_bare()) {
-            let full = [b"refs/heads/", branch.as_bytes()].concat();
-            text.set("branch", Some(branch), "remote", self.origin.as_bstr());
-            text.set("branch", Some(branch), "merge", full.as_bstr());
-            self.set_rebase(&mut text, branch)?;
-        }
-        fs::write(&file, text.bytes()).context(ErrorKind::Io, "could not write", &file)?;
-        let head = place.partial.join("HEAD");
+        init::make_reference_directories(git_dir)?;
+        init::make_object_directories(&git_dir.join("objects"))?;
+        self.write_config(&git_dir.join("config"), client, heads)?;
+        let head = git_dir.join("HEAD");
         // Replaced once it is known what there is.
         fs::write(&head, "ref: refs/heads/.invalid\n").context(
             ErrorKind::Io,
@@ -81,11 +46,96 @@ impl Work<'_> {
         )
     }
 
-    fn set_rebase(&self, text: &mut ConfigText, branch: &BStr) -> Result<()> {
-        let wanted = self.config.string("branch.autosetuprebase")?;
-        if wanted.is_some_and(|wanted| matches!(wanted.as_bytes(), b"always" | b"remote")) {
-            text.set("branch", Some(branch), "rebase", "true".into());
+    fn write_config(&self, file: &Path, client: &Client, heads: &Heads<'_>) -> Result<()> {
+        let options = self.options;
+        let mut settings = Settings::read(file)?;
+        let hash = client.object_format();
+        let filter = self.filter(client);
+        let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
+        let version = if is_newer { "1" } else { "0" };
+        settings.set("core.repositoryformatversion", version.into());
+        settings.set("core.filemode", "true".into());
+        let bare = if options.is_bare() { "true" } else { "false" };
+        settings.set("core.bare", bare.into());
+        if !options.is_bare() {
+            settings.set("core.logallrefupdates", "true".into());
+        }
+        for setting in &options.config {
+            let (key, value) = match setting.split_once_str("=") {
+                Some((key, value)) => (key.as_bstr(), value.as_bstr()),
+                None => (setting.as_bstr(), BStr::new("true")),
+            };
+            settings.0.add(config::canonical(key)?.as_bstr(), value);
+        }
+        let mut remote = |name: &str, value: &BStr| {
+            let key = format!("remote.{}.{name}", self.origin);
+            settings.0.add(key.as_str().into(), value);
+        };
+        remote("url", self.source.url.as_bstr());
+        if !options.tags && !options.mirror {
+            remote("tagOpt", "--no-tags".into());
+        }
+        if let Some(refspec) = heads.refspec(self) {
+            remote("fetch", refspec.as_bstr());
+            if options.mirror {
+                remote("mirror", "true".into());
+            }
+        }
+        if let Some(filter) = filter {
+            remote("promisor", "true".into());
+            remote("partialclonefilter", filter.as_bstr());
+        }
+        if hash != pronto_hash::Kind::Sha1 {
+            settings.set(
+                "extensions.objectformat",
+                repository::hash_name(hash).into(),
+            );
+        }
+        if let Some(branch) = heads.branch().filter(|_| !options.is_bare()) {
+            self.follow(&mut settings, branch)?;
+        }
+        let text = settings.0.as_bytes();
+        fs::write(file, text).context(ErrorKind::Io, "could not write", file)
+    }
+
+    /// Says what `branch` follows.
+    fn follow(&self, settings: &mut Settings, branch: &BStr) -> Result<()> {
+        let full = [b"refs/heads/", branch.as_bytes()].concat();
+        let mut set = |name: &str, value: &BStr| {
+            let key =
+                BString::from([b"branch.", branch.as_bytes(), b".", name.as_bytes()].concat());
+            settings.set_key(key.as_bstr(), value);
+        };
+        set("remote", self.origin.as_bstr());
+        set("merge", full.as_bstr());
+        let rebase = self.config.string("branch.autosetuprebase")?;
+        if rebase.is_some_and(|wanted| matches!(wanted.as_bytes(), b"always" | b"remote")) {
+            set("rebase", "true".into());
         }
         Ok(())
+    }
+}
+
+/// A configuration file that is being written.
+struct Settings(Document);
+
+impl Settings {
+    /// What a template has put into `file`, if it has.
+    fn read(file: &Path) -> Result<Self> {
+        let document = Document::parse(fs::read(file).unwrap_or_default());
+        let document = document.map_err(|bad| {
+            let message = format!("{bad} in file {}", file.display());
+            Error::new(ErrorKind::Config, message)
+        })?;
+        Ok(Settings(document))
+    }
+
+    fn set(&mut self, key: &str, value: &BStr) {
+        self.set_key(key.into(), value);
+    }
+
+    fn set_key(&mut self, key: &BStr, value: &BStr) {
+        let set = self.0.set(key, value, true, |_| true);
+        set.expect("it is refused only where some values are to stay");
     }
 }

@@ -37,7 +37,7 @@ const DESCRIPTION: &str =
 
 /// Copies the template into `git_dir`, keeping what is there. A template that does not exist is
 /// passed over.
-pub(super) fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> Result<()> {
+pub(crate) fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> Result<()> {
     let directory = match template {
         Template::None => return Ok(()),
         Template::Directory(path) => environment.absolute(path),
