@@ -1,7 +1,7 @@
-//! Compressed bitmaps (EWAH, 64-bit words) as the `link` and `FSMN` extensions hold them: the
-//! format is in Git's `gitformat-bitmap` manual page.
+//! Sets of positions as the `link` and `FSMN` extensions hold them: compressed bitmaps.
 
-use crate::bytes::{take_u32, take_u64};
+use pronto_io::ewah::{Ewah, Run};
+
 use crate::error::{Error, corrupt};
 
 /// A set of positions, sorted.
@@ -21,38 +21,33 @@ impl Bitmap {
     }
 
     fn parse_inner(input: &mut &[u8], limit: usize) -> Option<Bitmap> {
-        let len = take_u32(input)?;
-        let words = take_u32(input)? as usize;
-        let mut body = crate::bytes::take(input, words.checked_mul(8)?)?;
-        take_u32(input)?;
-        if len as usize > limit.checked_next_multiple_of(64)? {
-            return None;
-        }
+        let bitmap = Ewah::parse(input, limit as u64)?;
+        let len = bitmap.len();
         let mut set = Vec::new();
         let mut at = 0u64;
-        while !body.is_empty() {
-            let marker = take_u64(&mut body)?;
-            let run_words = (marker >> 1) & 0xffff_ffff;
-            let run_end = at.checked_add(run_words * 64)?;
-            if marker & 1 == 1 {
-                let run = at..run_end.min(u64::from(len));
-                if run.end > limit as u64 {
-                    return None;
-                }
-                set.extend(run.map(|position| position as u32));
-            }
-            at = run_end;
-            for _ in 0..marker >> 33 {
-                let mut word = take_u64(&mut body)?;
-                while word != 0 {
-                    let position = at + u64::from(word.trailing_zeros());
-                    if position >= limit as u64 {
+        for run in bitmap.runs() {
+            match run {
+                Run::Zeros(words) => at += words * 64,
+                Run::Ones(words) => {
+                    let end = at + words * 64;
+                    let run = at..end.min(u64::from(len));
+                    if run.end > limit as u64 {
                         return None;
                     }
-                    set.push(position as u32);
-                    word &= word - 1;
+                    set.extend(run.map(|position| position as u32));
+                    at = end;
                 }
-                at = at.checked_add(64)?;
+                Run::Word(mut word) => {
+                    while word != 0 {
+                        let position = at + u64::from(word.trailing_zeros());
+                        if position >= limit as u64 {
+                            return None;
+                        }
+                        set.push(position as u32);
+                        word &= word - 1;
+                    }
+                    at += 64;
+                }
             }
         }
         Some(Bitmap { len, set })

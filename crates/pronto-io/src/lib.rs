@@ -32,6 +32,7 @@ pub mod descriptor;
 #[cfg(unix)]
 pub mod dir;
 pub mod error;
+pub mod ewah;
 pub mod interrupt;
 #[cfg(unix)]
 pub mod pool;

@@ -1,0 +1,189 @@
+//! Compressed bitmaps (EWAH, with words of 64 bits) in the form in which JavaEWAH stores them:
+//! runs of equal words, and words between them as they are.
+
+/// A bitmap in its compressed form. Checked when it is parsed: a claim of more words than there
+/// may be, or than are there, is not accepted, so walking it costs no more than its bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Ewah<'a> {
+    len: u32,
+    words: &'a [u8],
+}
+
+/// Words of the same sort, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// So many words without a bit.
+    Zeros(u64),
+    /// So many words with all bits.
+    Ones(u64),
+    /// One word.
+    Word(u64),
+}
+
+const WORD_LEN: usize = 8;
+
+impl<'a> Ewah<'a> {
+    /// Takes a bitmap off the front of `input`, if one stands there that speaks of at most
+    /// `limit` bits, up to the end of the last word.
+    pub fn parse(input: &mut &'a [u8], limit: u64) -> Option<Ewah<'a>> {
+        let mut rest = *input;
+        let len = take_u32(&mut rest)?;
+        let count = take_u32(&mut rest)? as usize;
+        let (words, mut rest) = rest.split_at_checked(count.checked_mul(WORD_LEN)?)?;
+        take_u32(&mut rest)?;
+        let limit_words = limit.div_ceil(64);
+        if u64::from(len).div_ceil(64) > limit_words {
+            return None;
+        }
+        let (mut total, mut left) = (0u64, words);
+        while let Some((marker, after)) = left.split_first_chunk::<WORD_LEN>() {
+            let marker = Marker::new(*marker);
+            total = total.checked_add(marker.run + marker.literals)?;
+            let literals = usize::try_from(marker.literals).ok()?;
+            left = after.get(literals.checked_mul(WORD_LEN)?..)?;
+            if total > limit_words {
+                return None;
+            }
+        }
+        *input = rest;
+        Some(Ewah { len, words })
+    }
+
+    /// How many bits it speaks of, set or not.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether it speaks of no bit.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What it consists of, from the first bit on.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + 'a {
+        let (mut left, mut literals, mut pending) = (self.words, 0u64, None);
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(run) = pending.take() {
+                    return Some(run);
+                }
+                let (word, after) = left.split_first_chunk::<WORD_LEN>()?;
+                left = after;
+                if literals > 0 {
+                    literals -= 1;
+                    return Some(Run::Word(u64::from_be_bytes(*word)));
+                }
+                let marker = Marker::new(*word);
+                literals = marker.literals;
+                pending = match (marker.run, marker.ones) {
+                    (0, _) => None,
+                    (run, true) => Some(Run::Ones(run)),
+                    (run, false) => Some(Run::Zeros(run)),
+                };
+            }
+        })
+    }
+
+    /// Calls `change` with each word that has a bit and its place, as far as `words` goes.
+    fn apply(&self, words: &mut [u64], change: impl Fn(&mut u64, u64)) {
+        let mut at = 0usize;
+        for run in self.runs() {
+            let (count, word) = match run {
+                Run::Zeros(count) => (count, 0),
+                Run::Ones(count) => (count, u64::MAX),
+                Run::Word(word) => (1, word),
+            };
+            let end = at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX));
+            if word != 0 {
+                let end = end.min(words.len());
+                words[at.min(end)..end]
+                    .iter_mut()
+                    .for_each(|slot| change(slot, word));
+            }
+            at = end;
+        }
+    }
+
+    /// Flips the bits of `words` that are set here. Bits beyond its end are passed over.
+    pub fn xor_into(&self, words: &mut [u64]) {
+        self.apply(words, |slot, word| *slot ^= word);
+    }
+
+    /// Sets the bits of `words` that are set here. Bits beyond its end are passed over.
+    pub fn or_into(&self, words: &mut [u64]) {
+        self.apply(words, |slot, word| *slot |= word);
+    }
+}
+
+struct Marker {
+    ones: bool,
+    run: u64,
+    literals: u64,
+}
+
+impl Marker {
+    fn new(word: [u8; WORD_LEN]) -> Marker {
+        let word = u64::from_be_bytes(word);
+        Marker {
+            ones: word & 1 == 1,
+            run: word >> 1 & 0xffff_ffff,
+            literals: word >> 33,
+        }
+    }
+}
+
+fn take_u32(input: &mut &[u8]) -> Option<u32> {
+    let (head, rest) = input.split_first_chunk::<4>()?;
+    *input = rest;
+    Some(u32::from_be_bytes(*head))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encode(len: u32, words: &[u64]) -> Vec<u8> {
+        let mut out = len.to_be_bytes().to_vec();
+        out.extend((words.len() as u32).to_be_bytes());
+        out.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        out.extend(0u32.to_be_bytes());
+        out
+    }
+
+    #[test]
+    fn runs_and_words() {
+        let bytes = encode(200, &[1 | 1 << 1 | 1 << 33, 0b10_0001, 1 << 1, 1 | 1 << 1]);
+        let mut rest = &bytes[..];
+        let bitmap = Ewah::parse(&mut rest, 256).expect("it is well formed");
+        assert!(rest.is_empty());
+        let runs: Vec<Run> = bitmap.runs().collect();
+        let expected = [
+            Run::Ones(1),
+            Run::Word(0b10_0001),
+            Run::Zeros(1),
+            Run::Ones(1),
+        ];
+        assert_eq!(runs, expected);
+        let mut words = [0; 4];
+        bitmap.or_into(&mut words);
+        assert_eq!(words, [u64::MAX, 0b10_0001, 0, u64::MAX]);
+        bitmap.xor_into(&mut words);
+        assert_eq!(words, [0; 4]);
+        let mut few = [0; 1];
+        bitmap.or_into(&mut few);
+        assert_eq!(few, [u64::MAX]);
+    }
+
+    #[test]
+    fn claims_beyond_the_bounds_are_refused() {
+        let refused = |bytes: &[u8], limit| Ewah::parse(&mut &bytes[..], limit).is_none();
+        assert!(refused(&encode(u32::MAX, &[]), 10));
+        assert!(refused(&encode(10, &[1 | 0xffff_ffff << 1]), 10));
+        assert!(refused(&encode(10, &[5 << 33]), 1000));
+        assert!(refused(&encode(10, &[u64::MAX]), 1000));
+        let whole = encode(70, &[1 | 1 << 1 | 1 << 33, 7]);
+        for len in 0..whole.len() {
+            assert!(refused(&whole[..len], 1000), "cut at {len}");
+        }
+    }
+}
