@@ -10,6 +10,7 @@ use pronto_hash::Kind;
 use pronto_io::view::Access;
 use pronto_pack::idx::Index;
 use pronto_pack::pack::{Pack, PackOrder};
+use pronto_pack::rev::ReverseIndex;
 
 use crate::error::{Error, from_pack, is_gone};
 
@@ -106,8 +107,22 @@ impl PackFile {
         if let Some(order) = self.order.get() {
             return Ok(order);
         }
-        let order = PackOrder::new(self.pack()?, self.index()?).map_err(from_pack)?;
+        let order = match self.written_order() {
+            Some(order) => order,
+            None => PackOrder::new(self.pack()?, self.index()?).map_err(from_pack)?,
+        };
         Ok(self.order.get_or_init(|| order))
+    }
+
+    /// The order that the `.rev` file says, if there is one that belongs to the pack.
+    fn written_order(&self) -> Option<PackOrder> {
+        let (pack, index) = (self.pack().ok()?, self.index().ok()?);
+        let path = self.listed.index_path.with_extension("rev");
+        let reverse = ReverseIndex::open(path, self.kind, index.len(), self.access).ok()?;
+        let is_ours = reverse.pack_checksum().ok()? == pack.checksum().ok()?;
+        PackOrder::from_reverse(pack, index, &reverse)
+            .ok()
+            .filter(|_| is_ours)
     }
 
     #[cold]

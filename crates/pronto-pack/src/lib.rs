@@ -9,9 +9,11 @@
 //! - [`rev`]: reverse indexes.
 //! - [`pack`]: packs read in place, and whole objects out of them.
 //! - [`commit_graph`]: what history is made of, read in place.
+//! - [`bitmap`]: what commits lead to.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
 
+pub mod bitmap;
 mod chunks;
 pub mod commit_graph;
 pub mod delta;

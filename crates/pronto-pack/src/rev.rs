@@ -1,8 +1,16 @@
 //! Reverse indexes (`.rev`): the rows of a pack index in the order of the pack. Format:
 //! `gitformat-pack(5)`.
 
-use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_io::error::IoContext as _;
+use pronto_io::view::{Access, View};
+
+use crate::error::{Error, ErrorKind};
+use crate::fanout::{be_u32, intact, unreadable};
+use crate::idx::IndexPosition;
 
 /// The first four bytes.
 pub const SIGNATURE: [u8; 4] = *b"RIDX";
@@ -30,6 +38,136 @@ pub fn write(
     }
     out.put(pack_checksum.as_slice())?;
     out.finish()
+}
+
+/// What stands before the rows.
+const HEADER_LEN: usize = 12;
+
+/// An open reverse index. `Send + Sync`; no method takes a lock while the file is mapped.
+#[derive(Debug)]
+pub struct ReverseIndex {
+    path: PathBuf,
+    view: View,
+    kind: Kind,
+    count: u32,
+}
+
+impl ReverseIndex {
+    /// Opens the reverse index at `path` of a pack with `count` objects, or of a
+    /// multi-pack-index with as many, whose ids are of `kind`.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be opened (the source says `NotFound` when there is none), `Corrupt`,
+    /// `Truncated` or `Unsupported` when it is not one.
+    pub fn open(
+        path: impl AsRef<Path>,
+        kind: Kind,
+        count: u32,
+        access: Access,
+    ) -> Result<ReverseIndex, Error> {
+        let path = path.as_ref();
+        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        ReverseIndex::from_view(view, path, kind, count)
+    }
+
+    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_view(
+        view: View,
+        path: &Path,
+        kind: Kind,
+        count: u32,
+    ) -> Result<ReverseIndex, Error> {
+        check(&view, kind, count).map_err(|error| error.at_path(path))?;
+        Ok(ReverseIndex {
+            path: path.to_owned(),
+            view,
+            kind,
+            count,
+        })
+    }
+
+    /// How many objects it lists.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether it lists no object.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The checksum of the pack or multi-pack-index that it was made for.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read.
+    pub fn pack_checksum(&self) -> Result<ObjectId, Error> {
+        let at = (HEADER_LEN as u64) + u64::from(self.count) * 4;
+        let mut buffer = Vec::new();
+        let bytes = self.view.read(at, self.kind.len_in_bytes(), &mut buffer);
+        let bytes = bytes.map_err(|error| unreadable(error).at_path(&self.path).at_offset(at))?;
+        Ok(ObjectId::from_bytes_or_panic(bytes))
+    }
+
+    /// The row in the index of the object at `place` in the order of the pack.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such place or what stands there is no row, `Io` when the file
+    /// cannot be read.
+    pub fn row_at(&self, place: u32) -> Result<IndexPosition, Error> {
+        let corrupt = |message: &str| {
+            Error::new(ErrorKind::Corrupt, message)
+                .at_path(&self.path)
+                .at_offset(HEADER_LEN as u64 + u64::from(place) * 4)
+        };
+        if place >= self.count {
+            return Err(corrupt("no such place in the reverse index"));
+        }
+        let at = HEADER_LEN as u64 + u64::from(place) * 4;
+        let mut buffer = Vec::new();
+        let bytes = self.view.read(at, 4, &mut buffer);
+        let bytes = bytes.map_err(|error| unreadable(error).at_path(&self.path).at_offset(at))?;
+        let row = be_u32(bytes);
+        intact(&self.view).map_err(|error| error.at_path(&self.path))?;
+        match row < self.count {
+            true => Ok(IndexPosition(row)),
+            false => Err(corrupt(
+                "the reverse index leads to a row that is not there",
+            )),
+        }
+    }
+}
+
+fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
+    let trailers = 2 * kind.len_in_bytes() as u64;
+    if view.len() < HEADER_LEN as u64 + trailers {
+        let message = "reverse-index file is too small";
+        return Err(Error::new(ErrorKind::Truncated, message));
+    }
+    if view.len() != HEADER_LEN as u64 + u64::from(count) * 4 + trailers {
+        return Err(Error::new(
+            ErrorKind::Corrupt,
+            "reverse-index file is corrupt",
+        ));
+    }
+    let mut buffer = Vec::new();
+    let header = view.read(0, HEADER_LEN, &mut buffer).map_err(unreadable)?;
+    if header[..4] != SIGNATURE {
+        let message = "reverse-index file has unknown signature";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(0));
+    }
+    let (version, id) = (be_u32(&header[4..]), be_u32(&header[8..]));
+    if version != VERSION {
+        let message = format!("reverse-index file has unsupported version {version}");
+        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+    }
+    if id != format_id(kind) {
+        let message = format!("reverse-index file has unsupported hash id {id}");
+        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(8));
+    }
+    Ok(())
 }
 
 /// How the formats number hashes.

@@ -3,6 +3,7 @@
 use super::{Pack, PackOffset};
 use crate::error::{Error, ErrorKind};
 use crate::idx::{Index, IndexPosition};
+use crate::rev::ReverseIndex;
 
 /// The number of an object in the order of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +35,44 @@ impl PackOrder {
             rows,
             end: pack.end().0,
         })
+    }
+
+    /// As [`new`](Self::new), of what was sorted before: costs one pass without sorting.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); `Corrupt` when `reverse` does not list the entries in their order.
+    pub fn from_reverse(
+        pack: &Pack,
+        index: &Index,
+        reverse: &ReverseIndex,
+    ) -> Result<PackOrder, Error> {
+        let mut by_row = Vec::new();
+        index.scan(0..index.len(), |_, _, offset| by_row.push(offset.0))?;
+        let mut order = PackOrder {
+            offsets: Vec::with_capacity(by_row.len()),
+            rows: Vec::with_capacity(by_row.len()),
+            end: pack.end().0,
+        };
+        let mut last = None;
+        for place in 0..reverse.len() {
+            let row = reverse.row_at(place)?.0;
+            let offset = by_row.get(row as usize).copied();
+            let Some(offset) = offset.filter(|offset| last.is_none_or(|last| last < *offset))
+            else {
+                let message = "reverse-index file does not follow the pack";
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            };
+            last = Some(offset);
+            order.offsets.push(offset);
+            order.rows.push(row);
+        }
+        match order.rows.len() == by_row.len() {
+            true => Ok(order),
+            false => Err(Error::new(
+                ErrorKind::Corrupt,
+                "reverse-index file is corrupt",
+            )),
+        }
     }
 
     /// How many entries there are.

@@ -1,0 +1,114 @@
+//! Sets of objects, one bit each.
+
+/// A set of numbers below a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    len: u32,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// The empty set of numbers below `len`. Takes one bit for each.
+    pub fn new(len: u32) -> Bits {
+        Bits {
+            len,
+            words: vec![0; (len as usize).div_ceil(64)],
+        }
+    }
+
+    /// How many numbers could be in the set.
+    pub fn limit(&self) -> u32 {
+        self.len
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// Removes bits beyond the limit.
+    pub(crate) fn trim(&mut self) {
+        if let (Some(last), rest @ 1..) = (self.words.last_mut(), self.len % 64) {
+            *last &= (1 << rest) - 1;
+        }
+    }
+
+    /// Whether `number` is in the set.
+    pub fn contains(&self, number: u32) -> bool {
+        let word = self.words.get(number as usize / 64).copied().unwrap_or(0);
+        word >> (number % 64) & 1 == 1
+    }
+
+    /// Adds `number`; whether it was new. One that is not below the limit is left out.
+    pub fn insert(&mut self, number: u32) -> bool {
+        if number >= self.len || self.contains(number) {
+            return false;
+        }
+        self.words[number as usize / 64] |= 1 << (number % 64);
+        true
+    }
+
+    /// Adds all of `other`.
+    pub fn union(&mut self, other: &Bits) {
+        let pairs = self.words.iter_mut().zip(&other.words);
+        pairs.for_each(|(own, other)| *own |= other);
+        self.trim();
+    }
+
+    /// Removes all of `other`.
+    pub fn subtract(&mut self, other: &Bits) {
+        let pairs = self.words.iter_mut().zip(&other.words);
+        pairs.for_each(|(own, other)| *own &= !other);
+    }
+
+    /// Keeps what is in `other`, too.
+    pub fn intersect(&mut self, other: &Bits) {
+        let others = other.words.iter().copied().chain(std::iter::repeat(0));
+        self.words
+            .iter_mut()
+            .zip(others)
+            .for_each(|(own, other)| *own &= other);
+    }
+
+    /// How many numbers are in the set.
+    pub fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// The numbers in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, word)| {
+            let mut word = *word;
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros();
+                word &= word.checked_sub(1)?;
+                Some(at as u32 * 64 + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_added_and_removed() {
+        let mut one = Bits::new(130);
+        for number in [0, 63, 64, 129] {
+            assert!(one.insert(number));
+        }
+        assert!(!one.insert(64) && !one.insert(130));
+        assert_eq!(one.iter().collect::<Vec<_>>(), [0, 63, 64, 129]);
+        let mut two = Bits::new(130);
+        two.insert(63);
+        two.insert(100);
+        let mut both = one.clone();
+        both.union(&two);
+        assert_eq!(both.count(), 5);
+        both.subtract(&one);
+        assert_eq!(both.iter().collect::<Vec<_>>(), [100]);
+        two.intersect(&one);
+        assert_eq!(two.iter().collect::<Vec<_>>(), [63]);
+        assert!(!two.contains(1000));
+    }
+}

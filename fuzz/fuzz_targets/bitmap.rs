@@ -1,0 +1,26 @@
+//! A file of bitmaps: opened, every bitmap and hash of a name read.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use pronto_hash::Kind;
+use pronto_io::view::View;
+use pronto_pack::bitmap::Bitmaps;
+use pronto_pack::idx::IndexPosition;
+
+/// How many objects the pack has that the bitmaps are said to be of.
+const OBJECTS: u32 = 200;
+
+fuzz_target!(|data: &[u8]| {
+    let view = View::from_bytes(data.to_vec());
+    let Ok(bitmaps) = Bitmaps::from_view(view, Path::new("fuzzed"), Kind::Sha1, OBJECTS) else {
+        return;
+    };
+    for position in (0..OBJECTS).map(IndexPosition) {
+        if let Ok(Some(bits)) = bitmaps.reachable_from(position) {
+            assert!(bits.iter().all(|bit| bit < OBJECTS));
+        }
+        let _ = bitmaps.name_hash(position);
+    }
+});
