@@ -21,7 +21,7 @@ const LINE_LEN: usize = 64;
 const FEW_ROWS: u32 = 32;
 
 /// From how many rows of a bucket on it takes one more guess to come as near.
-const MANY_ROWS: u32 = 16 << 10;
+const MANY_ROWS: u32 = 64 << 10;
 
 /// How many rows are looked at one by one where the next of many ids may be.
 const NEAR_ROWS: u32 = 4;
