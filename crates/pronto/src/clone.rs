@@ -4,6 +4,7 @@
 //! is whole, objects, references, configuration, index and files: whatever ends the process
 //! before, nothing is left that anyone takes for a repository. See [`clone`].
 
+mod announce;
 mod checkout;
 mod heads;
 mod local;
@@ -14,6 +15,7 @@ mod setup;
 mod source;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -29,6 +31,7 @@ use crate::environment::Environment;
 use crate::remote;
 use crate::remote::connection::{self, Settings};
 use crate::{Error, ErrorKind, Repository, Result, hooks, path};
+use announce::Announcement;
 use heads::Heads;
 use place::Place;
 use source::Source;
@@ -186,27 +189,28 @@ pub fn clone(
     directory: &Path,
     options: &Options,
     environment: &Environment,
-    watch: (&dyn Progress, &Interrupt),
+    (progress, interrupt): (Arc<dyn Progress>, &Interrupt),
 ) -> Result<Outcome> {
     let mut environment = environment.clone();
     for variable in REPOSITORY_VARIABLES {
         environment.remove(variable);
     }
-    let work = Work::prepare(name, options, &environment, watch)?;
-    let place = Place::check(directory, options, &environment)?;
     let what = if options.is_bare() {
         "bare repository "
     } else {
         ""
     };
-    let (progress, shown) = (watch.0, directory.display());
+    let line = format!("Cloning into {what}'{}'...", directory.display());
+    let announcement = Announcement::new(progress, line);
+    let work = Work::prepare(name, options, &environment, (&*announcement, interrupt))?;
+    let place = Place::check(directory, options, &environment)?;
     work.check_address()?;
-    progress.message(&format!("Cloning into {what}'{shown}'..."));
     if !remote::is_valid_name(work.origin.as_bstr()) {
+        announcement.say();
         let message = format!("'{}' is not a valid remote name", work.origin);
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let mut client = work.connect()?;
+    let mut client = work.connect_first(&announcement)?;
     let refs = client
         .refs(&heads::request(options))
         .map_err(connection::from_wire)?;
@@ -280,6 +284,28 @@ impl<'a> Work<'a> {
             // What else is wrong with it is said when it is used.
             _ => Ok(()),
         }
+    }
+
+    /// Connects and says the first line. Whether a web server can be talked to shows only when it
+    /// has answered: if not, nothing was said, and someone else may try.
+    fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
+        let url = self.address();
+        if !url.starts_with(b"http") {
+            announcement.say();
+            return self.connect();
+        }
+        let connected = connection::connect_with(
+            url.as_bstr(),
+            &self.options.settings,
+            (&self.config, self.environment),
+            (self.progress, self.interrupt),
+            |helpers| announcement.before(helpers),
+        );
+        match &connected {
+            Err(error) if *error.kind() == ErrorKind::Unsupported => {}
+            _ => announcement.say(),
+        }
+        connected
     }
 
     fn connect(&self) -> Result<Client> {

@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     };
     let progress = context.progress(args.progress, args.quiet);
-    let watch = (&*progress, &context.interrupt);
+    let watch = (progress, &context.interrupt);
     let cloned = clone::clone(source.into(), &directory, &options, &environment, watch);
     let outcome = cloned.map_err(|error| match error.kind() {
         ErrorKind::Unsupported => CliError::lacking(error),

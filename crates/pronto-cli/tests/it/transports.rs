@@ -186,6 +186,65 @@ fn over_http() {
     assert!(!scene.path().join("nowhere").exists());
 }
 
+/// A web server that knows nothing of git is left to git altogether: nothing is said twice.
+#[test]
+fn over_http_without_a_smart_server() {
+    let scene = Scene::new();
+    scene.git(&["-C", "origin", "update-server-info"]);
+    let url = format!("{}/origin/.git", serve_files(scene.path()));
+    let fallback = [("PRONTO_NO_FALLBACK", "0")];
+    let theirs = scene.run("git", &["clone", &url, "copy"], &[]);
+    std::fs::remove_dir_all(scene.path().join("copy")).expect("it was cloned");
+    let ours = scene.pronto(&["clone", &url, "copy"], &fallback);
+    assert_eq!(
+        String::from_utf8_lossy(&ours.stderr),
+        String::from_utf8_lossy(&theirs.stderr)
+    );
+    assert_eq!(ours.status.code(), Some(0));
+    assert!(scene.path().join("copy/two").exists());
+    let refused = scene.pronto(&["clone", &url, "refused"], &[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!said.contains("Cloning into"), "{said}");
+    assert!(!scene.path().join("refused").exists());
+}
+
+/// Serves the files below `directory` as they are, until the process ends; returns the address.
+fn serve_files(directory: &Path) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let directory = directory.to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // A client that goes away is none of the test's business.
+            let _ = serve_file(&directory, stream);
+        }
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+fn serve_file(directory: &Path, stream: std::net::TcpStream) -> std::io::Result<()> {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let mut lines = BufReader::new(&stream).lines();
+    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default();
+    let (status, body) = match std::fs::read(directory.join(path.trim_start_matches('/'))) {
+        Ok(body) => ("200 OK", body),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    (&stream).write_all(&[head.as_bytes(), &body].concat())
+}
+
 #[test]
 fn over_https() {
     let scene = Scene::new();

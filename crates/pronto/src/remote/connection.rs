@@ -39,10 +39,26 @@ pub fn connect(
     environment: &Environment,
     watch: (&dyn Progress, &Interrupt),
 ) -> Result<Client> {
+    connect_with(url, settings, (config, environment), watch, |helpers| {
+        helpers
+    })
+}
+
+/// As [`connect`], with what `wrap` makes of those who know the user's passwords.
+pub(crate) fn connect_with(
+    url: &BStr,
+    settings: &Settings,
+    (config, environment): (&Config, &Environment),
+    watch: (&dyn Progress, &Interrupt),
+    wrap: impl FnOnce(Box<dyn Credentials>) -> Box<dyn Credentials>,
+) -> Result<Client> {
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
-    let credentials: Option<Box<dyn Credentials>> = match &address {
-        Address::Http { url } => Some(Box::new(Helpers::new(url, config, environment)?)),
+    let credentials = match &address {
+        Address::Http { url } => {
+            let helpers = Helpers::new(url, config, environment)?;
+            Some(wrap(Box::new(helpers)))
+        }
         _ => None,
     };
     let (progress, interrupt) = watch;
