@@ -10,6 +10,7 @@ mod servers;
 mod signals;
 mod streams;
 mod support;
+mod system_calls;
 mod traces;
 mod transports;
 mod whole;

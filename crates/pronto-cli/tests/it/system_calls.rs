@@ -1,0 +1,286 @@
+//! What `index-pack` costs in system calls, by `strace`. The counts do not depend on the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Scratch, process, pronto_path};
+
+/// How many objects there are to index.
+const OBJECTS: u32 = 250_000;
+/// How many loose objects lie where they go to.
+const LOOSE: u32 = 100_000;
+/// How many of them are in the pack, too.
+const DUPLICATES: u32 = 12;
+/// How many loose objects each alternate has.
+const BORROWED: u32 = 2_000;
+
+/// Calls that ask or change what is on a disk, rather than move bytes.
+const METADATA: &[&str] = &[
+    "access",
+    "chdir",
+    "chmod",
+    "close",
+    "faccessat",
+    "faccessat2",
+    "fchmod",
+    "fchmodat",
+    "fcntl",
+    "flock",
+    "fstat",
+    "fsync",
+    "ftruncate",
+    "getcwd",
+    "getdents64",
+    "link",
+    "linkat",
+    "lstat",
+    "mkdir",
+    "mkdirat",
+    "newfstatat",
+    "open",
+    "openat",
+    "openat2",
+    "readlink",
+    "readlinkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "rmdir",
+    "stat",
+    "statfs",
+    "statx",
+    "symlink",
+    "unlink",
+    "unlinkat",
+    "utimensat",
+];
+
+fn strace_is_installed() -> bool {
+    let works = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !works {
+        println!("SKIPPED: counting system calls needs strace");
+        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+    }
+    works
+}
+
+fn git(directory: &Path, arguments: &[&str]) {
+    let status = process("git")
+        .arg("-C")
+        .arg(directory)
+        .args(arguments)
+        .status();
+    assert!(status.expect("git starts").success(), "git {arguments:?}");
+}
+
+/// A repository with a pack of one blob for each number of `numbers`, and that pack.
+fn packed(directory: &Path, numbers: std::ops::Range<u32>) -> PathBuf {
+    git(
+        Path::new("/"),
+        &["init", "-q", "--bare", &directory.to_string_lossy()],
+    );
+    let mut import = process("git")
+        .arg("-C")
+        .arg(directory)
+        .args(["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut input = std::io::BufWriter::new(import.stdin.take().expect("it is a pipe"));
+    for number in numbers {
+        let content = format!("content of the blob {number}\n");
+        write!(input, "blob\ndata {}\n{content}", content.len()).expect("git reads");
+    }
+    drop(input);
+    assert!(import.wait().expect("it ends").success());
+    let packs = std::fs::read_dir(directory.join("objects/pack")).expect("it is there");
+    let mut packs = packs.map(|entry| entry.expect("it can be listed").path());
+    packs
+        .find(|path| path.extension().is_some_and(|end| end == "pack"))
+        .expect("there is a pack")
+}
+
+/// A repository with `count` files that are named as loose objects are, and are not to be opened.
+fn loose(scratch: &Scratch, name: &str, count: u32, seed: u64) -> PathBuf {
+    /// File systems let one file have so many names only.
+    const NAMES_OF_A_FILE: u32 = 30_000;
+    let directory = scratch.path().join(name);
+    git(
+        Path::new("/"),
+        &["init", "-q", "--bare", &directory.to_string_lossy()],
+    );
+    let objects = directory.join("objects");
+    for fanout in 0..256 {
+        std::fs::create_dir(objects.join(format!("{fanout:02x}"))).expect("a directory");
+    }
+    let mut state = seed;
+    let mut random = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 27)
+    };
+    let mut file = PathBuf::new();
+    for number in 0..count {
+        let id = format!("{:016x}{:016x}{:016x}", random(), random(), random());
+        let path = objects.join(&id[..2]).join(&id[2..40]);
+        if number % NAMES_OF_A_FILE == 0 {
+            std::fs::write(&path, "no object").expect("it is writable");
+            file = path;
+        } else {
+            std::fs::hard_link(&file, path).expect("a file may have many names");
+        }
+    }
+    directory
+}
+
+/// Indexes `pack` in the repository `to` under strace, and returns what that logs.
+fn trace(scratch: &Scratch, to: &Path, pack: &Path, options: &[&str]) -> String {
+    let log = scratch.path().join("log");
+    let output = process("strace")
+        .args(["-f", "-o"])
+        .arg(&log)
+        .args(options)
+        .arg(pronto_path())
+        .arg("-C")
+        .arg(to)
+        .args(["index-pack", "--stdin"])
+        .env("PRONTO_NO_FALLBACK", "1")
+        .stdin(std::fs::File::open(pack).expect("it is there"))
+        .output()
+        .expect("strace starts");
+    assert!(output.status.success(), "{output:?}");
+    std::fs::read_to_string(log).expect("strace wrote it")
+}
+
+/// Calls by name out of `strace -c`: percent, seconds, microseconds a call, calls, errors, name.
+fn counts(log: &str) -> BTreeMap<&str, u64> {
+    let rows = log.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let name = *fields.last()?;
+        fields[0].parse::<f64>().ok()?;
+        Some((name, fields.get(3)?.parse().ok()?))
+    });
+    rows.filter(|(name, _)| *name != "total").collect()
+}
+
+#[test]
+fn many_objects_into_an_empty_repository_take_few_calls() {
+    if !strace_is_installed() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let pack = packed(&scratch.path().join("from"), 0..OBJECTS);
+    let to = scratch.path().join("to");
+    git(scratch.path(), &["init", "-q", "--bare", "to"]);
+    let log = trace(&scratch, &to, &pack, &["-c"]);
+    let counts = counts(&log);
+    let metadata: u64 = METADATA.iter().filter_map(|name| counts.get(name)).sum();
+    let all: u64 = counts.values().sum();
+    println!("{OBJECTS} objects: {metadata} metadata calls, {all} calls in all: {counts:?}");
+    assert!(metadata > 0 && metadata <= 1000, "{counts:?}");
+    git(&to, &["verify-pack", &newest_index(&to)]);
+}
+
+fn newest_index(repository: &Path) -> String {
+    let files = std::fs::read_dir(repository.join("objects/pack")).expect("it is there");
+    let mut paths = files.map(|entry| entry.expect("it can be listed").path());
+    let index = paths.find(|path| path.extension().is_some_and(|end| end == "idx"));
+    index
+        .expect("there is an index")
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The path that a line of a log is about, if it opens one, and whether it does so to list it.
+fn opened(line: &str) -> Option<(&str, bool)> {
+    let call = line.split_once("openat")?.1;
+    let path = call.split('"').nth(1)?;
+    Some((path, call.contains("O_DIRECTORY")))
+}
+
+#[test]
+fn many_objects_beside_many_loose_ones_take_listings_only() {
+    if !strace_is_installed() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let to = loose(&scratch, "to", LOOSE, 1);
+    let one = loose(&scratch, "one", BORROWED, 2);
+    let two = loose(&scratch, "two", BORROWED, 3);
+    let few = packed(&scratch.path().join("few"), 0..DUPLICATES);
+    let status = process("git")
+        .arg("-C")
+        .arg(&to)
+        .args(["unpack-objects", "-q"])
+        .stdin(std::fs::File::open(few).expect("it is there"))
+        .status();
+    assert!(status.expect("git starts").success());
+    let alternates = format!("{}/objects\n{}/objects\n", one.display(), two.display());
+    std::fs::write(to.join("objects/info/alternates"), alternates).expect("it is writable");
+    let pack = packed(&scratch.path().join("from"), 0..OBJECTS);
+    let log = trace(
+        &scratch,
+        &to,
+        &pack,
+        &["-e", "trace=openat,openat2,stat,newfstatat,statx"],
+    );
+    for source in [&to, &one, &two] {
+        let objects = format!(
+            "{}/objects",
+            source.canonicalize().expect("it exists").display()
+        );
+        let relative = "objects".to_owned();
+        let is_below = |path: &str| {
+            path.starts_with(&objects) || (source == &to && path.starts_with(&relative))
+        };
+        let opens: Vec<(&str, bool)> = log.lines().filter_map(opened).collect();
+        let below = opens.iter().filter(|(path, _)| is_below(path));
+        let lists = |path: &str| !path.ends_with("/pack");
+        let listings = below
+            .clone()
+            .filter(|(path, directory)| *directory && lists(path))
+            .count();
+        let files: BTreeSet<&str> = below
+            .filter(|(path, lists)| !lists && is_loose(path))
+            .map(|(path, _)| *path)
+            .collect();
+        let name = source.file_name().expect("it has a name").to_string_lossy();
+        println!(
+            "{name}: {listings} listings, {} loose objects opened",
+            files.len()
+        );
+        assert!(
+            listings > 0 && listings <= 257,
+            "{listings} listings of {name}"
+        );
+        let duplicates = if source == &to {
+            DUPLICATES as usize
+        } else {
+            0
+        };
+        assert_eq!(files.len(), duplicates, "{files:?}");
+    }
+    let asked = log
+        .lines()
+        .filter(|line| line.contains("stat") && is_loose(line))
+        .count();
+    println!("{asked} questions about loose objects");
+    assert!(asked <= 2 * DUPLICATES as usize, "{asked}");
+}
+
+/// Whether a path or line names a loose object: two digits, a slash and 38 more.
+fn is_loose(text: &str) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    text.split(['"', '\n', ' ']).any(|word| {
+        let mut parts = word.rsplit('/');
+        let (Some(rest), Some(fanout)) = (parts.next(), parts.next()) else {
+            return false;
+        };
+        rest.len() == 38 && fanout.len() == 2 && is_hex(rest) && is_hex(fanout)
+    })
+}
