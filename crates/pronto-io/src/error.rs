@@ -188,7 +188,12 @@ impl fmt::Debug for OsReason {
     }
 }
 
-impl std::error::Error for OsReason {}
+/// The error itself stays below, for those who ask what it was.
+impl std::error::Error for OsReason {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -214,5 +219,9 @@ mod tests {
             error.to_string(),
             "cannot open 'f': No such file or directory"
         );
+        let reason = std::error::Error::source(&error).and_then(std::error::Error::source);
+        let reason = reason.and_then(|reason| reason.downcast_ref::<std::io::Error>());
+        let kind = reason.map(std::io::Error::kind);
+        assert_eq!(kind, Some(std::io::ErrorKind::NotFound));
     }
 }
