@@ -25,4 +25,6 @@ mod traits;
 pub use error::{Error, ErrorKind};
 pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;
-pub use store::{Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Store};
+pub use store::{
+    Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Store,
+};

@@ -1,6 +1,7 @@
 //! The object store: one object at a time by id, from wherever it is.
 
 mod batch;
+mod bitmapped;
 mod details;
 mod enumerate;
 mod lookup;
@@ -19,6 +20,7 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_pack::pack::{BaseCache, Bases, Decoder, PackOffset};
 
 pub use batch::Inventory;
+pub use bitmapped::Bitmapped;
 pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 

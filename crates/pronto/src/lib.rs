@@ -20,6 +20,7 @@ mod objects;
 pub mod packs;
 pub mod path;
 pub mod quote;
+pub mod reachable;
 pub mod refs;
 pub mod remote;
 pub mod repository;

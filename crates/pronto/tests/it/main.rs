@@ -3,6 +3,7 @@
 mod commit_graphs;
 mod discovery;
 mod init;
+mod reachability;
 mod references;
 mod revisions;
 mod support;

@@ -1,0 +1,184 @@
+//! Bitmaps of what commits lead to, beside the objects that their bits stand for.
+
+use std::sync::Arc;
+
+use pronto_hash::{ObjectId, oid};
+use pronto_io::error::IoContext as _;
+use pronto_io::view::View;
+use pronto_pack::bitmap::{Bitmaps, Bits};
+use pronto_pack::idx::IndexPosition;
+use pronto_pack::midx::MultiIndex;
+use pronto_pack::pack::PackPosition;
+
+use super::Store;
+use crate::error::{Error, ErrorKind, from_pack, is_gone};
+use crate::packs::PackFile;
+
+/// The bitmaps of a store. Bits count objects in the order of the pack, or in that in which a
+/// multi-pack-index strings its packs together.
+#[derive(Debug)]
+pub struct Bitmapped {
+    bitmaps: Bitmaps,
+    objects: Objects,
+}
+
+#[derive(Debug)]
+enum Objects {
+    Pack(Arc<PackFile>),
+    /// With the bit of each row.
+    Multi(Arc<MultiIndex>, Vec<u32>),
+}
+
+impl Store {
+    /// The bitmaps of a multi-pack-index, else those of a pack; `None` if there are none. Opened
+    /// anew by each call.
+    ///
+    /// # Errors
+    /// `Corrupt` and others when there are some that cannot be read or do not fit; `Io` when the
+    /// packs cannot be listed.
+    pub fn bitmaps(&self) -> Result<Option<Bitmapped>, Error> {
+        let snapshot = Arc::clone(&*self.snapshot()?);
+        for multi in &snapshot.multi {
+            if let Some(found) = self.bitmaps_of_multi(&multi.index)? {
+                return Ok(Some(found));
+            }
+        }
+        for pack in snapshot.all_packs() {
+            if let Some(found) = self.bitmaps_of_pack(pack)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn bitmaps_of_multi(&self, index: &Arc<MultiIndex>) -> Result<Option<Bitmapped>, Error> {
+        if !index.has_order() {
+            return Ok(None);
+        }
+        let checksum = index.checksum().map_err(from_pack)?;
+        let name = format!("multi-pack-index-{checksum}.bitmap");
+        let path = index.path().with_file_name(name);
+        let Some(bitmaps) = self.open_bitmaps(&path, index.len())? else {
+            return Ok(None);
+        };
+        check(&bitmaps, &checksum)?;
+        let mut bits = vec![u32::MAX; index.len() as usize];
+        for place in 0..index.len() {
+            if let Some(row) = index.position_at_place(place).map_err(from_pack)? {
+                bits[row.0 as usize] = place;
+            }
+        }
+        Ok(Some(Bitmapped {
+            bitmaps,
+            objects: Objects::Multi(index.clone(), bits),
+        }))
+    }
+
+    fn bitmaps_of_pack(&self, pack: &Arc<PackFile>) -> Result<Option<Bitmapped>, Error> {
+        let path = pack.listed.index_path.with_extension("bitmap");
+        let Ok(index) = pack.index() else {
+            return Ok(None);
+        };
+        let Some(bitmaps) = self.open_bitmaps(&path, index.len())? else {
+            return Ok(None);
+        };
+        check(&bitmaps, &pack.pack()?.checksum().map_err(from_pack)?)?;
+        // Sorted now, so that looking up a bit cannot fail for want of it.
+        pack.order()?;
+        Ok(Some(Bitmapped {
+            bitmaps,
+            objects: Objects::Pack(pack.clone()),
+        }))
+    }
+
+    fn open_bitmaps(&self, path: &std::path::Path, count: u32) -> Result<Option<Bitmaps>, Error> {
+        let options = self.options();
+        let opened = View::open(path, options.access)
+            .context(pronto_pack::ErrorKind::Io, "cannot open", path)
+            .and_then(|view| Bitmaps::from_view(view, path, options.kind, count));
+        match opened {
+            Ok(bitmaps) => Ok(Some(bitmaps)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(from_pack(error)),
+        }
+    }
+}
+
+fn check(bitmaps: &Bitmaps, checksum: &ObjectId) -> Result<(), Error> {
+    if bitmaps.checksum() == *checksum {
+        return Ok(());
+    }
+    let message = "bitmaps are not those of the pack or multi-pack-index beside them";
+    Err(Error::new(ErrorKind::Corrupt, message).at_path(bitmaps.path()))
+}
+
+impl Bitmapped {
+    /// The file itself.
+    pub fn file(&self) -> &Bitmaps {
+        &self.bitmaps
+    }
+
+    /// An empty set of objects.
+    pub fn empty(&self) -> Bits {
+        let count = match &self.objects {
+            Objects::Pack(pack) => pack.index().map_or(0, |index| index.len()),
+            Objects::Multi(index, _) => index.len(),
+        };
+        Bits::new(count)
+    }
+
+    /// The bit that stands for `id`; `None` if none does. Logarithmic.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index cannot be read.
+    pub fn bit(&self, id: &oid) -> Result<Option<u32>, Error> {
+        match &self.objects {
+            Objects::Pack(pack) => {
+                let offset = pack.index()?.find_offset(id).map_err(from_pack)?;
+                let Some(offset) = offset else {
+                    return Ok(None);
+                };
+                Ok(pack.order()?.position(offset).map(|place| place.0))
+            }
+            Objects::Multi(index, bits) => {
+                let row = index.find(id).map_err(from_pack)?;
+                let bit = row.map(|row| bits[row.0 as usize]);
+                Ok(bit.filter(|bit| *bit != u32::MAX))
+            }
+        }
+    }
+
+    /// The object that `bit` stands for.
+    ///
+    /// # Errors
+    /// As [`bit`](Self::bit); `Corrupt` when it stands for none.
+    pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
+        let none = || Error::new(ErrorKind::Corrupt, "bit that stands for no object");
+        match &self.objects {
+            Objects::Pack(pack) => {
+                let found = pack.order()?.get(PackPosition(bit));
+                let (_, row) = found.ok_or_else(none)?;
+                pack.index()?.id_at(row).map_err(from_pack)
+            }
+            Objects::Multi(index, _) => {
+                let row = index.position_at_place(bit).map_err(from_pack)?;
+                index.id_at(row.ok_or_else(none)?).map_err(from_pack)
+            }
+        }
+    }
+
+    /// All that the commit `id` leads to, itself included; `None` if it has no bitmap.
+    ///
+    /// # Errors
+    /// As [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
+    pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
+        let row: Option<IndexPosition> = match &self.objects {
+            Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,
+            Objects::Multi(index, _) => index.find(id).map_err(from_pack)?,
+        };
+        match row {
+            Some(row) => self.bitmaps.reachable_from(row).map_err(from_pack),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What objects lead to, with and without bitmaps, against git's walks.
+
+use std::collections::BTreeSet;
+
+use pronto::Repository;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+
+use crate::support::Sandbox;
+
+/// A repository with directories, tags of several sorts and a side branch.
+fn history() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    for number in 0..30 {
+        grow(&sandbox, number);
+        if number % 7 == 3 {
+            git(&["checkout", "-q", "-b", &format!("side{number}"), "HEAD~2"]);
+        } else if number % 7 == 6 {
+            git(&["merge", "-q", "-m", "merge", "main"]);
+            git(&["checkout", "-q", "main"]);
+        }
+    }
+    git(&["tag", "-m", "tag", "annotated", "HEAD~3"]);
+    git(&["tag", "-m", "tag of tag", "again", "annotated"]);
+    git(&["tag", "-m", "tag of tree", "leafy", "HEAD^{tree}"]);
+    git(&["checkout", "-q", "main"]);
+    sandbox
+}
+
+fn grow(sandbox: &Sandbox, number: u32) {
+    let directory = sandbox
+        .root
+        .join("r")
+        .join(format!("d{}/e{}", number % 3, number % 5));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let text = format!("{number}\n").repeat(20);
+    std::fs::write(directory.join(format!("f{number}")), text).expect("a file");
+    sandbox.git("r", &["add", "."]);
+    sandbox.git("r", &["commit", "-q", "-m", &number.to_string()]);
+}
+
+fn ids(sandbox: &Sandbox, names: &[&str]) -> Vec<ObjectId> {
+    let id = |name: &&str| {
+        let hex = sandbox.git("r", &["rev-parse", name]);
+        ObjectId::from_hex(hex.as_bytes()).expect("git prints ids")
+    };
+    names.iter().map(id).collect()
+}
+
+/// Everything that `names` lead to, as git walks it.
+fn told(sandbox: &Sandbox, names: &[&str]) -> BTreeSet<ObjectId> {
+    if names.is_empty() {
+        return BTreeSet::new();
+    }
+    let text = sandbox.git("r", &[&["rev-list", "--objects"], names].concat());
+    let id = |line: &str| {
+        let hex = line.split(' ').next().unwrap_or_default();
+        ObjectId::from_hex(hex.as_bytes()).expect("git prints ids")
+    };
+    text.lines().map(id).collect()
+}
+
+const QUESTIONS: &[(&[&str], &[&str])] = &[
+    (&["main"], &[]),
+    (&["main"], &["main~5"]),
+    (&["main", "side10", "again", "leafy"], &[]),
+    (&["side17"], &["main"]),
+    (&["main"], &["side17", "annotated"]),
+    (&["main~4^{tree}", "main:d0/e0/f0"], &["main~6"]),
+    (&["main~8"], &["main"]),
+];
+
+/// How many objects came from bitmaps.
+fn check(sandbox: &Sandbox) -> usize {
+    let repository: Repository = sandbox.open("r");
+    let mut packed = 0;
+    for (wants, haves) in QUESTIONS {
+        let found = repository
+            .reachable(
+                &ids(sandbox, wants),
+                &ids(sandbox, haves),
+                &Interrupt::new(),
+            )
+            .expect("all is there");
+        let known = told(sandbox, haves);
+        let mut expected = told(sandbox, wants);
+        expected.retain(|id| !known.contains(id));
+        let all = found.packed.iter().chain(&found.others);
+        let sorted: BTreeSet<ObjectId> = all.clone().copied().collect();
+        assert_eq!(sorted, expected, "{wants:?} without {haves:?}");
+        assert_eq!(all.count(), expected.len(), "each once");
+        packed += found.packed.len();
+    }
+    assert_eq!(repository.take_complaints(), Vec::<String>::new());
+    packed
+}
+
+#[test]
+fn the_same_objects_are_found_by_walks_and_by_bitmaps() {
+    let sandbox = history();
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    assert_eq!(check(&sandbox), 0);
+    git(&["-c", "pack.writeBitmapLookupTable=true", "repack", "-adbq"]);
+    assert!(check(&sandbox) > 100);
+    for number in 40..45 {
+        grow(&sandbox, number);
+    }
+    assert!(check(&sandbox) > 100);
+    git(&["repack", "-dq"]);
+    assert!(check(&sandbox) > 100);
+    git(&["multi-pack-index", "write", "--bitmap"]);
+    assert!(check(&sandbox) > 100);
+    // Where history is not as written bitmaps do not count.
+    git(&["replace", "main~3", "main~4"]);
+    assert_eq!(check(&sandbox), 0);
+    git(&["replace", "-d", &git(&["rev-parse", "main~3"])]);
+}
+
+#[test]
+fn objects_come_in_the_order_of_their_pack() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-adbq"]);
+    let repository = sandbox.open("r");
+    let wants = ids(&sandbox, &["main"]);
+    let found = repository.reachable(&wants, &[], &Interrupt::new());
+    let store = repository.objects().expect("it can be opened");
+    let places = found.expect("all is there").packed.into_iter();
+    let places: Vec<_> = places.map(|id| store.position(&id)).collect();
+    assert!(places.is_sorted() && places.len() > 50);
+}
+
+#[test]
+fn what_is_broken_or_missing() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-adbq"]);
+    let pack = sandbox.root.join("r/.git/objects/pack");
+    let bitmap = std::fs::read_dir(&pack)
+        .expect("a directory")
+        .map(|entry| entry.expect("it can be listed").path())
+        .find(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "bitmap")
+        })
+        .expect("git wrote one");
+    std::fs::remove_file(&bitmap).expect("it is there");
+    std::fs::write(&bitmap, "no bitmaps").expect("it can be written");
+    let repository = sandbox.open("r");
+    let wants = ids(&sandbox, &["main"]);
+    let found = repository.reachable(&wants, &[], &Interrupt::new());
+    let found = found.expect("the walk does without");
+    assert_eq!(found.others.len(), told(&sandbox, &["main"]).len());
+    let complaints = repository.take_complaints();
+    assert!(
+        complaints[0].contains("corrupted bitmap index (too small)"),
+        "{complaints:?}"
+    );
+    let nothing = [ObjectId::null(wants[0].kind())];
+    let error = repository.reachable(&nothing, &[], &Interrupt::new());
+    let error = error.expect_err("it is not there");
+    assert_eq!(error.message(), format!("bad object {}", nothing[0]));
+    assert!(
+        repository
+            .reachable(&wants, &nothing, &Interrupt::new())
+            .is_ok()
+    );
+}
