@@ -1,12 +1,13 @@
 //! Receiving objects that must not be seen before they are checked.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use sirocco::{Format, inflate};
 
 use crate::error::{Error, ErrorKind};
 use crate::loose::write::{make_directory, random_name};
@@ -75,10 +76,11 @@ impl Quarantine {
 
     /// Moves all that was received into the real directory: loose objects and packs, a pack's
     /// index last, so that no reader ever finds an index without its pack. What is there already
-    /// stays as it is.
+    /// stays as it is, once it was compared; a loose object there that is damaged is replaced.
     ///
     /// # Errors
-    /// `Io` when something cannot be moved; what was moved before then stays.
+    /// `Io` when something cannot be moved, `Collision` when a pack or object of the same name has
+    /// other content; what was moved before then stays.
     pub fn publish(self) -> Result<(), Error> {
         move_directory(&self.path, self.real.path(), &self.real)?;
         self.real.refresh()?;
@@ -125,11 +127,13 @@ fn rank(name: &Path) -> u8 {
     }
 }
 
-/// Moves one file, unless there is one already: then it has the same name for the same content.
+/// Moves one file, unless there is one already: then it must have the same content.
 fn move_file(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
     match fs::hard_link(from, to) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && may_stay(from, to)? => {
+            return Ok(());
+        }
         // Not every file system has links.
         Err(_) => {
             fs::rename(from, to).context(ErrorKind::Io, "unable to migrate objects to", to)?
@@ -144,4 +148,66 @@ fn move_file(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
         )?;
     }
     Ok(())
+}
+
+/// Whether the file at `to` may stay in place of `from`, which has the same name: a pack with the
+/// same bytes, or the same loose object, however it is deflated; false if it is a loose object that
+/// cannot be read. Of an index and what else is beside a pack there are several right ones.
+fn may_stay(from: &Path, to: &Path) -> Result<bool, Error> {
+    let open = |path: &Path| File::open(path).context(ErrorKind::Io, "cannot open", path);
+    let is_pack = to.extension().is_some_and(|extension| extension == "pack");
+    let is_loose = to.extension().is_none()
+        && to
+            .parent()
+            .and_then(Path::file_name)
+            .is_some_and(|name| name.len() == 2);
+    let same = if is_pack {
+        let compared = is_same(&mut open(from)?, &mut open(to)?);
+        compared.context(ErrorKind::Io, "cannot read", to)?
+    } else if is_loose {
+        let inflate = |file: File| {
+            let buffered = BufReader::with_capacity(COMPARED_BYTES, file);
+            inflate::Reader::new(Format::Zlib, buffered)
+        };
+        match is_same(&mut inflate(open(from)?), &mut inflate(open(to)?)) {
+            Ok(same) => same,
+            Err(_) => return Ok(false),
+        }
+    } else {
+        true
+    };
+    if same {
+        return Ok(true);
+    }
+    let (from, to) = (from.display(), to.display());
+    let message = format!("files '{from}' and '{to}' differ in contents");
+    Err(Error::new(ErrorKind::Collision, message))
+}
+
+/// How much of each file is held while they are compared.
+const COMPARED_BYTES: usize = 64 << 10;
+
+fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
+    let mut buffers = [vec![0; COMPARED_BYTES], vec![0; COMPARED_BYTES]];
+    loop {
+        let [mine, yours] = &mut buffers;
+        let (mine, yours) = (fill(one, mine)?, fill(other, yours)?);
+        if mine != yours || mine.is_empty() {
+            return Ok(mine == yours);
+        }
+    }
+}
+
+/// As much as `buffer` holds, less only at the end.
+fn fill<'a>(from: &mut impl Read, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let mut len = 0;
+    while len < buffer.len() {
+        match from.read(&mut buffer[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(&buffer[..len])
 }

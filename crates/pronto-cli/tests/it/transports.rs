@@ -216,15 +216,15 @@ fn serve_files(directory: &Path) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             // A client that goes away is none of the test's business.
-            let _ = serve_file(&directory, stream);
+            let _ = serve_file(&directory, &stream);
         }
     });
     format!("http://127.0.0.1:{port}")
 }
 
-fn serve_file(directory: &Path, stream: std::net::TcpStream) -> std::io::Result<()> {
+fn serve_file(directory: &Path, mut stream: &std::net::TcpStream) -> std::io::Result<()> {
     use std::io::{BufRead as _, BufReader, Write as _};
-    let mut lines = BufReader::new(&stream).lines();
+    let mut lines = BufReader::new(stream).lines();
     let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
     for line in lines {
         if line?.is_empty() {
@@ -242,7 +242,7 @@ fn serve_file(directory: &Path, stream: std::net::TcpStream) -> std::io::Result<
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n"
     );
-    (&stream).write_all(&[head.as_bytes(), &body].concat())
+    stream.write_all(&[head.as_bytes(), &body].concat())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_odb::{Options, Quarantine, Sharing, Store};
+use pronto_odb::{ErrorKind, Options, Quarantine, Sharing, Store};
 
 use super::support::{Repository, assert_same, git_in, git_with_input};
 
@@ -140,6 +140,76 @@ fn a_quarantine_is_seen_by_its_own_store_alone_until_it_is_published() {
     }
     repository.git(&["fsck", "--full"]);
     assert_eq!(repository.told().len(), source.told().len() + 2);
+}
+
+#[test]
+fn what_is_there_under_the_same_name_is_compared() {
+    let repository = Repository::new(Kind::Sha1);
+    let store = repository.store();
+    let source = Repository::new(Kind::Sha1);
+    source.commit_history(2, 5);
+    source.git(&["repack", "-adq"]);
+    let pack = source.pack_file("pack");
+    let pack_there = repository
+        .objects()
+        .join("pack")
+        .join(pack.file_name().expect("a name"));
+    let publish = || {
+        let quarantine = Quarantine::begin(&store).expect("it can be made");
+        let written = quarantine.store().write(ObjectKind::Blob, b"same");
+        let id = written.expect("writable");
+        let name = pack.file_name().expect("a name");
+        std::fs::copy(&pack, quarantine.pack_directory().join(name)).expect("a copy");
+        // It has come into the real directory only after it was written here.
+        (id, quarantine)
+    };
+    let (id, quarantine) = publish();
+    repository.git(&["config", "core.compression", "0"]);
+    let text = id.to_string();
+    let loose = repository.objects().join(&text[..2]).join(&text[2..]);
+    git_with_input(
+        repository.directory.path(),
+        &["hash-object", "-w", "--stdin"],
+        b"same",
+    );
+    let there = std::fs::read(&loose).expect("it is there");
+    std::fs::copy(&pack, &pack_there).expect("a copy");
+    quarantine.publish().expect("they are the same");
+    assert!(
+        there == std::fs::read(&loose).expect("it is there"),
+        "it stays as it was"
+    );
+
+    std::fs::remove_file(&loose).expect("it is ours");
+    let (_, quarantine) = publish();
+    std::fs::write(&loose, b"damaged").expect("the directory is there");
+    quarantine
+        .publish()
+        .expect("what is damaged does not count");
+    assert_eq!(repository.git(&["cat-file", "blob", &text]), b"same");
+
+    let (_, quarantine) = publish();
+    let mut other = std::fs::read(&pack).expect("it is there");
+    other[100] ^= 1;
+    std::fs::remove_file(&pack_there).expect("it is ours");
+    std::fs::write(&pack_there, other).expect("it is ours");
+    let error = quarantine.publish().expect_err("another pack has the name");
+    assert_eq!(*error.kind(), ErrorKind::Collision, "{error}");
+    assert!(error.to_string().ends_with(&format!(
+        "and '{}' differ in contents",
+        pack_there.display()
+    )));
+
+    std::fs::remove_file(&pack_there).expect("it is ours");
+    std::fs::remove_file(&loose).expect("it is ours");
+    let (_, quarantine) = publish();
+    store
+        .write_known(&id, ObjectKind::Blob, b"another")
+        .expect("writable");
+    let error = quarantine
+        .publish()
+        .expect_err("another object has the name");
+    assert_eq!(*error.kind(), ErrorKind::Collision, "{error}");
 }
 
 #[test]
