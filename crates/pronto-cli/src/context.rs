@@ -70,16 +70,31 @@ impl Context {
     /// meters are drawn on a terminal unless `quiet`. What the other side of a connection says
     /// is shown unless `quiet`.
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
-        let stderr = io::stderr();
-        let is_terminal = stderr.is_terminal();
         let meters = self.shows_progress(explicit, quiet);
         if !meters && quiet {
             return Arc::new(());
         }
-        let number = |name: &str| {
-            let value = self.globals.variable(name)?;
-            value.to_str()?.parse::<u64>().ok()
-        };
+        let delay = self.number("GIT_PROGRESS_DELAY").unwrap_or(1);
+        self.terminal(meters, Duration::from_secs(delay))
+    }
+
+    /// As [`progress`](Self::progress), for a command whose phases are all drawn from their
+    /// beginning.
+    pub fn prompt_progress(&mut self, meters: bool) -> Arc<dyn Progress> {
+        match meters {
+            true => self.terminal(true, Duration::ZERO),
+            false => Arc::new(()),
+        }
+    }
+
+    /// A variable of the environment that is a number.
+    fn number(&self, name: &str) -> Option<u64> {
+        self.globals.variable(name)?.to_str()?.parse().ok()
+    }
+
+    fn terminal(&mut self, meters: bool, delay: Duration) -> Arc<dyn Progress> {
+        let stderr = io::stderr();
+        let is_terminal = stderr.is_terminal();
         let is_dumb = self
             .globals
             .variable("TERM")
@@ -88,8 +103,8 @@ impl Context {
             meters,
             messages: true,
             clears: is_terminal && !is_dumb,
-            delay: Duration::from_secs(number("GIT_PROGRESS_DELAY").unwrap_or(1)),
-            columns: columns(number("COLUMNS")),
+            delay,
+            columns: columns(self.number("COLUMNS")),
         };
         let terminal = Terminal::new(look, Box::new(stderr));
         self.terminal = Some(terminal.clone());

@@ -124,6 +124,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         with_other_end(index, "idx", "rev")?;
     }
     let watch = Watch::asked_for(args);
+    let levels = levels(args)?;
+    let shallow = match repository.as_deref() {
+        Some(repository) => pronto::remote::shallow::read(repository)?,
+        None => BTreeSet::new(),
+    };
+    let inspector = inspector(args, &options, &levels, (repository.as_deref(), &shallow))?;
     if args.verifies() {
         let missing = || CliError::fatal("--verify with no packfile name given");
         let index = index.as_deref().ok_or_else(missing)?;
@@ -137,15 +143,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             (_, true) => Listing::Entries,
             _ => Listing::Nothing,
         };
-        verify((pack, index), &options, (listing, &watch), context)?;
-        return Ok(ExitCode::SUCCESS);
+        let looks = (listing, &watch, inspector.as_ref());
+        verify((pack, index), &options, looks, context)?;
+        return found(args, inspector.as_ref(), context);
     }
-    let levels = levels(args)?;
-    let shallow = match repository.as_deref() {
-        Some(repository) => pronto::remote::shallow::read(repository)?,
-        None => BTreeSet::new(),
-    };
-    let inspector = inspector(args, &options, &levels, (repository.as_deref(), &shallow))?;
     let job = Job {
         args,
         inspector: inspector.as_ref(),
@@ -246,6 +247,15 @@ fn finish(
     if args.stdin {
         context.out.write_all(&outcome.leftover)?;
     }
+    found(args, inspector, context)
+}
+
+/// Passes on what whoever called must look after.
+fn found(
+    args: &Args,
+    inspector: Option<&Inspector<'_>>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
     let Some(inspector) = inspector else {
         return Ok(ExitCode::SUCCESS);
     };

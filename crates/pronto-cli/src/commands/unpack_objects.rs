@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let mut input = Input::new(args.pack_header.as_deref())?;
     let quiet = args.quiet || !std::io::stderr().is_terminal();
-    let progress = context.progress(Some(!quiet), true);
+    let progress = context.prompt_progress(!quiet);
     let mut levels = Levels::strict();
     if let Some(list) = &args.strict {
         levels.set_all(list.as_bytes().as_bstr())?;

@@ -80,7 +80,7 @@ fn check(
     verify(
         (pack, &index),
         &options,
-        (listing, &Watch::default()),
+        (listing, &Watch::default(), None),
         context,
     )
 }

@@ -2,6 +2,7 @@
 
 mod commit_graphs;
 mod discovery;
+mod fsck;
 mod init;
 mod reachability;
 mod references;

@@ -118,7 +118,7 @@ impl Watch {
         context: &mut Context,
         work: impl FnOnce(&indexer::Context<'_>) -> T,
     ) -> T {
-        let mut progress = context.progress(Some(self.all || self.resolving), true);
+        let mut progress = context.prompt_progress(self.all || self.resolving);
         if !self.all {
             progress = Arc::new(OnlyResolving(progress));
         }

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use pronto::fsck::Inspector;
 use pronto_io::view::Access;
 use pronto_pack::ErrorKind;
 use pronto_pack::idx::Index;
-use pronto_pack::indexer::{Checked, Options, check_file};
+use pronto_pack::indexer::{Checked, Inspect, Options, check_file};
 
 use super::{Watch, with_other_end};
 use crate::{CliError, Context, bad_pack};
@@ -25,18 +26,22 @@ pub(crate) enum Listing {
 pub(crate) fn verify(
     (pack, index): (&Path, &Path),
     options: &Options,
-    (listing, watch): (Listing, &Watch),
+    (listing, watch, inspector): (Listing, &Watch, Option<&Inspector<'_>>),
     context: &mut Context,
 ) -> Result<(), CliError> {
     let opened = open(index, options, context)?;
     let mut options = options.clone();
     // Nothing is added, so nothing can be replaced.
     options.check_collisions = false;
-    let checked = watch
-        .over(None, None, context, |watched| {
-            check_file(pack, &options, watched)
-        })
-        .map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
+    let inspect = inspector.map(|inspector| inspector as &dyn Inspect);
+    let checked = watch.over(None, inspect, context, |watched| {
+        check_file(pack, &options, watched)
+    });
+    if let Some(inspector) = inspector {
+        bad_pack::tell(inspector, context);
+    }
+    let checked =
+        checked.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
     list(&checked, listing, context)?;
     let same = checked
         .has_index(&opened)
