@@ -23,7 +23,7 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
 use crate::remote::connection::{self, Settings, from_wire};
-use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, shallow};
+use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
 use crate::{Error, ErrorKind, Repository, Result, path};
 pub use map::pretty;
 use map::{Mapped, Mapping};
@@ -219,6 +219,9 @@ pub fn fetch(
     options: &Options,
     (progress, interrupt): (&dyn Progress, &Interrupt),
 ) -> Result<Outcome> {
+    if let Some(filter) = &options.filter {
+        register_promisor(repository, remote, filter.as_bstr())?;
+    }
     let work = Work::prepare(repository, remote, options, (progress, interrupt))?;
     if !options.append && options.write_fetch_head && !options.dry_run {
         truncate(repository)?;

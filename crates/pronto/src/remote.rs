@@ -9,12 +9,15 @@ pub mod connection;
 mod connectivity;
 mod credentials;
 mod negotiate;
+mod partial;
 mod receive;
 mod refspec;
 pub mod shallow;
 
 pub(crate) use connectivity::{Links, from_store, is_connected};
 pub(crate) use negotiate::{History, TreeEntry, parse_tag, tree_entries};
+pub use partial::filter_spec;
+pub(crate) use partial::register as register_promisor;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
 pub(crate) use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use pronto::clone::{self, Options, Outcome};
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, parse_date};
+use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 use pronto::{ErrorKind, path};
 
 use crate::{CliError, Context, ExitCode};
@@ -209,7 +209,11 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     options.deepen = deepen(args)?;
     options.single_branch = args.single_branch;
     options.tags = !args.no_tags;
-    options.filter = args.filter.as_ref().map(|filter| bytes(filter).into());
+    let filter = args
+        .filter
+        .as_ref()
+        .map(|filter| filter_spec(filter.as_bytes().into()));
+    options.filter = filter.transpose()?;
     let required = args.reference.iter().map(|path| (path.clone(), true));
     let optional = args
         .reference_if_able

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, parse_date};
+use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 use pronto::{ErrorKind, Repository};
 
 use crate::{CliError, Context, ExitCode};
@@ -140,6 +140,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         false => refspecs(&args.refspecs)?,
     };
     let several = remotes.len() > 1 || args.multiple;
+    if several && args.filter.is_some() {
+        let message =
+            "--filter can only be used with the remote configured in extensions.partialclone";
+        return Err(CliError::fatal(message));
+    }
     if several || remotes.is_empty() {
         if options.write_fetch_head && !options.append {
             fetch::truncate(&repository)?;
@@ -315,7 +320,11 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.deepen = deepen(args)?;
     options.unshallow = args.unshallow;
     options.update_shallow = args.update_shallow;
-    options.filter = args.filter.as_ref().map(|filter| filter.as_bytes().into());
+    let filter = args
+        .filter
+        .as_ref()
+        .map(|filter| filter_spec(filter.as_bytes().into()));
+    options.filter = filter.transpose()?;
     options.refetch = args.refetch;
     options.settings = Settings {
         upload_pack: args
