@@ -164,7 +164,27 @@ impl CommitGraph {
 
     /// Whether generations are dates, and not levels.
     pub fn has_corrected_dates(&self) -> bool {
-        self.top().generations.is_some()
+        self.top().generations.is_some() && !self.top().levels_only
+    }
+
+    /// Whether the file `layer`, counted from the lowest, has dates for generations, even if
+    /// others have none.
+    ///
+    /// # Panics
+    /// When there is no such layer.
+    pub fn layer_has_corrected_dates(&self, layer: usize) -> bool {
+        self.layers[layer].generations.is_some()
+    }
+
+    /// The date that stands for the generation of the commit at `position`, even if other files
+    /// have none; its time if its own has none.
+    ///
+    /// # Errors
+    /// As [`commit_at`](Self::commit_at).
+    pub fn corrected_date_at(&self, position: Position) -> Result<u64, Error> {
+        let (layer, number) = self.locate(position)?;
+        let offset = layer.generation_offset(number)?.unwrap_or(0);
+        Ok(layer.row(number)?.time.saturating_add(offset))
     }
 
     /// Whether generations may be relied upon: files of old versions of Git have none.
@@ -226,7 +246,10 @@ impl CommitGraph {
     }
 
     fn commit(layer: &Layer, number: u32, row: &Row) -> Result<Commit, Error> {
-        let offset = layer.generation_offset(number)?;
+        let offset = match layer.levels_only {
+            true => None,
+            false => layer.generation_offset(number)?,
+        };
         Ok(Commit {
             tree: row.tree,
             time: row.time,

@@ -139,7 +139,7 @@ impl Repository {
             None => self.generation_version()? == 2,
         };
         let entries = levels::resolve(&work, &chain, &commits)?;
-        let filters = work.filters(&commits, &entries)?;
+        let filters = work.filters(&commits, &entries, generations)?;
         let contents = pronto_pack::commit_graph::write::Contents {
             kind: self.object_hash(),
             commits: &entries.entries,
@@ -204,6 +204,7 @@ impl Work<'_> {
         &self,
         commits: &gather::Commits,
         resolved: &levels::Resolved,
+        generations: bool,
     ) -> Result<Option<Filters>> {
         let present = self
             .graph
@@ -214,8 +215,28 @@ impl Work<'_> {
             (_, Some(settings)) => settings,
             (Some(true), None) => bloom::Settings::default(),
         };
-        let filters = changed_paths::compute(self, &settings, commits, resolved)?;
+        let filters = changed_paths::compute(self, &settings, commits, (resolved, generations))?;
         Ok(Some((settings, filters)))
+    }
+
+    /// The generation that Git has for a commit when it does not compute any: that in the graph
+    /// there is, if it looked there, else zero.
+    fn loaded_generation(&self, commit: &gather::Commit) -> Result<u64> {
+        let looks = match (&self.options.source, self.options.split) {
+            (_, Some(_)) => true,
+            (Source::Commits(_), None) => commit.is_tip,
+            _ => false,
+        };
+        let Some(graph) = self.graph.as_ref().filter(|_| looks) else {
+            return Ok(0);
+        };
+        match graph.find(&commit.id).map_err(from_graph)? {
+            Some(position) => {
+                let found = graph.commit_alone_at(position).map_err(from_graph)?;
+                Ok(found.generation)
+            }
+            None => Ok(0),
+        }
     }
 
     /// The filter of `id` in the graph there is.

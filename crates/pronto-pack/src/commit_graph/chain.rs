@@ -173,7 +173,7 @@ fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark
 fn agree(layers: &mut [Layer], remarks: &mut Vec<Remark>) {
     if layers.iter().any(|layer| layer.generations.is_none()) {
         for layer in &mut *layers {
-            layer.generations = None;
+            layer.levels_only = true;
         }
     }
     let mut settings = None;

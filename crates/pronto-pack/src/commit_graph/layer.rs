@@ -47,6 +47,8 @@ pub(super) struct Layer {
     rows: u64,
     /// The generation data, if there are any and they may be used.
     pub(super) generations: Option<u64>,
+    /// Whether other layers have no generation data, so that those here may not be compared.
+    pub(super) levels_only: bool,
     overflow: Range<u64>,
     edges: Range<u64>,
     bases: Option<Range<u64>>,
@@ -143,6 +145,7 @@ impl Layer {
             },
             rows,
             generations,
+            levels_only: false,
             overflow: chunks.find(*b"GDO2").unwrap_or(0..0),
             edges: chunks.find(*b"EDGE").unwrap_or(0..0),
             bases: chunks.find(*b"BASE"),

@@ -26,14 +26,14 @@ pub(super) fn compute(
     work: &Work<'_>,
     settings: &Settings,
     commits: &Commits,
-    resolved: &Resolved,
+    (resolved, generations): (&Resolved, bool),
 ) -> Result<Vec<Vec<u8>>> {
     let title = "Computing commit changed paths Bloom filters";
     let meter = work.progress.begin(title, Some(commits.len() as u64));
     let mut filters = vec![Vec::new(); commits.len()];
     let mut missing = Vec::new();
     let most = work.options.max_new_filters.unwrap_or(usize::MAX);
-    for at in in_order(work, commits, resolved) {
+    for at in in_order(work, commits, (resolved, generations))? {
         match work.present_filter(&commits[at].id)? {
             Some(filter) => filters[at] = filter,
             None if missing.len() < most => missing.push(at),
@@ -82,16 +82,26 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// In which order filters are made, which matters when not all are.
-fn in_order(work: &Work<'_>, commits: &Commits, resolved: &Resolved) -> Vec<usize> {
+fn in_order(
+    work: &Work<'_>,
+    commits: &Commits,
+    (resolved, generations): (&Resolved, bool),
+) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..commits.len()).collect();
-    match work.options.source {
-        Source::Packed | Source::Packs(_) => order.sort_by_key(|at| commits[*at].met),
-        _ => order.sort_by_key(|at| {
-            let entry = &resolved.entries[*at];
-            (entry.generation, entry.time)
-        }),
+    if let Source::Packed | Source::Packs(_) = work.options.source {
+        order.sort_by_key(|at| commits[*at].met);
+        return Ok(order);
     }
-    order
+    let mut keys = Vec::with_capacity(commits.len());
+    for (commit, entry) in commits.iter().zip(&resolved.entries) {
+        let generation = match generations {
+            true => entry.generation,
+            false => work.loaded_generation(commit)?,
+        };
+        keys.push((generation, entry.time));
+    }
+    order.sort_by_key(|at| keys[*at]);
+    Ok(order)
 }
 
 fn filter(work: &Work<'_>, settings: &Settings, commit: &super::gather::Commit) -> Result<Vec<u8>> {

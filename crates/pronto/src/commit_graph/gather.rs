@@ -23,6 +23,8 @@ pub(super) struct Commit {
     pub(super) links: CommitLinks,
     /// When it was met in a pack; zero if it was not.
     pub(super) met: u32,
+    /// Whether it was asked for by its id.
+    pub(super) is_tip: bool,
 }
 
 /// Sorted by id, each once.
@@ -67,7 +69,12 @@ pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -
         let header = work.store.header(&id).map_err(from_odb)?;
         if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
             let links = links_in(&work.store, &id, &mut buffer)?;
-            commits.push(Commit { id, links, met: 0 });
+            commits.push(Commit {
+                id,
+                links,
+                met: 0,
+                is_tip: false,
+            });
         }
         meter.add(1);
     }
@@ -214,7 +221,7 @@ impl Found<'_> {
         let title = "Expanding reachable commits in commit graph";
         let meter = self.work.progress.begin(title, None);
         let (mut commits, mut buffer) = (Commits::new(), Vec::new());
-        let mut at = 0;
+        let (mut at, tips) = (0, self.order.len());
         while let Some(id) = self.order.get(at).copied() {
             at += 1;
             self.work.check()?;
@@ -232,7 +239,12 @@ impl Found<'_> {
                 }
             }
             let met = self.met[&id];
-            commits.push(Commit { id, links, met });
+            commits.push(Commit {
+                id,
+                links,
+                met,
+                is_tip: at <= tips,
+            });
             meter.add(1);
         }
         meter.finish();

@@ -79,7 +79,9 @@ impl Chain {
                 _ => below..end.max(below),
             },
             dropped_paths: paths[kept..].to_vec(),
-            keeps_generations: (kept > 0).then(|| graph.has_corrected_dates()),
+            keeps_generations: kept
+                .checked_sub(1)
+                .map(|top| graph.layer_has_corrected_dates(top)),
             kept_directory: kept.checked_sub(1).map_or(0, |top| directories[top]),
         }
     }

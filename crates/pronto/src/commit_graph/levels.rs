@@ -114,5 +114,6 @@ fn of_base(work: &Work<'_>, position: u32) -> Result<(u32, u64)> {
     };
     let position = pronto_pack::commit_graph::Position(position);
     let commit = graph.commit_alone_at(position).map_err(from_graph)?;
-    Ok((commit.level, commit.generation))
+    let generation = graph.corrected_date_at(position).map_err(from_graph)?;
+    Ok((commit.level, generation))
 }
