@@ -144,6 +144,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let unmatched = listing.unmatched();
     context.out.flush()?;
+    index
+        .intact()
+        .map_err(|error| CliError::fatal(error.to_string()))?;
     if args.error_unmatch && !unmatched.is_empty() {
         for spec in unmatched {
             context.complain(&format!(

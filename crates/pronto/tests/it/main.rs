@@ -7,5 +7,6 @@ mod init;
 mod reachability;
 mod references;
 mod revisions;
+mod shortened;
 mod support;
 mod transactions;

@@ -1,0 +1,52 @@
+//! An index that someone cuts short while it is mapped.
+
+use std::fs::File;
+
+use pronto::status::{Pathspec, Patterns, Search};
+use pronto_io::interrupt::Interrupt;
+
+use super::support::Sandbox;
+
+#[test]
+fn walks_beside_an_index_cut_short_end() {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    let root = sandbox.root.join("r");
+    for number in 0..600 {
+        let directory = root.join(format!("d{}/e{}/f{}", number % 5, number % 7, number % 3));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join(format!("file{number}")), "content").expect("a file");
+    }
+    sandbox.git("r", &["add", "."]);
+    let path = root.join(".git/index");
+    let whole = std::fs::read(&path).expect("it can be read");
+    assert!(whole.len() > 40_000);
+    let (interrupt, pathspec) = (Interrupt::default(), Pathspec::default());
+    for share in [0, 10, 30, 50, 70, 90, 99] {
+        // Another file each time, as the one before may be mapped still.
+        let beside = path.with_extension("new");
+        std::fs::write(&beside, &whole).expect("it can be written");
+        std::fs::rename(&beside, &path).expect("it can be moved");
+        let repository = sandbox.open("r");
+        let index = repository.index().expect("it is whole");
+        let file = File::options().write(true).open(&path).expect("it is ours");
+        let len = whole.len() as u64 * share / 100;
+        file.set_len(len).expect("it is ours");
+        // What comes of it is nothing to rely on, but it comes to an end.
+        let _ = repository.changed_files(&index, &pathspec, &interrupt);
+        let patterns = Patterns::default();
+        let _ = repository.ignored_entries(&index, &patterns, None);
+        let search = Search {
+            patterns: &patterns,
+            ignore_file: None,
+            pathspec: &pathspec,
+            ignored: false,
+            directories: true,
+            empty_directories: false,
+        };
+        let _ = repository.untracked_files(&index, &search, &interrupt);
+        let error = index.intact().expect_err("it is not what it was");
+        let told = error.to_string();
+        assert!(told.contains(".git/index': file was cut short"), "{told}");
+    }
+}
