@@ -262,12 +262,25 @@ impl<'a> Commits<'a> {
         }
     }
 
+    /// The id of one of the parents of `number`, which need not be there.
+    ///
+    /// # Errors
+    /// The graph cannot be read.
+    pub(crate) fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
+        let at = self.nodes[number as usize].parents.start + which;
+        self.id_of(self.links[at as usize])
+    }
+
     /// The id of `number`.
     ///
     /// # Errors
     /// The graph cannot be read.
     pub(crate) fn id(&self, number: Number) -> Result<ObjectId> {
-        match (self.nodes[number as usize].name, self.graph) {
+        self.id_of(self.nodes[number as usize].name)
+    }
+
+    fn id_of(&self, link: Link) -> Result<ObjectId> {
+        match (link, self.graph) {
             (Link::Position(position), Some(graph)) => graph.id_at(position).map_err(from_graph),
             (Link::Id(id), _) => Ok(id),
             (Link::Position(_), None) => unreachable!("positions come from the graph"),

@@ -5,6 +5,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
 use super::Want;
+use crate::history::Commits;
 use crate::objects::{from_odb, tag_target};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -111,21 +112,34 @@ impl Repository {
                 if *number == 0 {
                     return Ok(Some(commit));
                 }
-                let links = self.commit_links(&commit, &mut Vec::new())?;
-                Ok(links.parents.get(number - 1).copied())
+                let mut commits = Commits::new(self)?;
+                let start = commits.number(&commit)?;
+                match u32::try_from(number - 1) {
+                    Ok(which) if which < commits.parent_count(start) => {
+                        commits.parent_id(start, which).map(Some)
+                    }
+                    _ => Ok(None),
+                }
             }
             Step::Ancestor(number) => {
-                let Some(mut commit) = self.peel_to(id, ObjectKind::Commit)? else {
+                let Some(commit) = self.peel_to(id, ObjectKind::Commit)? else {
                     return Ok(None);
                 };
-                let mut buffer = Vec::new();
-                for _ in 0..*number {
-                    match self.commit_links(&commit, &mut buffer)?.parents.first() {
-                        Some(parent) => commit = *parent,
-                        None => return Ok(None),
-                    }
+                if *number == 0 {
+                    return Ok(Some(commit));
                 }
-                Ok(Some(commit))
+                let mut commits = Commits::new(self)?;
+                let mut at = commits.number(&commit)?;
+                for _ in 1..*number {
+                    if commits.parent_count(at) == 0 {
+                        return Ok(None);
+                    }
+                    at = commits.parent(at, 0)?;
+                }
+                match commits.parent_count(at) {
+                    0 => Ok(None),
+                    _ => commits.parent_id(at, 0).map(Some),
+                }
             }
         }
     }

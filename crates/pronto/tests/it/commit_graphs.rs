@@ -173,6 +173,42 @@ fn walks_find_the_same_with_and_without_a_graph() {
 }
 
 #[test]
+fn ancestors_are_named_by_a_graph_as_by_objects() {
+    let sandbox = Sandbox::new();
+    history(&sandbox, 150, Clocks::Drifting);
+    let names = [
+        "t149~1",
+        "t149~60",
+        "t149~1000",
+        "t149^2",
+        "t149^3",
+        "t120^1~4^0",
+        "t0~1",
+        "t0^1",
+    ];
+    let expected: Vec<Option<ObjectId>> = names
+        .iter()
+        .map(|name| {
+            let hex = sandbox.git_or_nothing("r", &["rev-parse", "-q", "--verify", name]);
+            ObjectId::from_hex(hex.as_bytes()).ok()
+        })
+        .collect();
+    let found = || -> Vec<Option<ObjectId>> {
+        let repository = sandbox.open("r");
+        let resolve = |name: &&str| repository.try_resolve(name, pronto::revision::Want::Anything);
+        names
+            .iter()
+            .map(|name| resolve(name).expect("resolved"))
+            .collect()
+    };
+    assert!(expected.iter().flatten().count() > 2);
+    assert_eq!(found(), expected);
+    sandbox.git("r", &["commit-graph", "write", "--reachable"]);
+    assert!(has_graph(&sandbox));
+    assert_eq!(found(), expected);
+}
+
+#[test]
 fn a_graph_does_not_count_where_history_is_not_as_written() {
     let sandbox = Sandbox::new();
     history(&sandbox, 20, Clocks::Right);
