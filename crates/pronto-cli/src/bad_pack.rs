@@ -49,6 +49,23 @@ pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     }
 }
 
+/// The error of a fetch or clone. Where it is that objects were refused, it is told as by git,
+/// which has another process find out, and then says `ending`.
+pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context) -> CliError {
+    let message = error.message();
+    if !message.starts_with("fsck error") {
+        return match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            _ => error.into(),
+        };
+    }
+    let reason = std::error::Error::source(&error).map(ToString::to_string);
+    for line in reason.iter().flat_map(|reason| reason.lines()) {
+        context.complain(line);
+    }
+    CliError::fatal("fsck error in packed object").and(ending)
+}
+
 /// As [`report`], for a pack that becomes loose objects.
 pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context) -> CliError {
     use pronto_odb::ErrorKind;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pronto::clone::{self, Options, Outcome};
+use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
-use pronto::{ErrorKind, path};
 
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]
@@ -147,10 +147,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let progress = context.progress(args.progress, args.quiet);
     let watch = (progress, &context.interrupt);
     let cloned = clone::clone(source.into(), &directory, &options, &environment, watch);
-    let outcome = cloned.map_err(|error| match error.kind() {
-        ErrorKind::Unsupported => CliError::lacking(error),
-        _ => error.into(),
-    })?;
+    let ending = "fetch-pack: invalid index-pack output";
+    let outcome = cloned.map_err(|error| bad_pack::refused(error, ending, context))?;
     report(args, &outcome, context);
     if outcome.checkout_failed {
         context.warn(

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::sync::Arc;
 
+use pronto::Repository;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
-use pronto::{ErrorKind, Repository};
 
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -187,10 +187,11 @@ fn one(
     let progress = context.progress(args.progress, args.quiet);
     let watch = (&*progress, &context.interrupt);
     let fetched = fetch::fetch(repository, remote, options, watch);
-    let outcome = fetched.map_err(|error| match error.kind() {
-        ErrorKind::Unsupported => CliError::lacking(error),
-        _ => error.into(),
-    })?;
+    let ending = match args.keep {
+        true => "fetch-pack: invalid index-pack output",
+        false => "index-pack failed",
+    };
+    let outcome = fetched.map_err(|error| bad_pack::refused(error, ending, context))?;
     for warning in &outcome.warnings {
         context.warn(warning);
     }

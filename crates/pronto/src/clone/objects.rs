@@ -136,9 +136,7 @@ fn receive(
         &mut response.pack,
         &Receive {
             directory: &directory,
-            hash: repository.object_hash(),
-            config: repository.config(),
-            home: repository.environment().home().map(Into::into),
+            repository,
             existing: None,
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
@@ -208,9 +206,7 @@ pub(super) fn fetch_exactly(
         &mut response.pack,
         &Receive {
             directory,
-            hash: repository.object_hash(),
-            config: repository.config(),
-            home: repository.environment().home().map(Into::into),
+            repository,
             existing: None,
             inspect: None,
             promisor: Some(Vec::new()),

@@ -203,7 +203,6 @@ impl Fetched {
             Some(quarantine) => quarantine,
             None => Quarantine::begin(&self.store).map_err(from_store)?,
         };
-        let config = work.repository.config();
         let promisor = match &request.filter {
             Some(_) => Some(Vec::new()),
             None if work.remote.promisor => Some(Vec::new()),
@@ -214,9 +213,7 @@ impl Fetched {
             &mut response.pack,
             &Receive {
                 directory: &quarantine.pack_directory(),
-                hash: work.repository.object_hash(),
-                config,
-                home: work.repository.environment().home().map(Into::into),
+                repository: work.repository,
                 existing: Some(&self.store),
                 inspect: None,
                 unpack: unpack.filter(|_| promisor.is_none()),

@@ -86,8 +86,9 @@ impl<'a> Inspector<'a> {
 
     /// Keeps what was found; an error if the object is to be refused.
     fn keep(&self, findings: Findings<'_>, refusal: &str) -> Result<(), Error> {
-        let error = findings.reports.iter().find(|report| report.is_error);
-        let error = error.map(|report| refused(refusal, &report.text));
+        let errors = findings.reports.iter().filter(|report| report.is_error);
+        let errors: Vec<&str> = errors.map(|report| report.text.as_str()).collect();
+        let error = (!errors.is_empty()).then(|| refused(refusal, &errors.join("\n")));
         let mut state = self.state();
         state.modules.extend(findings.modules);
         state.attributes.extend(findings.attributes);

@@ -1,10 +1,10 @@
 //! Taking in the pack that the other side sends, while it arrives.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{Kind, ObjectId};
+use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
@@ -13,19 +13,17 @@ use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
 use super::from_store;
-use crate::Result;
 use crate::config::Config;
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
+use crate::{Repository, Result};
 
 /// Where a pack goes and what is to be looked at on the way.
 pub(crate) struct Receive<'a> {
     /// The directory for the pack and its indexes.
     pub(crate) directory: &'a Path,
-    pub(crate) hash: Kind,
-    pub(crate) config: &'a Config,
-    /// Where paths that start with `~/` lead.
-    pub(crate) home: Option<PathBuf>,
+    /// Whose pack it becomes. It is warned of what is not quite right.
+    pub(crate) repository: &'a Repository,
     /// What is here already: bases of thin packs, and objects that must not change.
     pub(crate) existing: Option<&'a Store>,
     pub(crate) inspect: Option<&'a dyn Inspect>,
@@ -94,7 +92,7 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
             promised: receive.promisor.is_some(),
             ..Scope::default()
         };
-        Inspector::new(receive.hash, levels, scope)
+        Inspector::new(receive.repository.object_hash(), levels, scope)
     });
     let both = Both(receive.inspect, checks.as_ref());
     let context = Context {
@@ -117,9 +115,7 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
         if !report.is_error {
-            receive
-                .progress
-                .message(&format!("warning: {}", report.text));
+            receive.repository.warn(report.text);
         }
     }
     // Why the connection broke says more than that the pack ended too early.
@@ -162,17 +158,16 @@ fn take_in(
 
 /// What comes of what is wrong with objects, if they are to be looked at.
 fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
-    let config = receive.config;
+    let config = receive.repository.config();
     if !checks_objects(config)? {
         return Ok(None);
     }
     let mut levels = Levels::strict();
     // What comes from a side that promises the rest is looked at as it is.
     if receive.promisor.is_none() {
-        let home = receive.home.as_deref();
-        levels.configure(config, "fetch.fsck.", home, &mut |warning| {
-            receive.progress.message(&format!("warning: {warning}"));
-        })?;
+        let home = receive.repository.environment().home();
+        let warn = &mut |warning| receive.repository.warn(warning);
+        levels.configure(config, "fetch.fsck.", home, warn)?;
     }
     Ok(Some(levels))
 }
@@ -210,10 +205,12 @@ impl Inspect for Both<'_> {
 }
 
 fn options(receive: &Receive<'_>) -> Result<Options> {
-    let mut options = packs::indexer_options(receive.config, receive.hash)?;
+    let repository = receive.repository;
+    let config = repository.config();
+    let mut options = packs::indexer_options(config, repository.object_hash())?;
     options.fix_thin = receive.existing.is_some();
     options.sync = receive.sync;
     options.promisor.clone_from(&receive.promisor);
-    options.reverse_index = receive.config.bool_or("pack.writereverseindex", true)?;
+    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
     Ok(options)
 }
