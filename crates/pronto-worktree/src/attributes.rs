@@ -21,7 +21,7 @@ use rules::{Definition, List, Names, Slot};
 mod rules;
 mod source;
 
-pub use source::{Directories, FromIndex, FromWorktree, Source};
+pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
 /// What is said of one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

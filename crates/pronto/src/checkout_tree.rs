@@ -71,7 +71,7 @@ pub fn checkout_tree(
     let source = FromIndex {
         blobs: FromIndex::<Store>::find(written),
         objects: objects.clone(),
-        top: None,
+        worktree: None,
     };
     let attributes = Attributes::new(
         &ATTRIBUTES,

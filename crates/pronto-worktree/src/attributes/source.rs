@@ -1,8 +1,9 @@
 //! Where the `.gitattributes` of a directory is read from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind as IoErrorKind, Read};
 use std::path::Path;
+use std::sync::{PoisonError, RwLock};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -45,9 +46,9 @@ pub struct FromWorktree<S> {
 
 impl<S: Source> Source for FromWorktree<S> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
-        match read_worktree(&self.top, directory)? {
-            None => self.otherwise.read(directory),
-            found => Ok(found),
+        match look(&self.top, directory)? {
+            Found::File(Some(content)) => Ok(Some(content)),
+            _ => self.otherwise.read(directory),
         }
     }
 }
@@ -60,7 +61,46 @@ pub struct FromIndex<O> {
     /// Where the blobs are.
     pub objects: O,
     /// The worktree, unless it is known to be empty.
-    pub top: Option<Directory>,
+    pub worktree: Option<Growing>,
+}
+
+/// A worktree that directories are added to while it is read. Those that were not there when they
+/// were asked for are taken to have nothing but what is checked out, and so is all below them.
+#[derive(Debug)]
+pub struct Growing {
+    top: Directory,
+    missing: RwLock<HashSet<BString>>,
+}
+
+impl Growing {
+    /// The worktree whose top is `top`.
+    pub fn new(top: Directory) -> Self {
+        Growing {
+            top,
+            missing: RwLock::default(),
+        }
+    }
+
+    fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+        let above = directory.rfind_byte(b'/').map(|slash| &directory[..slash]);
+        let known = self.missing.read().unwrap_or_else(PoisonError::into_inner);
+        let is_missing = above.is_some_and(|above| known.contains(above.as_bstr()));
+        drop(known);
+        let found = match is_missing {
+            true => Found::NoDirectory,
+            false => look(&self.top, directory)?,
+        };
+        match found {
+            Found::File(content) => Ok(content),
+            Found::Nothing => Ok(None),
+            Found::NoDirectory => {
+                let missing = self.missing.write();
+                let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
+                missing.insert(directory.to_owned());
+                Ok(None)
+            }
+        }
+    }
 }
 
 impl<O> FromIndex<O> {
@@ -91,24 +131,39 @@ impl<O: Objects> Source for FromIndex<O> {
             objects::blob(&self.objects, id, &mut buffer)?;
             return Ok((buffer.len() as u64 <= LARGEST_BYTES).then_some(buffer));
         }
-        match &self.top {
-            Some(top) => read_worktree(top, directory),
+        match &self.worktree {
+            Some(worktree) => worktree.read(directory),
             None => Ok(None),
         }
     }
 }
 
-fn read_worktree(top: &Directory, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+/// What came of looking for the attributes of a directory.
+enum Found {
+    /// A file, unless it is too large or no file.
+    File(Option<Vec<u8>>),
+    Nothing,
+    NoDirectory,
+}
+
+fn look(top: &Directory, directory: &BStr) -> Result<Found, Error> {
     let name = b".gitattributes".as_slice();
     let file = if directory.is_empty() {
         top.open_file(name)
     } else {
-        top.open_beneath(directory)
-            .and_then(|directory| directory.open_file(name))
+        match top.open_beneath(directory) {
+            Ok(directory) => directory.open_file(name),
+            Err(error) if error.kind() == IoErrorKind::NotFound => return Ok(Found::NoDirectory),
+            Err(error) => Err(error),
+        }
     };
     let shown = || Path::new(&directory.to_str_lossy().into_owned()).join(".gitattributes");
     match file {
-        Ok(file) => read_limited(file).context(ErrorKind::Patterns, "unable to read", shown()),
+        Ok(file) => {
+            let content = read_limited(file);
+            let content = content.context(ErrorKind::Patterns, "unable to read", shown());
+            content.map(Found::File)
+        }
         // Not there, below a link or a file, or a link itself: as if there were none.
         Err(error)
             if matches!(
@@ -116,7 +171,7 @@ fn read_worktree(top: &Directory, directory: &BStr) -> Result<Option<Vec<u8>>, E
                 IoErrorKind::NotFound | IoErrorKind::NotADirectory | IoErrorKind::PermissionDenied
             ) || is_link_error(&error) =>
         {
-            Ok(None)
+            Ok(Found::Nothing)
         }
         Err(error) => Err(error).context(ErrorKind::Patterns, "unable to access", shown()),
     }

@@ -1,6 +1,6 @@
 //! Opens the directories that files are written into, making them where they are missing.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,8 +13,8 @@ use super::split;
 /// What all workers know about the directories of one checkout.
 pub(super) struct Directories<'a> {
     top: &'a Directory,
-    /// Directories that are known to be there.
-    known: Mutex<HashSet<BString>>,
+    /// Directories that are known to be there, and whether this checkout made them.
+    known: Mutex<HashMap<BString, bool>>,
     /// The worktree was empty at the start: what is not known is not there.
     fresh: bool,
     /// Whether what is in the way of a directory may be removed.
@@ -31,18 +31,27 @@ impl<'a> Directories<'a> {
         }
     }
 
-    fn is_known(&self, path: &BStr) -> bool {
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(path)
+    /// Whether `path` may be there. What is not known is not, if the nearest directory above it
+    /// that is known was just made: asking the file system would cost calls for each directory of
+    /// a new tree.
+    fn may_be_there(&self, path: &BStr) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains_key(path) {
+            return true;
+        }
+        let mut above = path;
+        while !above.is_empty() {
+            above = split(above).0;
+            if let Some(made) = known.get(above) {
+                return !made;
+            }
+        }
+        !self.fresh
     }
 
-    fn learn(&self, path: &BStr) {
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.to_owned());
+    fn learn(&self, path: &BStr, made: bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(path.to_owned()).or_default() |= made;
     }
 }
 
@@ -88,7 +97,7 @@ impl<'a> Opened<'a> {
     }
 
     fn open_anew(&mut self, path: &BStr) -> io::Result<Directory> {
-        if !self.shared.fresh || self.shared.is_known(path) {
+        if self.shared.may_be_there(path) {
             match self.shared.top.open_beneath(path) {
                 Ok(directory) => return Ok(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -100,25 +109,26 @@ impl<'a> Opened<'a> {
         let shared = self.shared;
         // The depth is that of a path, which the kernel bounds.
         let parent = self.open(parent)?;
-        let directory = shared.make(parent, name)?;
-        shared.learn(path);
+        let (directory, made) = shared.make(parent, name)?;
+        shared.learn(path, made);
         Ok(directory)
     }
 }
 
 impl Directories<'_> {
-    fn make(&self, parent: &Directory, name: &BStr) -> io::Result<Directory> {
+    /// The directory, and whether it was not there before.
+    fn make(&self, parent: &Directory, name: &BStr) -> io::Result<(Directory, bool)> {
         for _ in 0..4 {
-            match parent.make_directory(name) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            let made = match parent.make_directory(name) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
                 Err(error) => return Err(error),
-            }
+            };
             match parent.open_beneath(name) {
                 Err(error) if self.replace && is_obstructed(&error) => parent.remove_file(name)?,
                 // Another process removed it in between.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                done => return done,
+                done => return done.map(|directory| (directory, made)),
             }
         }
         Err(Errno::BUSY.into())

@@ -62,8 +62,16 @@ pub(super) struct Looker<'a> {
     situation: Situation<'a>,
     /// The last directory.
     open: Option<(BString, Opened)>,
+    /// A directory that is not there: nothing below it need be asked for. What is looked at comes
+    /// in order, so that one is enough.
+    missing: Option<BString>,
     to_git: Option<ToGit>,
     content: Vec<u8>,
+}
+
+fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
+    let rest = path.strip_prefix(directory.as_bytes());
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
 }
 
 /// What came of opening a directory.
@@ -87,6 +95,7 @@ impl<'a> Looker<'a> {
         Looker {
             situation: *situation,
             open: None,
+            missing: None,
             to_git: None,
             content: Vec::new(),
         }
@@ -111,10 +120,17 @@ impl<'a> Looker<'a> {
         if path.is_empty() {
             return Ok(Ok(self.situation.top));
         }
+        let missing = self.missing.as_ref();
+        if missing.is_some_and(|missing| is_at_or_below(path, missing.as_bstr())) {
+            return Ok(Err(Look::Nothing));
+        }
         if self.open.as_ref().is_none_or(|(open, _)| open != path) {
             let opened = match self.situation.top.open_beneath(path) {
                 Ok(directory) => Opened::Yes(directory),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Opened::Missing,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.missing = Some(path.to_owned());
+                    Opened::Missing
+                }
                 Err(error) if is_absence(&error) => Opened::Obstructed,
                 Err(error) => {
                     return Err(error).context(

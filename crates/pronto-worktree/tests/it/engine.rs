@@ -70,7 +70,7 @@ fn clone_with(
                 .map(|item| (item.path.as_bstr(), item.id)),
         ),
         objects: Memory::load(source),
-        top: None,
+        worktree: None,
     };
     let attributes = Attributes::new(&ATTRIBUTES, &Files::default(), Box::new(source))
         .expect("they can be read");

@@ -14,7 +14,9 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
 use pronto_worktree::Objects;
-use pronto_worktree::attributes::{Attributes, Directories, Files, FromIndex, FromWorktree};
+use pronto_worktree::attributes::{
+    Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
+};
 use pronto_worktree::checkout::{self, Context, Plan};
 use pronto_worktree::diff::{Difference, tree_and_index};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
@@ -129,10 +131,11 @@ impl<'r> Prepared<'r> {
         let blobs = entries
             .into_iter()
             .map(|entry| (entry.path, entry.id.to_owned()));
+        let worktree = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
         let source = FromIndex {
             blobs: FromIndex::<Store>::find(blobs),
             objects: self.objects.clone(),
-            top: Some(Directory::open(path).context(ErrorKind::Io, "cannot open", path)?),
+            worktree: Some(Growing::new(worktree)),
         };
         let attributes =
             Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
