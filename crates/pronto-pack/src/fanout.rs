@@ -2,26 +2,19 @@
 //! an id should be if ids are spread evenly, and a short search on the first 64 bits from there.
 //! Pack indexes, multi-pack-indexes and commit-graphs are all such tables.
 
+mod rows;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
-use pronto_io::view::{View, prefetch};
+use pronto_io::view::View;
+use rows::Ids;
 
 use crate::error::{Error, ErrorKind};
 
 /// The size in bytes of a fan-out on disk.
 pub const FANOUT_LEN: usize = 256 * 4;
-
-/// The size of a cache line in bytes.
-const LINE_LEN: usize = 64;
-
-/// How many rows are searched without guessing further: a power of two. Guesses for a bucket of
-/// fewer than [`MANY_ROWS`] rows that are spread evenly miss by 4 rows in the mean.
-const FEW_ROWS: u32 = 32;
-
-/// From how many rows of a bucket on it takes one more guess to come as near.
-const MANY_ROWS: u32 = 64 << 10;
 
 /// How many rows are looked at one by one where the next of many ids may be.
 const NEAR_ROWS: u32 = 4;
@@ -156,6 +149,31 @@ impl Table {
         Ok(found)
     }
 
+    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the row of
+    /// each that is there.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn search_sorted<'a>(
+        &self,
+        view: &View,
+        fanout: &Fanout,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, u32),
+    ) -> Result<(), Error> {
+        let mut cursor = 0;
+        for (place, id) in ids.into_iter().enumerate() {
+            match self.search_from(view, fanout, cursor, id)? {
+                Ok(row) => {
+                    found(place, row);
+                    cursor = row;
+                }
+                Err(row) => cursor = row,
+            }
+        }
+        view.verify().map_err(unreadable)
+    }
+
     /// The rows whose ids start with `prefix`.
     ///
     /// # Errors
@@ -264,191 +282,11 @@ impl Table {
 /// Found at a row, or to be inserted before one.
 pub type Search = Result<u32, u32>;
 
-/// Rows in memory.
-#[derive(Clone, Copy)]
-struct Ids<'a> {
-    bytes: &'a [u8],
-    row_len: usize,
-    id_offset: usize,
-    hash_len: usize,
-}
-
-impl<'a> Ids<'a> {
-    #[inline]
-    fn prefix(&self, row: u32) -> u64 {
-        prefix64(&self.bytes[row as usize * self.row_len + self.id_offset..])
-    }
-
-    #[inline]
-    fn id(&self, row: u32) -> &'a [u8] {
-        let start = row as usize * self.row_len + self.id_offset;
-        &self.bytes[start..start + self.hash_len]
-    }
-
-    #[inline]
-    fn search(&self, rows: Range<u32>, id: &oid, hint: impl Fn(u32)) -> Search {
-        let wanted = prefix64(id.as_bytes());
-        let end = rows.end;
-        let mut row = self.lower_bound(rows, wanted, hint);
-        while row < end && self.prefix(row) == wanted {
-            match self.id(row)[8..].cmp(&id.as_bytes()[8..]) {
-                Ordering::Less => row += 1,
-                Ordering::Equal => return Ok(row),
-                Ordering::Greater => return Err(row),
-            }
-        }
-        Err(row)
-    }
-
-    /// Looks at `rows` one after the other; `None` if `id` belongs behind them.
-    #[inline]
-    fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
-        let wanted = prefix64(id.as_bytes());
-        for row in rows {
-            let found = self.prefix(row).cmp(&wanted);
-            match found.then_with(|| self.id(row)[8..].cmp(&id.as_bytes()[8..])) {
-                Ordering::Less => {}
-                Ordering::Equal => return Some(Ok(row)),
-                Ordering::Greater => return Some(Err(row)),
-            }
-        }
-        None
-    }
-
-    /// The first row whose prefix is not below `wanted`. Guesses, each from where the one before
-    /// led, until few rows are left, and these are halved without a branch that depends on them, so
-    /// that the processor goes on to what comes next (another search, say) while it waits for
-    /// memory. A table that is not spread evenly costs steps of doubling width and bisection,
-    /// never a wrong answer.
-    #[inline]
-    fn lower_bound(&self, rows: Range<u32>, wanted: u64, hint: impl Fn(u32)) -> u32 {
-        let Range {
-            start: low,
-            end: high,
-        } = rows;
-        let count = high - low;
-        if count < FEW_ROWS {
-            return self.bisect(low, high, wanted);
-        }
-        let mut guess = low + share(wanted, count);
-        if count > MANY_ROWS {
-            guess = self.correct(guess, low..high, wanted);
-        }
-        guess = self.correct(guess, low..high, wanted);
-        hint(guess);
-        let first = guess
-            .saturating_sub(FEW_ROWS / 2)
-            .clamp(low, high - FEW_ROWS);
-        let below = self.count_below(first, wanted);
-        let is_enclosed =
-            (below > 0 || first == low) && (below < FEW_ROWS || first + below == high);
-        match is_enclosed {
-            true => first + below,
-            false => self.search_beside(low..high, first, wanted),
-        }
-    }
-
-    /// A guess that is better than `guess`, by how far the prefix there is from `wanted`.
-    #[inline]
-    fn correct(&self, guess: u32, rows: Range<u32>, wanted: u64) -> u32 {
-        let guess = guess.min(rows.end - 1);
-        // Both begin with the same byte, so the distance fits, and the other seven count.
-        let distance = (wanted.wrapping_sub(self.prefix(guess)) as i64) << 8;
-        let step = (i128::from(distance) * i128::from(rows.end - rows.start)) >> 64;
-        (i64::from(guess) + step as i64).clamp(i64::from(rows.start), i64::from(rows.end) - 1)
-            as u32
-    }
-
-    /// How many of the [`FEW_ROWS`] rows from `first` on have prefixes below `wanted`. No branch.
-    #[inline]
-    fn count_below(&self, first: u32, wanted: u64) -> u32 {
-        let place = first as usize * self.row_len + self.id_offset;
-        let len = (FEW_ROWS as usize - 1) * self.row_len + 8;
-        for line in (0..len + LINE_LEN).step_by(LINE_LEN) {
-            prefetch(self.bytes, place + line.min(len));
-        }
-        let window = &self.bytes[place..place + len];
-        let is_below = |row: usize| prefix64(&window[row * self.row_len..]) < wanted;
-        let mut below = 0;
-        let mut half = FEW_ROWS as usize / 2;
-        while half > 0 {
-            below += usize::from(is_below(below + half - 1)) * half;
-            half /= 2;
-        }
-        (below + usize::from(is_below(below))) as u32
-    }
-
-    /// The first row of `rows` whose prefix is not below `wanted`, which is not among the few from
-    /// `first` on.
-    #[cold]
-    fn search_beside(&self, rows: Range<u32>, first: u32, wanted: u64) -> u32 {
-        let (low, high) = self.enclose(rows, first, wanted);
-        self.bisect(low, high, wanted)
-    }
-
-    #[inline]
-    fn bisect(&self, mut low: u32, mut high: u32, wanted: u64) -> u32 {
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.prefix(middle) < wanted {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
-    fn enclose(&self, rows: Range<u32>, guess: u32, wanted: u64) -> (u32, u32) {
-        let Range {
-            start: mut low,
-            end: mut high,
-        } = rows;
-        if low >= high {
-            return (low, high);
-        }
-        let guess = guess.clamp(low, high - 1);
-        let mut step = FEW_ROWS;
-        if self.prefix(guess) < wanted {
-            low = guess + 1;
-            while high - low > step {
-                let probe = low + step;
-                if self.prefix(probe) < wanted {
-                    low = probe + 1;
-                } else {
-                    high = probe;
-                    break;
-                }
-                step = step.saturating_mul(2);
-            }
-        } else {
-            high = guess;
-            while high - low > step {
-                let probe = high - step;
-                if self.prefix(probe) < wanted {
-                    low = probe + 1;
-                    break;
-                }
-                high = probe;
-                step = step.saturating_mul(2);
-            }
-        }
-        (low, high)
-    }
-}
-
 /// The least and the greatest prefix that start with the first byte of `wanted`.
 #[inline]
 fn bucket_keys(wanted: u64) -> (u64, u64) {
     const REST: u64 = u64::MAX >> 8;
     (wanted & !REST, wanted | REST)
-}
-
-/// How many of `count` rows of a bucket lie within a distance of `keys`, were they spread evenly.
-/// All keys of a bucket begin with the same byte, so the other seven count.
-#[inline]
-fn share(keys: u64, count: u32) -> u32 {
-    ((u128::from(keys << 8) * u128::from(count)) >> 64) as u32
 }
 
 /// Where among `rows`, which is not empty, `wanted` should stand, were the keys spread evenly

@@ -201,18 +201,9 @@ impl Index {
         ids: impl IntoIterator<Item = &'a oid>,
         mut found: impl FnMut(usize, IndexPosition),
     ) -> Result<(), Error> {
-        let mut cursor = 0;
-        for (place, id) in ids.into_iter().enumerate() {
-            match self.ids.search_from(&self.view, &self.fanout, cursor, id) {
-                Ok(Ok(row)) => {
-                    found(place, IndexPosition(row));
-                    cursor = row;
-                }
-                Ok(Err(row)) => cursor = row,
-                Err(error) => return Err(error.at_path(&self.path)),
-            }
-        }
-        self.verify()
+        let found = |place, row| found(place, IndexPosition(row));
+        let searched = (self.ids).search_sorted(&self.view, &self.fanout, ids, found);
+        searched.map_err(|error| error.at_path(&self.path))
     }
 
     /// Whether the file is still what it was when it was opened, for before something is said not

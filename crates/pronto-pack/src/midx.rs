@@ -209,6 +209,21 @@ impl MultiIndex {
         }
     }
 
+    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the
+    /// position of each that is listed. Each search starts where the one before ended.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_sorted<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, IndexPosition),
+    ) -> Result<(), Error> {
+        let found = |place, row| found(place, IndexPosition(row));
+        let searched = (self.ids).search_sorted(&self.view, &self.fanout, ids, found);
+        searched.map_err(|error| error.at_path(&self.path))
+    }
+
     /// The positions of all ids that start with `prefix`.
     ///
     /// # Errors

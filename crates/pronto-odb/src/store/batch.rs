@@ -118,10 +118,12 @@ impl Inventory {
     }
 
     fn mark_packed(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
+        let sorted = || ids.iter().map(|id| -> &oid { id });
         for multi in &self.snapshot.multi {
-            for (id, found) in ids.iter().zip(&mut *found).filter(|(_, found)| !**found) {
-                *found = multi.index.find(id).map_err(from_pack)?.is_some();
-            }
+            let mark = |place: usize, _| found[place] = true;
+            (multi.index)
+                .find_sorted(sorted(), mark)
+                .map_err(from_pack)?;
         }
         for pack in &self.snapshot.single {
             let index = match pack.index() {
@@ -129,9 +131,8 @@ impl Inventory {
                 Err(_) if pack.has_vanished() => continue,
                 Err(error) => return Err(error),
             };
-            let ids = ids.iter().map(|id| -> &oid { id });
             index
-                .find_sorted(ids, |place, _| found[place] = true)
+                .find_sorted(sorted(), |place, _| found[place] = true)
                 .map_err(from_pack)?;
         }
         Ok(())
