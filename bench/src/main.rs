@@ -128,6 +128,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         // A long series that is stopped keeps what it has.
         report::write(&arguments.results, &name, &facts, &results)?;
         plot::write(&arguments.results, &name, &results)?;
+        place.clean()?;
     }
     print!("{}", report::table(&facts, &results));
     Ok(())

@@ -107,7 +107,6 @@ pub(crate) fn scenario(
             }
         }
     }
-    place.clean()?;
     results.retain(|measured| measured.failure.as_ref().is_none_or(|why| !why.is_empty()));
     Ok(results)
 }
