@@ -47,7 +47,7 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     for group in groups {
         writeln!(out, "\n{}", group.title())?;
         for command in COMMANDS.iter().filter(|command| command.group == group) {
-            writeln!(out, "   {:<12} {}", command.name, command.summary)?;
+            writeln!(out, "   {:<16} {}", command.name, command.summary)?;
         }
     }
     writeln!(
