@@ -1,4 +1,5 @@
-//! What `index-pack` costs in system calls, by `strace`. The counts do not depend on the machine.
+//! What `index-pack` and `checkout` cost in system calls, by `strace`. The counts do not depend on
+//! the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -140,6 +141,19 @@ fn loose(scratch: &Scratch, name: &str, count: u32, seed: u64) -> PathBuf {
 
 /// Indexes `pack` in the repository `to` under strace, and returns what that logs.
 fn trace(scratch: &Scratch, to: &Path, pack: &Path, options: &[&str]) -> String {
+    let pack = std::fs::File::open(pack).expect("it is there");
+    let arguments = ["index-pack", "--stdin"];
+    trace_command(scratch, to, &arguments, pack.into(), options)
+}
+
+/// Runs pronto with `arguments` in `directory` under strace, and returns what that logs.
+fn trace_command(
+    scratch: &Scratch,
+    directory: &Path,
+    arguments: &[&str],
+    input: Stdio,
+    options: &[&str],
+) -> String {
     let log = scratch.path().join("log");
     let output = process("strace")
         .args(["-f", "-o"])
@@ -147,10 +161,10 @@ fn trace(scratch: &Scratch, to: &Path, pack: &Path, options: &[&str]) -> String 
         .args(options)
         .arg(pronto_path())
         .arg("-C")
-        .arg(to)
-        .args(["index-pack", "--stdin"])
+        .arg(directory)
+        .args(arguments)
         .env("PRONTO_NO_FALLBACK", "1")
-        .stdin(std::fs::File::open(pack).expect("it is there"))
+        .stdin(input)
         .output()
         .expect("strace starts");
     assert!(output.status.success(), "{output:?}");
@@ -283,4 +297,41 @@ fn is_loose(text: &str) -> bool {
         };
         rest.len() == 38 && fanout.len() == 2 && is_hex(rest) && is_hex(fanout)
     })
+}
+
+#[test]
+fn a_checkout_of_many_directories_does_not_look_for_them() {
+    /// How many directories lie in each on the three levels.
+    const WIDTHS: [u32; 3] = [2, 10, 15];
+    if !strace_is_installed() {
+        return;
+    }
+    let scratch = Scratch::new();
+    git(scratch.path(), &["init", "-q", "-b", "main", "from"]);
+    let from = scratch.path().join("from");
+    for leaf in 0..WIDTHS.iter().product() {
+        let (upper, lower) = (leaf / WIDTHS[2], leaf % WIDTHS[2]);
+        let (top, middle) = (upper / WIDTHS[1], upper % WIDTHS[1]);
+        let directory = from.join(format!("top{top}/middle{middle}/leaf{lower}"));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join("file"), format!("{leaf}\n")).expect("a file");
+    }
+    git(&from, &["add", "."]);
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
+    git(&from, &[&identity[..], &["commit", "-qm", "one"]].concat());
+    git(scratch.path(), &["clone", "-qn", "from", "to"]);
+    let arguments = ["-c", "checkout.workers=2", "checkout", "-q", "main"];
+    let options = ["-e", "trace=openat2,mkdirat"];
+    let to = scratch.path().join("to");
+    let log = trace_command(&scratch, &to, &arguments, Stdio::null(), &options);
+    git(&to, &["diff", "--quiet", "HEAD"]);
+    let count = |call: &str, end: &str| {
+        let is_it = |line: &&str| line.contains(call) && line.contains(end);
+        log.lines().filter(is_it).count()
+    };
+    let (made, failed) = (count("mkdirat", "= 0"), count("openat2", "ENOENT"));
+    println!("{made} directories made, {failed} looked for in vain");
+    assert!(made >= 300, "{log}");
+    // The few at the top for what may lie in the way, for attributes, and by each worker.
+    assert!(failed <= 24, "{log}");
 }

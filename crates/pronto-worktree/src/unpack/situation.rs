@@ -65,6 +65,8 @@ pub(super) struct Looker<'a> {
     /// A directory that is not there: nothing below it need be asked for. What is looked at comes
     /// in order, so that one is enough.
     missing: Option<BString>,
+    /// The directory in which a missing one was last looked for, and that is there.
+    present: BString,
     to_git: Option<ToGit>,
     content: Vec<u8>,
 }
@@ -96,6 +98,7 @@ impl<'a> Looker<'a> {
             situation: *situation,
             open: None,
             missing: None,
+            present: BString::default(),
             to_git: None,
             content: Vec::new(),
         }
@@ -128,7 +131,7 @@ impl<'a> Looker<'a> {
             let opened = match self.situation.top.open_beneath(path) {
                 Ok(directory) => Opened::Yes(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.missing = Some(path.to_owned());
+                    self.missing = Some(self.uppermost_missing(path).to_owned());
                     Opened::Missing
                 }
                 Err(error) if is_absence(&error) => Opened::Obstructed,
@@ -147,6 +150,25 @@ impl<'a> Looker<'a> {
             Some((_, Opened::Obstructed)) => Err(Look::Obstructed),
             _ => Err(Look::Nothing),
         })
+    }
+
+    /// The uppermost directory on the way to `path`, which is missing, that is missing too. One
+    /// call for each that is, and one for the directory above them unless it was met before.
+    fn uppermost_missing<'p>(&mut self, path: &'p BStr) -> &'p BStr {
+        let mut missing = path;
+        loop {
+            let above = split(missing).0;
+            if above.is_empty() || self.present == above {
+                return missing;
+            }
+            match self.situation.top.open_beneath(above) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing = above,
+                _ => {
+                    self.present = above.to_owned();
+                    return missing;
+                }
+            }
+        }
     }
 
     /// Compares the file of `entry` with it, by its content where its facts do not decide.
