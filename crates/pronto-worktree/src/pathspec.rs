@@ -151,13 +151,16 @@ impl Pathspec {
         }
     }
 
-    /// Whether what matches in the directory at `path` (with a slash at its end) is named on its
-    /// own, where the directory would be named as a whole otherwise. As in Git that is so when a
-    /// pathspec could match below it, even if another one matches all of it, unless one names
-    /// it itself. What is excluded does not count.
+    /// Whether what matches in the directory at `path` (no slash at its end) is named on its own,
+    /// where the directory would be named as a whole otherwise. As in Git that is so when a
+    /// pathspec could match below it, even if another one matches all of it, unless one names it
+    /// itself (with a slash at its end, or by a wildcard). What is excluded does not count.
+    /// Compares with each pathspec.
     pub fn leads_below(&self, path: &BStr) -> bool {
+        let with_slash = [path.as_bytes(), b"/"].concat();
         let included = self.items.iter().filter(|item| !item.exclude);
-        included.map(|item| item.relation(path)).max() == Some(Relation::Leading)
+        let relations = included.map(|item| item.relation(path, with_slash.as_bstr()));
+        relations.max() == Some(Relation::Leading)
     }
 }
 
@@ -271,9 +274,8 @@ impl Item {
             && self.wildmatch(path)
     }
 
-    /// How it relates to the directory at `path`, which ends in a slash.
-    fn relation(&self, path: &BStr) -> Relation {
-        let name = path[..path.len() - 1].as_bstr();
+    /// How it relates to the directory `name`, which with a slash at its end is `path`.
+    fn relation(&self, name: &BStr, path: &BStr) -> Relation {
         let exact = name.len() == self.text.len() && self.same(name, &self.text);
         if exact && self.is_directory {
             return Relation::Exact;

@@ -65,7 +65,9 @@ pub struct FromIndex<O> {
 }
 
 /// A worktree that directories are added to while it is read. Those that were not there when they
-/// were asked for are taken to have nothing but what is checked out, and so is all below them.
+/// were asked for are taken to have nothing but what is checked out, and so is all below them: so
+/// directories are to be asked for from the top down. Remembers each directory that was missing.
+/// `Send + Sync`, for any number of threads at once.
 #[derive(Debug)]
 pub struct Growing {
     top: Directory,

@@ -147,7 +147,8 @@ impl Scanner<'_> {
             }
             return self.go_through(full, tasks);
         }
-        if !ignored && self.job.pathspec.leads_below(full.as_bstr()) {
+        let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
+        if !ignored && self.job.pathspec.leads_below(bare) {
             return self.go_through(full, tasks);
         }
         if ignored && (matching || options.show_empty_directories) {

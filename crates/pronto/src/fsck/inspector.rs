@@ -34,7 +34,8 @@ pub struct Scope<'a> {
     pub leave_modules: bool,
 }
 
-/// Looks at every object of a pack, and at the whole of it in the end.
+/// Looks at every object of a pack, and at the whole of it in the end. `Send + Sync`: objects may
+/// be shown to it by any number of threads.
 pub struct Inspector<'a> {
     hash: Kind,
     levels: &'a Levels,
