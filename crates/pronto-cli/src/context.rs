@@ -255,6 +255,17 @@ impl Context {
         self.say("", message);
     }
 
+    /// Prints what the repository has to remark and what is in the output so far, then each of
+    /// `messages` on a line of the standard error: what a verification found.
+    pub(crate) fn remark_all(&mut self, messages: &[String]) -> io::Result<()> {
+        self.report();
+        self.out.flush()?;
+        for message in messages {
+            self.remark(message);
+        }
+        Ok(())
+    }
+
     /// Prints each line of `advice` after `hint: `.
     pub fn hint(&mut self, advice: &str) {
         for line in advice.split('\n') {

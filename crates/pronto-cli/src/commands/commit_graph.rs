@@ -1,7 +1,7 @@
 //! `commit-graph`: write and verify the file that lets walks do without inflating commits.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
@@ -198,10 +198,6 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         (&*progress, &interrupt),
         &mut |message| wrong.push(message.to_owned()),
     );
-    context.report();
-    context.out.flush()?;
-    for message in wrong {
-        context.remark(&message);
-    }
+    context.remark_all(&wrong)?;
     Ok(ExitCode::new(verdict?.code))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use bstr::BString;
@@ -105,11 +104,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         (&*progress, &interrupt),
         &mut |message| wrong.push(message.to_owned()),
     );
-    context.report();
-    context.out.flush()?;
-    for message in wrong {
-        context.remark(&message);
-    }
+    context.remark_all(&wrong)?;
     Ok(if sound? {
         ExitCode::SUCCESS
     } else {
