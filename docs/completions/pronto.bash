@@ -19,6 +19,12 @@ _pronto() {
             pronto,cat-file)
                 cmd="pronto__subcmd__cat__subcmd__file"
                 ;;
+            pronto,check-attr)
+                cmd="pronto__subcmd__check__subcmd__attr"
+                ;;
+            pronto,check-ignore)
+                cmd="pronto__subcmd__check__subcmd__ignore"
+                ;;
             pronto,checkout)
                 cmd="pronto__subcmd__checkout"
                 ;;
@@ -86,7 +92,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file checkout clone commit-graph config fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help cat-file check-attr check-ignore checkout clone commit-graph config fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -154,6 +160,34 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__check__subcmd__attr)
+            opts="-a -z --all --cached --stdin"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__check__subcmd__ignore)
+            opts="-q -v -z -n --quiet --verbose --stdin --non-matching --no-index"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -49,6 +49,8 @@ complete -c pronto -n "__fish_pronto_needs_command" -l list-native -d 'List the 
 complete -c pronto -n "__fish_pronto_needs_command" -s v -l version -d 'Show the version'
 complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-attr" -d 'show what attributes files say of paths'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-ignore" -d 'tell which paths are ignored, and why'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch branches or put files back'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit-graph" -d 'write and verify the commit-graph'
@@ -82,6 +84,16 @@ complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l buffer -d 'Wr
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l unordered -d 'Take all objects in the order in which they are stored'
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s z -d 'The lines of the standard input end with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -s Z -d 'The lines of the standard input and output end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand check-attr" -s a -l all -d 'All attributes of which anything is said'
+complete -c pronto -n "__fish_pronto_using_subcommand check-attr" -l cached -d 'Only attributes files in the index count'
+complete -c pronto -n "__fish_pronto_using_subcommand check-attr" -l stdin -d 'Read paths from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand check-attr" -s z -d 'Paths end with NUL, in and out'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -s q -l quiet -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -s v -l verbose -d 'Also the line that decides'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -l stdin -d 'Read paths from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -s z -d 'Paths end with NUL, in and out'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -s n -l non-matching -d 'Also paths about which no line decides'
+complete -c pronto -n "__fish_pronto_using_subcommand check-ignore" -l no-index -d 'Look at paths that are tracked, too'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s t -l track -d 'Let the new branch follow the one it starts at' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l orphan -d 'Begin a branch without history' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l recurse-submodules -d 'Update submodules too (handed to git)' -r

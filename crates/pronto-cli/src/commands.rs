@@ -1,6 +1,8 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
 mod cat_file;
+mod check_attr;
+mod check_ignore;
 mod checkout;
 mod clone;
 mod commit_graph;
@@ -122,6 +124,8 @@ macro_rules! command {
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
+    command!(check_attr, "check-attr", "show what attributes files say of paths", Plumbing, Options, signals: false),
+    command!(check_ignore, "check-ignore", "tell which paths are ignored, and why", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),

@@ -1,7 +1,53 @@
-//! How paths of the worktree are shown.
+//! How paths of the worktree are shown, and read.
+
+use std::io::BufRead;
 
 use bstr::{BStr, BString};
-use pronto::quote::c_quote_into;
+use pronto::quote::{c_quote_into, c_unquote};
+
+use crate::CliError;
+
+/// Names from the standard input: one a line, quoted as in C where it begins with a double quote,
+/// or each ended by NUL. Read as they are asked for.
+pub(crate) struct InputNames {
+    null: bool,
+    input: std::io::StdinLock<'static>,
+}
+
+impl InputNames {
+    pub(crate) fn new(null: bool) -> Self {
+        let input = std::io::stdin().lock();
+        InputNames { null, input }
+    }
+
+    /// The next name. `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<BString>, CliError> {
+        let end = if self.null { 0 } else { b'\n' };
+        let mut line = Vec::new();
+        let read = self.input.read_until(end, &mut line);
+        let count = read
+            .map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        if count == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&end) {
+            line.pop();
+        }
+        if !self.null && line.first() == Some(&b'"') {
+            line = c_unquote(&line).ok_or_else(|| CliError::fatal("line is badly quoted"))?;
+        }
+        Ok(Some(line.into()))
+    }
+}
+
+/// What is wrong with a pathspec. Magic that pronto lacks goes to git.
+pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
+    match error.kind() {
+        pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
+        pronto::ErrorKind::InvalidInput => CliError::fatal(error.message()),
+        _ => error.into(),
+    }
+}
 
 /// `path` as seen from the directory `prefix`, quoted if it has to be. `space` quotes a path with
 /// a space too.

@@ -95,7 +95,9 @@ fn unquote(line: &[u8]) -> Vec<u8> {
     unquote_c(line).unwrap_or_else(|| line.to_owned())
 }
 
-fn unquote_c(line: &[u8]) -> Option<Vec<u8>> {
+/// What `line` stands for if all of it is quoted as in C, between double quotes; `None` if it is
+/// not.
+pub fn unquote_c(line: &[u8]) -> Option<Vec<u8>> {
     let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
     let mut out = Vec::with_capacity(line.len());
     while let Some(&byte) = rest.next() {

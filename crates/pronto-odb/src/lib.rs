@@ -22,6 +22,7 @@ mod snapshot;
 mod store;
 mod traits;
 
+pub use alternates::unquote_c;
 pub use error::{Error, ErrorKind};
 pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;

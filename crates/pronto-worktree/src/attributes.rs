@@ -18,9 +18,11 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::Error;
 use rules::{Definition, List, Names, Slot};
 
+mod names;
 mod rules;
 mod source;
 
+pub use names::Mentioned;
 pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
 /// What is said of one attribute.
@@ -163,11 +165,16 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// What is said of each selected attribute for `path`, in the order of the selection.
+    /// What is said of each selected attribute for `path`, in the order of the selection. With a
+    /// slash at its end it is a directory, else a file.
     ///
     /// # Errors
     /// When an attributes file on the way cannot be read.
     pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
+        let (path, is_directory) = match path.strip_suffix(b"/") {
+            Some(path) => (path.as_bstr(), true),
+            None => (path, false),
+        };
         let base = path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         self.enter(path[..base.saturating_sub(1)].as_bstr())?;
         let shared = &self.shared;
@@ -184,7 +191,7 @@ impl Stack {
             .chain(shared.global.iter().rev());
         for list in strongest_first {
             list.apply(
-                path,
+                (path, is_directory),
                 base,
                 shared.ignore_case,
                 &shared.names,

@@ -9,10 +9,41 @@ use gix_glob::wildmatch::Mode;
 /// The patterns that hold for the whole worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
-    command_line: Vec<Pattern>,
+    command_line: List,
     /// Lists of files, the one that wins last.
-    files: Vec<Vec<Pattern>>,
+    files: Vec<(BString, List)>,
     ignore_case: bool,
+}
+
+/// The patterns of one file, with the number of their lines in it.
+#[derive(Clone, Debug, Default)]
+struct List {
+    lines: Vec<(Pattern, usize)>,
+    content: Vec<u8>,
+}
+
+/// The line that decides about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule<'a> {
+    /// Where it stands.
+    pub source: Source<'a>,
+    /// The number of the line, from one.
+    pub line: usize,
+    /// The pattern as it is written.
+    pub text: &'a BStr,
+    /// It says that the path is not ignored.
+    pub is_negative: bool,
+}
+
+/// Where a pattern comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// The command line.
+    CommandLine,
+    /// A file that holds everywhere, by the name it was added with.
+    File(&'a BStr),
+    /// The ignore file of this directory (empty for the top).
+    Directory(&'a BStr),
 }
 
 impl Patterns {
@@ -26,13 +57,16 @@ impl Patterns {
 
     /// Adds a pattern of the command line; it wins over everything else, and over those before.
     pub fn add_pattern(&mut self, pattern: &[u8]) {
-        self.command_line.extend(Pattern::from_bytes(pattern));
+        let pattern = Pattern::from_bytes(pattern);
+        self.command_line
+            .lines
+            .extend(pattern.map(|pattern| (pattern, 0)));
     }
 
-    /// Adds the content of a file (`core.excludesFile` first, then `info/exclude`); it wins over
-    /// those before.
-    pub fn add_file(&mut self, content: &[u8]) {
-        self.files.push(parse(content));
+    /// Adds the content of the file called `name` (`core.excludesFile` first, then
+    /// `info/exclude`); it wins over those before.
+    pub fn add_file(&mut self, name: &BStr, content: Vec<u8>) {
+        self.files.push((name.to_owned(), List::parse(content)));
     }
 
     /// Whether any pattern ignores case.
@@ -41,10 +75,26 @@ impl Patterns {
     }
 }
 
-fn parse(content: &[u8]) -> Vec<Pattern> {
-    gix_ignore::parse(content, false)
-        .map(|(pattern, _, _)| pattern)
-        .collect()
+impl List {
+    fn parse(content: Vec<u8>) -> List {
+        let lines = gix_ignore::parse(&content, false)
+            .map(|(pattern, line, _)| (pattern, line))
+            .collect();
+        List { lines, content }
+    }
+
+    /// The pattern in the line `number` as it is written, without spaces at its end.
+    fn text(&self, number: usize) -> &BStr {
+        let content = self.content.strip_prefix(b"\xef\xbb\xbf");
+        let content = content.unwrap_or(&self.content);
+        let line = content.lines().nth(number.saturating_sub(1));
+        let line = line.unwrap_or_default();
+        let text = line.trim_end_with(|end| end == ' ');
+        let escapes = text.iter().rev().take_while(|&&byte| byte == b'\\').count();
+        // A space after an odd number of backslashes is part of the pattern.
+        let kept = text.len() + usize::from(escapes % 2 == 1 && text.len() < line.len());
+        line[..kept].as_bstr()
+    }
 }
 
 /// Reads the ignore file of a directory (empty for the top): its content, if there is one.
@@ -63,7 +113,7 @@ pub struct Stack<'a> {
 struct Frame {
     /// The length of its path.
     len: usize,
-    patterns: Vec<Pattern>,
+    list: List,
     /// The directory itself is ignored, so all in it is.
     excluded: bool,
 }
@@ -89,7 +139,7 @@ impl<'a> Stack<'a> {
             .and_then(|read| read(directory));
         self.frames.push(Frame {
             len,
-            patterns: content.map(|content| parse(&content)).unwrap_or_default(),
+            list: content.map(List::parse).unwrap_or_default(),
             excluded,
         });
     }
@@ -133,42 +183,83 @@ impl<'a> Stack<'a> {
     pub fn is_ignored(&self, path: &BStr, is_directory: bool) -> bool {
         self.is_directory_ignored()
             || self
-                .find(path, is_directory)
-                .is_some_and(|pattern| !pattern.is_negative())
+                .find(path, is_directory, self.frames.len())
+                .is_some_and(|(_, (pattern, _))| !pattern.is_negative())
     }
 
-    /// The pattern that decides about `path`.
-    fn find(&self, path: &BStr, is_directory: bool) -> Option<&Pattern> {
-        let last = |list: &'a [Pattern], base: usize| {
-            last_match(list, path, base, is_directory, self.patterns.ignore_case)
+    /// The line that decides about `path`, directly in the current directory: the one by which
+    /// the uppermost directory on the way is ignored, if one is. `is_directory` is asked if a
+    /// line for directories decides.
+    pub fn decide(&self, path: &BStr, is_directory: &dyn Fn() -> bool) -> Option<Rule<'_>> {
+        let excluded = self.frames.iter().position(|frame| frame.excluded);
+        let (source, &(ref pattern, line)) = match excluded {
+            Some(at) => self.find(self.directory[..self.frames[at].len].as_bstr(), true, at)?,
+            None => {
+                let found = self.find(path, true, self.frames.len())?;
+                let (_, (pattern, _)) = found;
+                let for_directories = pattern.mode.contains(gix_glob::pattern::Mode::MUST_BE_DIR);
+                match for_directories && !is_directory() {
+                    true => self.find(path, false, self.frames.len())?,
+                    false => found,
+                }
+            }
         };
-        if let Some(pattern) = last(&self.patterns.command_line, 0) {
-            return Some(pattern);
+        let list = match source {
+            Place::CommandLine => &self.patterns.command_line,
+            Place::File(at) => &self.patterns.files[at].1,
+            Place::Frame(at) => &self.frames[at].list,
+        };
+        Some(Rule {
+            source: match source {
+                Place::CommandLine => Source::CommandLine,
+                Place::File(at) => Source::File(self.patterns.files[at].0.as_bstr()),
+                Place::Frame(at) => Source::Directory(self.directory[..self.frames[at].len].into()),
+            },
+            line,
+            text: list.text(line),
+            is_negative: pattern.is_negative(),
+        })
+    }
+
+    /// The pattern that decides about `path`, of which the first `frames` directories count.
+    fn find(&self, path: &BStr, is_directory: bool, frames: usize) -> Option<Found<'_>> {
+        let ignore_case = self.patterns.ignore_case;
+        let last = |list, base| last_match(list, path, base, is_directory, ignore_case);
+        if let Some(line) = last(&self.patterns.command_line, 0) {
+            return Some((Place::CommandLine, line));
         }
-        for frame in self.frames.iter().rev() {
+        for (at, frame) in self.frames[..frames].iter().enumerate().rev() {
             let base = if frame.len == 0 { 0 } else { frame.len + 1 };
-            let ignore_case = self.patterns.ignore_case;
-            let found = last_match(&frame.patterns, path, base, is_directory, ignore_case);
-            if found.is_some() {
-                return found;
+            if let Some(line) = last(&frame.list, base) {
+                return Some((Place::Frame(at), line));
             }
         }
-        self.patterns
-            .files
-            .iter()
-            .rev()
-            .find_map(|list| last(list, 0))
+        let files = self.patterns.files.iter().enumerate().rev();
+        files
+            .filter_map(|(at, (_, list))| Some((Place::File(at), last(list, 0)?)))
+            .next()
     }
 }
 
+/// Which list, and the line in it.
+type Found<'a> = (Place, &'a (Pattern, usize));
+
+/// A list that a pattern stands in.
+#[derive(Clone, Copy)]
+enum Place {
+    CommandLine,
+    File(usize),
+    Frame(usize),
+}
+
 fn last_match<'p>(
-    list: &'p [Pattern],
+    list: &'p List,
     path: &BStr,
     base: usize,
     is_directory: bool,
     ignore_case: bool,
-) -> Option<&'p Pattern> {
-    if list.is_empty() {
+) -> Option<&'p (Pattern, usize)> {
+    if list.lines.is_empty() {
         return None;
     }
     let path = path.get(base..)?.as_bstr();
@@ -178,7 +269,7 @@ fn last_match<'p>(
     } else {
         Case::Sensitive
     };
-    list.iter().rev().find(|pattern| {
+    list.lines.iter().rev().find(|(pattern, _)| {
         pattern.matches_repo_relative_path(
             path,
             basename,
@@ -206,8 +297,8 @@ mod tests {
     #[test]
     fn deeper_files_win_and_ignored_directories_hide_theirs() {
         let mut patterns = Patterns::new(false);
-        patterns.add_file(b"*.tmp\n");
-        patterns.add_file(b"!good.tmp\n");
+        patterns.add_file("one".into(), b"*.tmp\n".to_vec());
+        patterns.add_file("two".into(), b"!good.tmp\n".to_vec());
         let mut stack = Stack::new(&patterns, Some(&files));
         let mut check = |path: &str| {
             let directory = path.rfind('/').map_or("", |slash| &path[..slash]);
@@ -229,5 +320,31 @@ mod tests {
         let stack = Stack::new(&patterns, Some(&files));
         assert!(stack.is_ignored("keep.o".into(), false));
         assert!(stack.is_ignored("KEEP.O".into(), false));
+    }
+
+    #[test]
+    fn the_deciding_line_is_told() {
+        let mut patterns = Patterns::new(false);
+        let content = "\u{feff}# x\n\\!y  \nz\\ \nonly/\n";
+        patterns.add_file("f".into(), content.as_bytes().to_vec());
+        let mut stack = Stack::new(&patterns, Some(&files));
+        let mut told = |path: &str, is_directory: bool| {
+            let directory = path.rfind('/').map_or("", |slash| &path[..slash]);
+            stack.enter(directory.into());
+            let rule = stack.decide(path.into(), &|| is_directory)?;
+            let source = match rule.source {
+                Source::Directory(directory) => format!("in '{directory}'"),
+                Source::File(name) => name.to_string(),
+                Source::CommandLine => String::new(),
+            };
+            Some(format!("{source} {} {}", rule.line, rule.text))
+        };
+        assert_eq!(told("x.o", false).as_deref(), Some("in '' 1 *.o"));
+        assert_eq!(told("!y", false).as_deref(), Some("f 2 \\!y"));
+        assert_eq!(told("z ", false).as_deref(), Some("f 3 z\\ "));
+        assert_eq!(told("only", false), None);
+        assert_eq!(told("only", true).as_deref(), Some("f 4 only/"));
+        assert_eq!(told("build/a/b", false).as_deref(), Some("in '' 3 build/"));
+        assert_eq!(told("keep.o", false).as_deref(), Some("in '' 4 !keep.o"));
     }
 }

@@ -124,6 +124,31 @@ impl Pathspec {
         self.items[position].original.as_bstr()
     }
 
+    /// The path from the top that the pathspec at `position` is, wildcards taken for themselves;
+    /// with a slash at its end if it was given with one.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn path(&self, position: usize) -> BString {
+        let item = &self.items[position];
+        let mut path = item.text.clone();
+        if item.is_directory {
+            path.push(b'/');
+        }
+        path
+    }
+
+    /// The path from the top of the pathspec at `position`, if it has no wildcards and no magic
+    /// but `top`: it then matches what is there and what is below.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn literal(&self, position: usize) -> Option<&BStr> {
+        let item = &self.items[position];
+        let is_literal = item.literal_len == item.text.len() && !item.icase && !item.exclude;
+        is_literal.then(|| item.text.as_bstr())
+    }
+
     /// How the directory at `path` (no slash at its end) relates to the pathspecs.
     pub fn directory(&self, path: &BStr) -> Directory {
         if self.items.is_empty() || path.is_empty() {
@@ -396,14 +421,25 @@ fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a BStr, Error>
     Ok(rest[at..].as_bstr())
 }
 
-/// The path from the top that `path` means in the directory `prefix`.
 fn normalise(path: &BStr, prefix: &BStr, work_tree: &std::path::Path) -> Result<BString, Error> {
+    path_from_top(path, prefix, work_tree)
+        .map_err(|error| wrong(format!("{path}: {}", error.message())))
+}
+
+/// The path from the top that `path` means in the directory `prefix` (empty for the top, else
+/// ending in a slash); it keeps a slash at its end. Goes by the text alone.
+///
+/// # Errors
+/// [`ErrorKind::Pathspec`] if it leads out of `work_tree`.
+pub fn path_from_top(
+    path: &BStr,
+    prefix: &BStr,
+    work_tree: &std::path::Path,
+) -> Result<BString, Error> {
     use std::os::unix::ffi::OsStrExt;
     let outside = || {
         let place = work_tree.display();
-        wrong(format!(
-            "{path}: '{path}' is outside repository at '{place}'"
-        ))
+        wrong(format!("'{path}' is outside repository at '{place}'"))
     };
     let root = work_tree.as_os_str().as_bytes();
     let mut parts: Vec<&[u8]> = Vec::new();

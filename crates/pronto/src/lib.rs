@@ -1,5 +1,6 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
+pub mod attributes;
 pub mod checkout_paths;
 pub mod checkout_tree;
 pub mod clone;

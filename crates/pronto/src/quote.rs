@@ -2,6 +2,8 @@
 
 use bstr::{BStr, BString};
 
+pub use pronto_odb::unquote_c as c_unquote;
+
 /// Appends `text` in single quotes; quotes and exclamation marks inside are escaped outside of
 /// them, so that any shell reads back the same bytes.
 pub fn shell_quote_into(text: &[u8], out: &mut Vec<u8>) {

@@ -1,6 +1,7 @@
 //! What has changed: `HEAD` against the index, the index against files, untracked files, and what
 //! is in progress.
 
+mod check_ignore;
 mod collect;
 mod conversion;
 mod files;
@@ -17,6 +18,7 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 
+pub use check_ignore::{IgnoreCheck, IgnoreRule};
 pub use files::{FileState, Search};
 pub use ignores::ignore_patterns;
 pub(crate) use ignores::read_ignore_file;

@@ -3,6 +3,7 @@
 mod format;
 mod listing;
 
+use crate::paths::pathspec_error;
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
 use format::Format;
@@ -213,10 +214,7 @@ fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Path
     }
     repository
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
-            _ => CliError::fatal(error.message()),
-        })
+        .map_err(pathspec_error)
 }
 
 /// What is ignored.
@@ -242,7 +240,7 @@ impl Excludes {
                 let file = file.as_bytes().as_bstr();
                 CliError::fatal(format!("cannot use {file} as exclude file"))
             })?;
-            patterns.add_file(&content);
+            patterns.add_file(file.as_bytes().into(), content);
         }
         for pattern in &args.exclude {
             patterns.add_pattern(pattern.as_bytes());

@@ -21,6 +21,18 @@ pub(super) struct Definition {
     assignments: Vec<(BString, State)>,
 }
 
+impl Definition {
+    /// The attributes it names, in the order in which it does: a macro before what it stands for.
+    pub(super) fn names(&self) -> impl Iterator<Item = &BStr> {
+        let macro_name = match &self.target {
+            Kind::Macro(name) => Some(name.as_str().into()),
+            Kind::Pattern(_) => None,
+        };
+        let assigned = self.assignments.iter().map(|(name, _)| name.as_bstr());
+        macro_name.into_iter().chain(assigned)
+    }
+}
+
 /// The lines of a file that can be understood; the others are passed over.
 pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
     gix_attributes::parse(bytes)
@@ -171,7 +183,7 @@ impl List {
     /// starts.
     pub(super) fn apply(
         &self,
-        path: &BStr,
+        (path, is_directory): (&BStr, bool),
         basename: usize,
         ignore_case: bool,
         names: &Names,
@@ -201,7 +213,7 @@ impl List {
                 && rule.pattern.matches_repo_relative_path(
                     path,
                     basename,
-                    Some(false),
+                    Some(is_directory),
                     case,
                     Mode::NO_MATCH_SLASH_LITERAL,
                 )

@@ -24,13 +24,11 @@ pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
     // Paths are relative to where Git would be: the top of the worktree.
     let top = repository.work_tree().unwrap_or(repository.git_dir());
     let info = repository.git_path("info/exclude");
-    for file in excludes
-        .map(|path| top.join(path))
-        .into_iter()
-        .chain([info])
-    {
+    let spoken = repository.spoken(&info);
+    let excludes = excludes.map(|path| (top.join(&path), path));
+    for (file, name) in excludes.into_iter().chain([(info, spoken)]) {
         if let Ok(content) = std::fs::read(&file) {
-            patterns.add_file(&content);
+            patterns.add_file(path::as_bytes(&name), content);
         }
     }
     Ok(patterns)

@@ -1,8 +1,8 @@
 //! What configuration and environment say about looking at the worktree.
 
 use crate::{ErrorKind, Repository, Result};
-use bstr::{BStr, ByteSlice};
-use pronto_worktree::pathspec::{Defaults, Pathspec};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_worktree::pathspec::{Defaults, Pathspec, path_from_top};
 use pronto_worktree::status::Options;
 
 /// How the files of `repository` are compared, by `core.*`.
@@ -68,5 +68,17 @@ impl Repository {
                 })
             },
         )
+    }
+
+    /// The path from the top of the work tree that `path` means where the caller stands; it keeps
+    /// a slash at its end.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words if it leads out.
+    pub fn path_from_top(&self, path: &BStr) -> Result<BString> {
+        let prefix = self.prefix_or_empty();
+        let top = self.work_tree().unwrap_or(self.git_dir());
+        path_from_top(path, prefix.as_bstr(), top)
+            .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
     }
 }

@@ -1,0 +1,125 @@
+//! `check-attr`: what attributes files say of paths.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, ByteSlice};
+use pronto::Repository;
+use pronto::attributes::{AttributeCheck, Selection, State, is_attribute_name};
+use pronto::quote::c_quote_into;
+
+use crate::paths::{InputNames, pathspec_error};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `check-attr`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// All attributes of which anything is said
+    #[arg(long, short)]
+    all: bool,
+    /// Only attributes files in the index count
+    #[arg(long)]
+    cached: bool,
+    /// Read paths from the standard input
+    #[arg(long)]
+    stdin: bool,
+    /// Paths end with NUL, in and out
+    #[arg(short = 'z')]
+    null: bool,
+    /// Names of attributes, then paths
+    #[arg(value_name = "NAME")]
+    operands: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let (names, paths) = args.operands.split_at(name_count(args, context.separator)?);
+    match (args.stdin, paths.is_empty()) {
+        (true, false) => return Err(CliError::misuse("paths beside --stdin")),
+        (false, true) => return Err(CliError::misuse("check-attr takes at least one path")),
+        _ => {}
+    }
+    let repository = context.repository()?;
+    let selection = match args.all {
+        true => Selection::All,
+        false => Selection::Named(names.iter().map(name_of).collect::<Result<_, _>>()?),
+    };
+    let mut list = List {
+        null: args.null,
+        quote_all: repository.config().bool_or("core.quotepath", true)?,
+        check: repository.check_attributes(selection, args.cached)?,
+        repository: &repository,
+        context,
+    };
+    for path in paths {
+        list.path(path.as_bytes().as_bstr())?;
+    }
+    if args.stdin {
+        let mut names = InputNames::new(args.null);
+        while let Some(name) = names.next()? {
+            list.path(name.as_bstr())?;
+            list.context.out.flush()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many of the operands are attributes.
+fn name_count(args: &Args, separator: Option<usize>) -> Result<usize, CliError> {
+    let missing = || CliError::misuse("check-attr takes at least one attribute");
+    match (args.all, separator) {
+        (true, Some(1..)) => Err(CliError::misuse("attributes beside --all")),
+        (true, _) => Ok(0),
+        (false, Some(0)) => Err(missing()),
+        (false, Some(count)) => Ok(count),
+        (false, None) if args.operands.is_empty() => Err(missing()),
+        (false, None) if args.stdin => Ok(args.operands.len()),
+        (false, None) => Ok(1),
+    }
+}
+
+fn name_of(given: &OsString) -> Result<String, CliError> {
+    let name = given.as_bytes();
+    match name.to_str() {
+        Ok(text) if is_attribute_name(name) => Ok(text.to_owned()),
+        _ => {
+            let message = format!("{}: not a valid attribute name", name.as_bstr());
+            Err(CliError::error(message).with_code(ExitCode::new(255)))
+        }
+    }
+}
+
+struct List<'a> {
+    null: bool,
+    quote_all: bool,
+    check: AttributeCheck<'a>,
+    repository: &'a Repository,
+    context: &'a mut Context,
+}
+
+impl List<'_> {
+    fn path(&mut self, given: &BStr) -> Result<(), CliError> {
+        let path = self.repository.path_from_top(given);
+        let path = path.map_err(pathspec_error)?;
+        let mut shown = Vec::new();
+        match self.null {
+            true => shown.extend_from_slice(given),
+            false => c_quote_into(given, self.quote_all, &mut shown),
+        }
+        for (name, state) in self.check.states(path.as_bstr())? {
+            let value: &[u8] = match &state {
+                State::Unspecified => b"unspecified",
+                State::Set => b"set",
+                State::Unset => b"unset",
+                State::Value(value) => value,
+            };
+            let (between, end): (&[u8], &[u8]) = match self.null {
+                true => (b"\0", b"\0"),
+                false => (b": ", b"\n"),
+            };
+            let parts = [&shown, between, name.as_bytes(), between, value, end];
+            self.context.out.write_all(&parts.concat())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Which attributes there are at all.
+
+use std::collections::HashSet;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::rules::{self, Definition};
+use super::{Files, Source, source};
+use crate::Error;
+
+/// All attributes that files mention, in the order in which they are met: first those of the files
+/// that hold everywhere, then those of the directories that are [entered](Mentioned::enter).
+#[derive(Debug, Default)]
+pub struct Mentioned {
+    names: Vec<BString>,
+    known: HashSet<BString>,
+    entered: HashSet<BString>,
+}
+
+impl Mentioned {
+    /// Those of the built-in macro, of `files` and of the top directory.
+    ///
+    /// # Errors
+    /// When a file exists and cannot be read.
+    pub fn new(files: &Files, top: &dyn Source) -> Result<Self, Error> {
+        let mut mentioned = Mentioned::default();
+        mentioned.add(&rules::parse_definition(rules::BUILT_IN));
+        for path in &files.global {
+            mentioned.read(source::read_global(path)?, true);
+        }
+        mentioned.read(top.read(b"".as_bstr())?, true);
+        if let Some(info) = &files.info {
+            mentioned.read(source::read_global(info)?, true);
+        }
+        Ok(mentioned)
+    }
+
+    /// Adds those of `directory` (without a slash at its end; not the top) and of the directories
+    /// above it.
+    ///
+    /// # Errors
+    /// When a file exists and cannot be read.
+    pub fn enter(&mut self, directory: &BStr, source: &dyn Source) -> Result<(), Error> {
+        if directory.is_empty() || self.entered.contains(directory) {
+            return Ok(());
+        }
+        for end in directory.find_iter("/").chain([directory.len()]) {
+            let above = directory[..end].as_bstr();
+            if self.entered.insert(above.to_owned()) {
+                self.read(source.read(above)?, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// All names so far.
+    pub fn names(&self) -> &[BString] {
+        &self.names
+    }
+
+    fn read(&mut self, content: Option<Vec<u8>>, macros: bool) {
+        if let Some(content) = content {
+            self.add(&rules::parse(&content, macros));
+        }
+    }
+
+    fn add(&mut self, lines: &[Definition]) {
+        for name in lines.iter().flat_map(Definition::names) {
+            if self.known.insert(name.to_owned()) {
+                self.names.push(name.to_owned());
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What attributes files say of paths, for those who ask.
+
+use std::collections::HashMap;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::Index;
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{
+    Attributes, Directories, Files, FromIndex, FromWorktree, Mentioned, Source, Stack,
+};
+
+use crate::worktree::from_worktree;
+use crate::{ErrorKind, Repository, Result};
+
+pub use pronto_worktree::attributes::State;
+
+/// Which attributes are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Those with these names.
+    Named(Vec<String>),
+    /// All of which anything is said.
+    All,
+}
+
+/// Whether `name` can be the name of an attribute: letters, digits, `-`, `.` and `_`, not
+/// beginning with `-`.
+pub fn is_attribute_name(name: &[u8]) -> bool {
+    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.first().is_some_and(|first| *first != b'-') && name.iter().all(fits)
+}
+
+/// Tells what is said of one path after another; cheapest when those of a directory come
+/// together.
+pub struct AttributeCheck<'r> {
+    repository: &'r Repository,
+    files: Files,
+    store: &'r Store,
+    /// The attributes files in the index.
+    blobs: HashMap<BString, ObjectId>,
+    place: Place,
+    selection: Selection,
+    mentioned: Option<Mentioned>,
+    names: Vec<String>,
+    stack: Stack,
+}
+
+/// Where attributes files of directories are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Worktree,
+    Index,
+    /// A bare repository: nowhere.
+    None,
+}
+
+impl Repository {
+    /// A way to ask for attributes: of the files in the work tree, and where there are none of
+    /// those in the index; with `cached` of those in the index alone.
+    ///
+    /// # Errors
+    /// The index, a configured value or a file cannot be read.
+    pub fn check_attributes(
+        &self,
+        selection: Selection,
+        cached: bool,
+    ) -> Result<AttributeCheck<'_>> {
+        let place = match (cached, self.work_tree()) {
+            (true, _) => Place::Index,
+            (false, Some(_)) => Place::Worktree,
+            (false, None) => Place::None,
+        };
+        let index = self.index()?;
+        let store = self.objects()?;
+        let blobs = attribute_blobs(&index);
+        let files = self.attribute_files()?;
+        let source = source(self, place, &blobs, store)?;
+        let (names, mentioned) = match &selection {
+            Selection::Named(names) => (names.clone(), None),
+            Selection::All => {
+                let mentioned = Mentioned::new(&files, &*source).map_err(from_worktree)?;
+                (to_strings(&mentioned), Some(mentioned))
+            }
+        };
+        let stack = stack(&names, &files, source)?;
+        Ok(AttributeCheck {
+            repository: self,
+            files,
+            store,
+            blobs,
+            place,
+            selection,
+            mentioned,
+            names,
+            stack,
+        })
+    }
+}
+
+fn attribute_blobs(index: &Index) -> HashMap<BString, ObjectId> {
+    let entries = index.iter().filter(|entry| entry.stage() == 0);
+    FromIndex::<Store>::find(entries.map(|entry| (entry.path, entry.id.to_owned())))
+}
+
+fn source(
+    repository: &Repository,
+    place: Place,
+    blobs: &HashMap<BString, ObjectId>,
+    store: &Store,
+) -> Result<Box<dyn Source>> {
+    let in_index = || FromIndex {
+        blobs: blobs.clone(),
+        objects: store.clone(),
+        worktree: None,
+    };
+    Ok(match (place, repository.work_tree()) {
+        (Place::Index, _) => Box::new(in_index()),
+        (Place::Worktree, Some(path)) => Box::new(FromWorktree {
+            top: Directory::open(path).context(ErrorKind::Io, "cannot open", path)?,
+            otherwise: in_index(),
+        }),
+        _ => Box::new(Directories::new()),
+    })
+}
+
+fn stack(names: &[String], files: &Files, source: Box<dyn Source>) -> Result<Stack> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let attributes = Attributes::new(&names, files, source).map_err(from_worktree)?;
+    Ok(attributes.stack())
+}
+
+fn to_strings(mentioned: &Mentioned) -> Vec<String> {
+    let names = mentioned.names().iter();
+    names.map(|name| name.to_str_lossy().into_owned()).collect()
+}
+
+impl AttributeCheck<'_> {
+    /// What is said of `path`, from the top of the work tree, with a slash at its end for a
+    /// directory. Of all attributes those of which nothing is said are left out.
+    ///
+    /// # Errors
+    /// An attributes file cannot be read.
+    pub fn states(&mut self, path: &BStr) -> Result<Vec<(&str, State)>> {
+        if self.mentioned.is_some() {
+            self.learn(path)?;
+        }
+        let states = self.stack.states(path).map_err(from_worktree)?;
+        let all = self.selection == Selection::All;
+        let names = self.names.iter().map(String::as_str);
+        Ok(names
+            .zip(states.iter().cloned())
+            .filter(|(_, state)| !all || *state != State::Unspecified)
+            .collect())
+    }
+
+    /// Adds the attributes that the files on the way to `path` mention.
+    fn learn(&mut self, path: &BStr) -> Result<()> {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let directory = &path[..path.rfind_byte(b'/').unwrap_or(0)];
+        let make = || source(self.repository, self.place, &self.blobs, self.store);
+        let Some(mentioned) = &mut self.mentioned else {
+            return Ok(());
+        };
+        let before = mentioned.names().len();
+        let entered = mentioned.enter(directory.as_bstr(), &*make()?);
+        entered.map_err(from_worktree)?;
+        if mentioned.names().len() > before {
+            self.names = to_strings(mentioned);
+            self.stack = stack(&self.names, &self.files, make()?)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for AttributeCheck<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AttributeCheck").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_attributes() {
+        for name in ["a", "A.b_c-1", "0", "."] {
+            assert!(is_attribute_name(name.as_bytes()), "{name}");
+        }
+        for name in ["", "-a", "a b", "a@"] {
+            assert!(!is_attribute_name(name.as_bytes()), "{name}");
+        }
+    }
+}
