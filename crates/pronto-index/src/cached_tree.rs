@@ -88,6 +88,14 @@ impl CachedTree {
         Some(directory)
     }
 
+    /// How many directories have a tree object that is known.
+    pub fn known_count(&self) -> usize {
+        self.nodes
+            .iter()
+            .filter(|node| node.entries.is_some())
+            .count()
+    }
+
     /// Forgets the trees of all directories above `path`, because its entry changes. A directory
     /// of the same name is forgotten altogether.
     pub fn invalidate(&mut self, path: &BStr) {
@@ -255,6 +263,21 @@ impl Builder {
     pub fn spoil(&mut self) {
         if let Some(&at) = self.open.last() {
             self.nodes[at].entries = None;
+        }
+    }
+
+    /// Takes over what is known of `directory`, which the current directory is, and of all below.
+    pub fn copy(&mut self, directory: Directory<'_>) {
+        let mut below = 0;
+        for child in directory.children() {
+            self.enter(child.name(), child.node().id);
+            self.copy(child);
+            self.leave();
+            below += child.entry_count().unwrap_or(0);
+        }
+        match directory.entry_count() {
+            Some(count) => self.add_entries(count.saturating_sub(below)),
+            None => self.spoil(),
         }
     }
 

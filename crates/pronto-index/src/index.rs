@@ -393,6 +393,21 @@ impl Index {
         }
     }
 
+    /// Whether the file at `path` is the one this index was read from, unchanged.
+    pub fn is_current(&self, path: &Path) -> bool {
+        let now = std::fs::metadata(path).ok();
+        if now.as_ref().map(Identity::of) != self.identity {
+            return false;
+        }
+        match &self.file {
+            // The map keeps the file from being another one of the same number.
+            Data::Mapped(..) => true,
+            Data::Owned(bytes) => {
+                now.is_none() || std::fs::read(path).is_ok_and(|now| now == *bytes)
+            }
+        }
+    }
+
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
         self.extensions
             .range(signature)

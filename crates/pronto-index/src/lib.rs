@@ -50,7 +50,7 @@ pub use error::{Error, ErrorKind};
 pub use ewah::Bitmap;
 pub use fsmonitor::Fsmonitor;
 pub use index::{Identity, Index, OpenOptions};
-pub use lock::Lock;
+pub use lock::{Lock, replace};
 pub use resolve_undo::{ResolveUndo, Unmerged};
 pub use stat::{Change, Rules, Stat, Time};
 pub use writer::{Content, OffsetTable, Version, Writer};

@@ -1,7 +1,7 @@
 //! `index.lock`: the file that keeps others from writing the index, and becomes the new one.
 
 use crate::error::{Error, ErrorKind};
-use crate::index::Identity;
+use crate::index::{Identity, Index};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use std::fs::{File, OpenOptions};
@@ -74,29 +74,66 @@ impl Lock {
         Ok(Identity::of(&metadata))
     }
 
-    /// Like [`commit`](Lock::commit), if the index is still the one that `read` identifies
-    /// (`None`: there was no file). Otherwise nothing is written and the answer is `None`.
-    ///
-    /// # Errors
-    /// As [`commit`](Lock::commit).
-    pub fn commit_if_unchanged(
-        self,
-        bytes: &[u8],
-        read: Option<Identity>,
-    ) -> Result<Option<Identity>, Error> {
-        let now = std::fs::metadata(&self.index)
-            .ok()
-            .map(|metadata| Identity::of(&metadata));
-        if now != read {
-            return Ok(None);
-        }
-        self.commit(bytes).map(Some)
-    }
-
     /// The path of the lock file.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read
+/// from. The lock is held for as long as it takes to look and to rename: the new file is complete
+/// before. `false` if somebody else holds the lock or has changed the index.
+///
+/// # Errors
+/// [`ErrorKind::Io`]; the old index then stays.
+pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
+    let index = follow(path);
+    let mut lock_path = index.clone().into_os_string();
+    lock_path.push(".lock");
+    let lock_path = PathBuf::from(lock_path);
+    // Nobody waits for what cannot be had.
+    if lock_path.symlink_metadata().is_ok() || !read.is_current(&index) {
+        return Ok(false);
+    }
+    let mut prepared = index.clone().into_os_string();
+    prepared.push(format!(".{}", std::process::id()));
+    let prepared = PathBuf::from(prepared);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&prepared);
+    let mut file = match file {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
+        opened => opened.context(ErrorKind::Io, "unable to create", &prepared)?,
+    };
+    let _prepared = Guard::new(&prepared);
+    file.write_all(bytes)
+        .context(ErrorKind::Io, "unable to write", &prepared)?;
+    match std::fs::hard_link(&prepared, &lock_path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
+        // A file system without links.
+        Err(_) => {
+            let Ok(lock) = Lock::acquire(&index) else {
+                return Ok(false);
+            };
+            return match read.is_current(&index) {
+                true => lock.commit(bytes).map(|_| true),
+                false => Ok(false),
+            };
+        }
+    }
+    let lock = Guard::new(&lock_path);
+    if !read.is_current(&index) {
+        return Ok(false);
+    }
+    std::fs::rename(&lock_path, &index).context(
+        ErrorKind::Io,
+        "unable to write new index file",
+        &index,
+    )?;
+    lock.keep();
+    Ok(true)
 }
 
 /// The file that a symbolic link stands for, so that the rename does not replace the link.

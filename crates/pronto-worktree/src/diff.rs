@@ -1,12 +1,14 @@
 //! How the index differs from a tree, and what of that is renames.
 
+mod cached;
 mod renames;
 mod similarity;
 mod tree;
 
+pub use cached::cached_trees;
 pub use renames::{Content, Renames, detect};
 pub use similarity::Chunks;
-pub use tree::{ReadTree, tree_and_index};
+pub use tree::{Comparison, ReadTree, tree_and_index};
 
 use bstr::BString;
 use pronto_hash::ObjectId;

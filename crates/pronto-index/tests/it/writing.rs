@@ -189,11 +189,12 @@ fn a_lock_is_seen_and_given_back() {
     repository.write("another", "x");
     repository.git(&["add", "."]);
     let before = on_disk(&repository);
-    let lock = Lock::acquire(&path).expect("nobody has it");
-    let outcome = lock
-        .commit_if_unchanged(b"", index.identity())
-        .expect("nothing fails");
-    assert!(outcome.is_none());
+    let held = Lock::acquire(&path).expect("nobody has it");
+    let now = repository.index();
+    assert!(!pronto_index::replace(&path, b"", &now).expect("somebody else is writing"));
+    drop(held);
+    assert!(!pronto_index::replace(&path, b"", &index).expect("somebody else has written"));
+    assert!(pronto_index::replace(&path, &before, &now).expect("it is writable"));
     assert_eq!(on_disk(&repository), before);
     assert!(!repository.path(".git/index.lock").exists());
 }

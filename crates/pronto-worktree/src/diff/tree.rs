@@ -17,7 +17,17 @@ const DEEPEST: usize = 2048;
 /// Reads the tree `id` into the buffer.
 pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 
-/// How `index` differs from the tree `root` (`None` for the empty one), in the order of paths.
+/// How an index differs from a tree.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// What differs, in the order of paths.
+    pub differences: Vec<Difference>,
+    /// There are directories that make their tree while no cached tree says so:
+    /// [`cached_trees`](super::cached_trees) would know more.
+    pub is_cache_stale: bool,
+}
+
+/// How `index` differs from the tree `root` (`None` for the empty one).
 /// `cached` are the cached trees of the index. Reads one tree object for each directory that
 /// differs or whose cached tree is not known.
 ///
@@ -30,17 +40,22 @@ pub fn tree_and_index(
     (index, cached): (&Index, Option<&CachedTree>),
     pathspec: &Pathspec,
     read: &mut ReadTree<'_>,
-) -> Result<Vec<Difference>, Error> {
+) -> Result<Comparison, Error> {
     let mut walk = Walk {
         index,
         pathspec,
         read,
         found: Vec::new(),
+        impure: 0,
+        is_cache_stale: false,
     };
     let cached = cached.map(CachedTree::root);
     walk.directory(root, 0..index.len(), &mut BString::default(), cached, 0)?;
     walk.found.sort_by(|one, two| one.path.cmp(&two.path));
-    Ok(walk.found)
+    Ok(Comparison {
+        differences: walk.found,
+        is_cache_stale: walk.is_cache_stale && pathspec.is_empty(),
+    })
 }
 
 struct Walk<'a, 'r> {
@@ -48,16 +63,21 @@ struct Walk<'a, 'r> {
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
     found: Vec<Difference>,
+    /// What keeps a directory from making its tree without being a difference.
+    impure: usize,
+    is_cache_stale: bool,
 }
 
 /// A name in a tree.
-struct TreeEntry {
-    name: BString,
-    side: Side,
+pub(super) struct TreeEntry {
+    pub(super) name: BString,
+    pub(super) side: Side,
+    /// The mode is spelled as Git spells it today.
+    pub(super) is_canonical: bool,
 }
 
 impl TreeEntry {
-    fn is_directory(&self) -> bool {
+    pub(super) fn is_directory(&self) -> bool {
         self.side.mode == mode::TREE
     }
 }
@@ -71,8 +91,10 @@ impl Walk<'_, '_> {
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
-        let known = cached.and_then(|cached| cached.id().zip(cached.entry_count()));
-        if known.is_some_and(|(id, count)| Some(id) == tree && count == entries.len()) {
+        let known = cached
+            .filter(|cached| cached.entry_count() == Some(entries.len()))
+            .and_then(|cached| cached.id());
+        if known.is_some() && known == tree {
             return Ok(());
         }
         if depth > DEEPEST {
@@ -82,9 +104,10 @@ impl Walk<'_, '_> {
             ));
         }
         let tree_entries = tree
-            .map(|tree| self.read_tree(tree))
+            .map(|tree| read_tree(tree, self.read))
             .transpose()?
             .unwrap_or_default();
+        let before = (self.found.len(), self.impure);
         let mut trees = tree_entries.into_iter().peekable();
         let mut at = entries.start;
         while at < entries.end || trees.peek().is_some() {
@@ -105,6 +128,8 @@ impl Walk<'_, '_> {
             }
             self.pair(tree, child, prefix, cached, depth)?;
         }
+        let is_same = before == (self.found.len(), self.impure);
+        self.is_cache_stale |= tree.is_some() && is_same && known.is_none();
         Ok(())
     }
 
@@ -127,6 +152,11 @@ impl Walk<'_, '_> {
         };
         let name: &[u8] = name;
         prefix.extend_from_slice(name);
+        // No tree is written for a directory without entries, nor with modes of old.
+        let odd = tree
+            .as_ref()
+            .is_some_and(|tree| !tree.is_canonical || (tree.is_directory() && child.is_none()));
+        self.impure += usize::from(odd);
         let is_directory = tree.as_ref().is_some_and(TreeEntry::is_directory)
             || child.as_ref().is_some_and(|child| child.is_directory);
         if is_directory {
@@ -149,6 +179,7 @@ impl Walk<'_, '_> {
         let new = child.and_then(|child| {
             let entry = self.index.entry(child.entries.start);
             unmerged = entry.stage() != 0;
+            self.impure += usize::from(entry.flags.contains(Flags::INTENT_TO_ADD));
             let present = !unmerged && !entry.flags.contains(Flags::INTENT_TO_ADD);
             present.then(|| Side {
                 mode: entry.mode,
@@ -165,28 +196,31 @@ impl Walk<'_, '_> {
             });
         }
     }
+}
 
-    fn read_tree(&mut self, id: &oid) -> Result<Vec<TreeEntry>, Error> {
-        let mut content = Vec::new();
-        (self.read)(id, &mut content)?;
-        let mut entries = Vec::new();
-        for entry in TreeRefIter::from_bytes(&content, id.kind()) {
-            let entry = entry.map_err(|error| {
-                Error::new(ErrorKind::CorruptObject, "corrupt tree")
-                    .on_object(id)
-                    .because(error)
-            })?;
-            let side = Side {
-                mode: canonical(u32::from(entry.mode.value())),
-                id: entry.oid.to_owned(),
-            };
-            entries.push(TreeEntry {
-                name: entry.filename.to_owned(),
-                side,
-            });
-        }
-        Ok(entries)
+pub(super) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
+    let mut content = Vec::new();
+    read(id, &mut content)?;
+    let mut entries = Vec::new();
+    for entry in TreeRefIter::from_bytes(&content, id.kind()) {
+        let entry = entry.map_err(|error| {
+            Error::new(ErrorKind::CorruptObject, "corrupt tree")
+                .on_object(id)
+                .because(error)
+        })?;
+        let stored = u32::from(entry.mode.value());
+        let mode = canonical(stored);
+        let side = Side {
+            mode,
+            id: entry.oid.to_owned(),
+        };
+        entries.push(TreeEntry {
+            name: entry.filename.to_owned(),
+            side,
+            is_canonical: mode == stored,
+        });
     }
+    Ok(entries)
 }
 
 /// The modes that Git knows, from those that old trees have.

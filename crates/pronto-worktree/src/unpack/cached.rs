@@ -42,7 +42,7 @@ impl<'a> Trees<'a> {
     /// The two trees are the same: everything stays.
     pub(super) fn same_top(&mut self) {
         if let Some(top) = self.top {
-            self.copy_content(top);
+            self.builder.copy(top);
         }
     }
 
@@ -81,36 +81,14 @@ impl<'a> Trees<'a> {
     fn copy(&mut self, name: &BStr, id: ObjectId, cached: Option<CachedDirectory<'_>>) {
         self.builder.enter(name, id);
         match cached {
-            Some(cached) if makes(Some(cached), Some(id)) => self.copy_content(cached),
+            Some(cached) if makes(Some(cached), Some(id)) => self.builder.copy(cached),
             Some(cached) => {
                 self.builder.spoil();
-                self.copy_content(cached);
+                self.builder.copy(cached);
             }
             None => self.builder.spoil(),
         }
         self.builder.leave();
-    }
-
-    fn copy_content(&mut self, cached: CachedDirectory<'_>) {
-        let mut below = 0;
-        for child in cached.children() {
-            let Some(id) = child.id() else {
-                // Its own name has no tree, but those below may.
-                self.builder.enter(child.name(), self.index.kind().null());
-                self.builder.spoil();
-                self.copy_content(child);
-                self.builder.leave();
-                continue;
-            };
-            below += child.entry_count().unwrap_or(0);
-            self.builder.enter(child.name(), id.to_owned());
-            self.copy_content(child);
-            self.builder.leave();
-        }
-        match cached.entry_count() {
-            Some(count) => self.builder.add_entries(count.saturating_sub(below)),
-            None => self.builder.spoil(),
-        }
     }
 
     pub(super) fn finish(self) -> CachedTree {

@@ -4,7 +4,7 @@ use super::conversion::Converter;
 use super::settings::walk_options;
 use super::state::{Reader, sparse_percentage};
 use super::submodules::Inspector;
-use super::write_back::write_back;
+use super::write_back::{News, write_back};
 use super::{Entry, IgnoreSubmodules, Options, Origin, Report, ignores};
 use crate::refs::Head;
 use crate::worktree::{from_index, from_worktree};
@@ -15,7 +15,7 @@ use pronto_index::{CachedTree, Index, mode};
 use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Store;
-use pronto_worktree::diff::{self, Difference, MOST_SIMILAR, Side, tree_and_index};
+use pronto_worktree::diff::{self, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index};
 use pronto_worktree::status::{Change, Conversion, Job, Outcome, digest_file, walk};
 use std::collections::{BTreeMap, HashMap};
 
@@ -66,12 +66,12 @@ pub(super) fn collect(
         false => super::State::default(),
     };
     if options.write_back {
-        write_back(
-            repository,
-            &index,
-            &outcome.refreshed,
-            options.pathspec.is_empty(),
-        )?;
+        let news = News {
+            refreshed: &outcome.refreshed,
+            is_complete: options.pathspec.is_empty(),
+            trees: staged.trees,
+        };
+        write_back(repository, &index, news)?;
     }
     let mut entries = Merge {
         index: &index,
@@ -83,7 +83,7 @@ pub(super) fn collect(
         converter: &converter,
     };
     entries.add_worktree(&outcome, options, &renames);
-    entries.add_staged(staged);
+    entries.add_staged(staged.differences);
     index.intact().map_err(from_index)?;
     Ok(Report {
         head,
@@ -125,26 +125,43 @@ fn walk_files(
     .map_err(from_worktree)
 }
 
+/// What `HEAD` against the index says.
+struct Staged {
+    differences: Vec<Difference>,
+    /// Cached trees that know more than those of the index, if they were asked for.
+    trees: Option<CachedTree>,
+}
+
 /// `HEAD` against the index.
-fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Vec<Difference>> {
+fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Staged> {
     let root = head.id().map(|id| tree_of(store, id)).transpose()?;
     let cached = index.cached_tree();
     let tree = (index, cached.as_ref() as Option<&CachedTree>);
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
-    let mut found = tree_and_index(root.as_deref(), tree, &options.pathspec, &mut read)
+    let found = tree_and_index(root.as_deref(), tree, &options.pathspec, &mut read)
         .map_err(from_worktree)?;
+    let repairs = options.write_back && found.is_cache_stale && !index.is_split();
+    let trees = match root.filter(|_| repairs) {
+        Some(root) => {
+            let trees = cached_trees(&root, tree, &mut read).map_err(from_worktree)?;
+            let before = cached.as_ref().map_or(0, CachedTree::known_count);
+            Some(trees).filter(|trees| trees.known_count() > before)
+        }
+        None => None,
+    };
+    let mut differences = found.differences;
     if options.ignore_submodules == Some(IgnoreSubmodules::All) {
         let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
-        found.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
+        differences.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
     }
-    let Some(renames) = options.renames.filter(|_| head.id().is_some()) else {
-        return Ok(found);
-    };
-    let mut content = |_: &BStr, side: &Side| {
-        let mut content = Vec::new();
-        matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
-    };
-    Ok(diff::detect(found, renames, &mut content))
+    if let Some(renames) = options.renames.filter(|_| head.id().is_some()) {
+        let mut content = |_: &BStr, side: &Side| {
+            let mut content = Vec::new();
+            matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
+        };
+        differences = diff::detect(differences, renames, &mut content);
+    }
+    Ok(Staged { differences, trees })
 }
 
 fn read_tree(

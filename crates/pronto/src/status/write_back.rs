@@ -1,16 +1,21 @@
 //! Writing the index after a look at the files, so that the next look is faster.
 
 use crate::{Repository, Result};
-use pronto_index::{Edit, EntryRef, Flags, Index, Lock, Stat, mode};
+use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 
-/// Writes `index` with the facts in `refreshed`, if that helps, nobody else is writing it, and it
-/// is still the one that was read. `complete` says that every entry was looked at.
-pub(super) fn write_back(
-    repository: &Repository,
-    index: &Index,
-    refreshed: &[(usize, Stat)],
-    complete: bool,
-) -> Result<()> {
+/// What was learned that the index does not hold yet.
+pub(super) struct News<'a> {
+    /// Facts of files whose content is as it was.
+    pub(super) refreshed: &'a [(usize, Stat)],
+    /// Every entry was looked at.
+    pub(super) is_complete: bool,
+    /// Cached trees that know more.
+    pub(super) trees: Option<CachedTree>,
+}
+
+/// Writes `index` with what is new, if that helps, nobody else is writing it, and it is still the
+/// one that was read.
+pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>) -> Result<()> {
     if index.identity().is_none() || index.is_split() {
         return Ok(());
     }
@@ -19,21 +24,24 @@ pub(super) fn write_back(
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
     let has_racy = index.iter().any(|entry| racy(&entry));
-    if refreshed.is_empty() && !has_racy || has_racy && !complete {
+    if has_racy && !news.is_complete {
         return Ok(());
     }
-    let Ok(lock) = Lock::acquire(&repository.index_path()) else {
+    if news.refreshed.is_empty() && news.trees.is_none() && !has_racy {
         return Ok(());
-    };
+    }
     let mut edit = Edit::new(index);
-    for &(position, stat) in refreshed {
+    for &(position, stat) in news.refreshed {
         let flags = index.entry(position).flags;
         edit.refresh(position, stat, flags.with(Flags::UP_TO_DATE));
+    }
+    if news.trees.is_some() {
+        edit.set_cached_tree(news.trees);
     }
     let Ok(bytes) = repository.index_writer()?.encode(&edit.content()) else {
         return Ok(());
     };
     // Someone who was faster knows better; a full disk is not the business of a status.
-    let _ = lock.commit_if_unchanged(&bytes, index.identity());
+    let _ = replace(&repository.index_path(), &bytes, index);
     Ok(())
 }

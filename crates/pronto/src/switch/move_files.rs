@@ -277,6 +277,7 @@ impl Repository {
         };
         let all = status::Pathspec::default();
         tree_and_index(Some(&tree), (&index, cached.as_ref()), &all, &mut read)
+            .map(|found| found.differences)
             .map_err(from_worktree)
     }
 }

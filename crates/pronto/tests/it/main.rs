@@ -1,5 +1,6 @@
 //! The library against repositories that stock git made.
 
+mod caches;
 mod commit_graphs;
 mod discovery;
 mod fsck;

@@ -1,0 +1,131 @@
+//! The cached trees that an index can have: those it has, and those of a tree it agrees with.
+
+use super::tree::{ReadTree, TreeEntry, read_tree};
+use crate::names::{Name, compare};
+use crate::{Error, ErrorKind};
+use bstr::ByteSlice;
+use pronto_hash::oid;
+use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Deeper trees are refused.
+const DEEPEST: usize = 2048;
+
+/// The cached trees of `index`: what `cached` knows stays, and a directory that makes the tree
+/// that is at its place in the tree `root` gets that. Reads the trees that are not known.
+///
+/// # Errors
+/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
+pub fn cached_trees(
+    root: &oid,
+    (index, cached): (&Index, Option<&CachedTree>),
+    read: &mut ReadTree<'_>,
+) -> Result<CachedTree, Error> {
+    let mut walk = Walk {
+        index,
+        read,
+        builder: CachedTree::builder(root.to_owned()),
+    };
+    let cached = cached.map(CachedTree::root);
+    walk.directory(root, (0..index.len(), 0), cached, 0)?;
+    Ok(walk.builder.finish())
+}
+
+struct Walk<'a, 'r> {
+    index: &'a Index,
+    read: &'a mut ReadTree<'r>,
+    builder: CachedTreeBuilder,
+}
+
+impl Walk<'_, '_> {
+    /// Fills in the directory that was entered, whose cached tree is not known.
+    fn directory(
+        &mut self,
+        tree: &oid,
+        (entries, prefix_len): (Range<usize>, usize),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        if depth > DEEPEST {
+            let message = "tree is nested too deep";
+            return Err(Error::new(ErrorKind::CorruptObject, message));
+        }
+        let mut trees = read_tree(tree, self.read)?.into_iter().peekable();
+        let mut at = entries.start;
+        while at < entries.end || trees.peek().is_some() {
+            let child =
+                (at < entries.end).then(|| Name::at(self.index, at, entries.end, prefix_len));
+            let order = match (&child, trees.peek()) {
+                (None, _) => Ordering::Greater,
+                (_, None) => Ordering::Less,
+                (Some(child), Some(tree)) => compare(
+                    (child.name, child.is_directory),
+                    (&tree.name, tree.is_directory()),
+                ),
+            };
+            let tree = if order.is_ge() { trees.next() } else { None };
+            let Some(child) = child.filter(|_| order.is_le()) else {
+                // It is in the tree alone.
+                self.builder.spoil();
+                continue;
+            };
+            at = child.entries.end;
+            if tree.as_ref().is_some_and(|tree| !tree.is_canonical) {
+                self.builder.spoil();
+            }
+            if child.is_directory {
+                self.below(tree, &child, prefix_len, (cached, depth))?;
+            } else {
+                self.file(tree.as_ref(), &child);
+            }
+        }
+        Ok(())
+    }
+
+    fn below(
+        &mut self,
+        tree: Option<TreeEntry>,
+        child: &Name<'_>,
+        prefix_len: usize,
+        (cached, depth): (Option<CachedDirectory<'_>>, usize),
+    ) -> Result<(), Error> {
+        let name = child.name.as_bstr();
+        let cached = cached.and_then(|cached| cached.child(name));
+        let known = cached
+            .filter(|cached| cached.entry_count() == Some(child.entries.len()))
+            .and_then(|cached| cached.id());
+        let tree = tree
+            .filter(TreeEntry::is_directory)
+            .map(|tree| tree.side.id);
+        let null = self.index.kind().null();
+        let id = known.map(oid::to_owned).or(tree).unwrap_or(null);
+        self.builder.enter(name, id);
+        match (cached, tree) {
+            (Some(cached), _) if known.is_some() => self.builder.copy(cached),
+            (_, Some(tree)) => {
+                let place = (child.entries.clone(), prefix_len + child.name.len() + 1);
+                self.directory(&tree, place, cached, depth + 1)?;
+            }
+            (Some(cached), None) => {
+                self.builder.copy(cached);
+                self.builder.spoil();
+            }
+            (None, None) => self.builder.spoil(),
+        }
+        self.builder.leave();
+        Ok(())
+    }
+
+    fn file(&mut self, tree: Option<&TreeEntry>, child: &Name<'_>) {
+        let entry = self.index.entry(child.entries.start);
+        let same = tree.is_some_and(|tree| {
+            tree.side.mode == entry.mode && *tree.side.id == *entry.id && !tree.is_directory()
+        });
+        if same && entry.stage() == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD) {
+            self.builder.add_entries(1);
+        } else {
+            self.builder.spoil();
+        }
+    }
+}
