@@ -10,4 +10,14 @@ fuzz_target!(|data: &[u8]| {
         let _ = index.entry(number);
     }
     let _ = index.cached_tree();
+    let _ = index.resolve_undo();
+    if let Ok(Some(told)) = index.fsmonitor() {
+        told.encode(&mut Vec::new());
+    }
+    if let Some(mut cache) = index.untracked_cache() {
+        let mut bytes = Vec::new();
+        cache.encode(&mut bytes);
+        assert!(pronto_index::UntrackedCache::parse(&bytes, Kind::Sha1).is_some());
+        cache.invalidate("a/b/c".into());
+    }
 });

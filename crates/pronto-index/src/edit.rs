@@ -3,11 +3,13 @@
 use crate::cached_tree::CachedTree;
 use crate::entry::{Entry, EntryRef, Flags, order};
 use crate::extension;
+use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
 use crate::resolve_undo::ResolveUndo;
 use crate::stat::Stat;
+use crate::untracked::UntrackedCache;
 use crate::writer::Content;
-use crate::{bytes, mode};
+use crate::{carry, mode};
 use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +23,8 @@ pub struct Edit<'a> {
     refreshed: BTreeMap<usize, (Stat, Flags)>,
     tree: TreeChange,
     resolve_undo: Option<Option<ResolveUndo>>,
-    paths_changed: bool,
+    untracked: Option<Option<Vec<u8>>>,
+    fsmonitor: Option<Option<Vec<u8>>>,
 }
 
 #[derive(Debug)]
@@ -39,7 +42,8 @@ impl<'a> Edit<'a> {
             refreshed: BTreeMap::new(),
             tree: TreeChange::Keep,
             resolve_undo: None,
-            paths_changed: false,
+            untracked: None,
+            fsmonitor: None,
         }
     }
 
@@ -54,6 +58,8 @@ impl<'a> Edit<'a> {
             && self.refreshed.is_empty()
             && matches!(self.tree, TreeChange::Keep)
             && self.resolve_undo.is_none()
+            && self.untracked.is_none()
+            && self.fsmonitor.is_none()
     }
 
     /// Adds `entry`, or puts it in place of the one with its path and stage. Other stages stay.
@@ -66,7 +72,6 @@ impl<'a> Edit<'a> {
                 && before.mode == entry.mode
                 && intent(before.flags) == intent(entry.flags)
         });
-        self.paths_changed |= before.is_none();
         if !same {
             self.invalidate(entry.path.as_ref());
         }
@@ -77,7 +82,6 @@ impl<'a> Edit<'a> {
     /// Removes the entry of `path` at `stage`, if there is one.
     pub fn remove(&mut self, path: &BStr, stage: u8) {
         if self.get(path, stage).is_some() {
-            self.paths_changed = true;
             self.invalidate(path);
         }
         let key = (path.to_owned(), stage);
@@ -122,6 +126,25 @@ impl<'a> Edit<'a> {
         self.resolve_undo = Some(undo);
     }
 
+    /// Puts `cache` in place of the untracked cache.
+    pub fn set_untracked_cache(&mut self, cache: Option<&UntrackedCache<'_>>) {
+        self.untracked = Some(cache.map(|cache| {
+            let mut encoded = Vec::new();
+            cache.encode(&mut encoded);
+            encoded
+        }));
+    }
+
+    /// Puts `told` in place of what the file system monitor said. Its positions are those of the
+    /// merged entries.
+    pub fn set_fsmonitor(&mut self, told: Option<&Fsmonitor>) {
+        self.fsmonitor = Some(told.map(|told| {
+            let mut encoded = Vec::new();
+            told.encode(&mut encoded);
+            encoded
+        }));
+    }
+
     fn invalidate(&mut self, path: &BStr) {
         if matches!(self.tree, TreeChange::Keep) {
             self.tree = TreeChange::Replace(self.base.cached_tree());
@@ -142,8 +165,6 @@ impl<'a> Edit<'a> {
     /// Base and changes as one, with the extensions that still hold. Linear.
     pub fn content(&self) -> Content<'_> {
         let data = |signature| self.base.extension(signature).map(Cow::Borrowed);
-        let fsmonitor =
-            data(extension::FSMONITOR).filter(|_| self.changes.is_empty() && !self.base.is_split());
         let entries = self.entries();
         Content {
             kind: self.base.kind(),
@@ -162,13 +183,14 @@ impl<'a> Edit<'a> {
                     encoded.into()
                 }),
             },
-            untracked: match self.base.untracked_cache() {
-                Some(cache) if self.paths_changed => {
-                    forget_untracked(cache, self.base.hash_len()).map(Cow::Owned)
-                }
-                kept => kept.map(Cow::Borrowed),
+            untracked: match &self.untracked {
+                None => carry::untracked(self.base, &entries),
+                Some(cache) => cache.as_deref().map(Cow::Borrowed),
             },
-            fsmonitor,
+            fsmonitor: match &self.fsmonitor {
+                None => carry::fsmonitor(self.base, &entries),
+                Some(told) => told.as_deref().map(Cow::Borrowed),
+            },
             sparse: self.base.is_sparse() && entries.iter().any(|entry| entry.mode == mode::TREE),
             entries,
         }
@@ -203,17 +225,4 @@ impl<'a> Edit<'a> {
         );
         entries
     }
-}
-
-/// An untracked cache that knows where it was made and nothing else: Git fills it anew.
-fn forget_untracked(mut cache: &[u8], hash_len: usize) -> Option<Vec<u8>> {
-    let whole = cache;
-    let ident_len = usize::try_from(bytes::take_varint(&mut cache)?).ok()?;
-    bytes::take(&mut cache, ident_len)?;
-    // Facts of two files, flags, two digests, then the name of the ignore files.
-    bytes::take(&mut cache, 2 * 36 + 4 + 2 * hash_len)?;
-    bytes::take_until(&mut cache, 0)?;
-    let mut header = whole[..whole.len() - cache.len()].to_vec();
-    bytes::push_varint(&mut header, 0);
-    Some(header)
 }

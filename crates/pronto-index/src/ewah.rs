@@ -1,6 +1,6 @@
 //! Sets of positions as the `link` and `FSMN` extensions hold them: compressed bitmaps.
 
-use pronto_io::ewah::{Ewah, Run};
+use pronto_io::ewah::{Builder, Ewah, Run};
 
 use crate::error::{Error, corrupt};
 
@@ -53,6 +53,33 @@ impl Bitmap {
         Some(Bitmap { len, set })
     }
 
+    /// The set of `positions`, which rise.
+    pub(crate) fn new(positions: impl IntoIterator<Item = u32>) -> Bitmap {
+        let set: Vec<u32> = positions.into_iter().collect();
+        Bitmap {
+            len: set.last().map_or(0, |last| last + 1),
+            set,
+        }
+    }
+
+    /// Appends the bitmap as Git writes it.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut builder = Builder::new();
+        let mut rest = &self.set[..];
+        let mut at = 0u64;
+        while let Some(&first) = rest.first() {
+            let word = u64::from(first / 64);
+            builder.add_run(false, word - at);
+            let here = rest.partition_point(|&position| u64::from(position / 64) == word);
+            let bits = rest[..here]
+                .iter()
+                .fold(0, |bits, at| bits | 1u64 << (at % 64));
+            builder.add_word(bits);
+            (rest, at) = (&rest[here..], word + 1);
+        }
+        builder.write(self.len, out);
+    }
+
     /// Whether `position` is in the set. Logarithmic.
     pub fn contains(&self, position: usize) -> bool {
         u32::try_from(position).is_ok_and(|position| self.set.binary_search(&position).is_ok())
@@ -77,6 +104,18 @@ impl Bitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_encoded_is_read() {
+        for set in [vec![], vec![0], vec![5, 63, 64, 700], (0..200).collect()] {
+            let bitmap = Bitmap::new(set.iter().copied());
+            let mut bytes = Vec::new();
+            bitmap.encode(&mut bytes);
+            let mut rest = &bytes[..];
+            assert_eq!(Bitmap::parse(&mut rest, 1000).expect("sound"), bitmap);
+            assert!(rest.is_empty());
+        }
+    }
 
     fn encode(len: u32, words: &[u64]) -> Vec<u8> {
         let mut out = len.to_be_bytes().to_vec();

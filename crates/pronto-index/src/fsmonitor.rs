@@ -16,6 +16,25 @@ pub struct Fsmonitor {
 }
 
 impl Fsmonitor {
+    /// What a monitor told that is to be asked with `token` next time; the entries at `dirty`,
+    /// which rise, are to be looked at.
+    pub fn new(token: BString, dirty: impl IntoIterator<Item = u32>) -> Fsmonitor {
+        let dirty = Bitmap::new(dirty);
+        Fsmonitor { token, dirty }
+    }
+
+    /// Appends the extension's content as Git writes it, in version 2.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&2u32.to_be_bytes());
+        out.extend_from_slice(&self.token);
+        out.push(0);
+        let at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        self.dirty.encode(out);
+        let size = (out.len() - at - 4) as u32;
+        out[at..at + 4].copy_from_slice(&size.to_be_bytes());
+    }
+
     pub(crate) fn parse(mut data: &[u8], entries: usize) -> Result<Fsmonitor, Error> {
         let short = || corrupt("corrupt fsmonitor extension (too short)");
         let token = match take_u32(&mut data).ok_or_else(short)? {

@@ -9,6 +9,7 @@ use crate::layout::{self, Table, Unpacked};
 use crate::link::Link;
 use crate::resolve_undo::ResolveUndo;
 use crate::stat::Time;
+use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext;
@@ -305,9 +306,15 @@ impl Index {
             .transpose()
     }
 
-    /// The untracked cache (`UNTR`) as it lies in the file.
-    pub fn untracked_cache(&self) -> Option<&[u8]> {
-        self.extension(extension::UNTRACKED)
+    /// The untracked cache (`UNTR`), parsed now. `None` if there is none or it is damaged, as in
+    /// Git: it only saves work.
+    pub fn untracked_cache(&self) -> Option<UntrackedCache<'_>> {
+        UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
+    }
+
+    /// Whether there is an untracked cache, sound or not.
+    pub fn has_untracked_cache(&self) -> bool {
+        self.extensions.range(extension::UNTRACKED).is_some()
     }
 
     /// Whether entries may stand for whole directories (`sdir`).

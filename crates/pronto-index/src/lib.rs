@@ -29,6 +29,7 @@
 
 mod bytes;
 mod cached_tree;
+mod carry;
 mod edit;
 mod entry;
 mod error;
@@ -41,6 +42,7 @@ mod link;
 mod lock;
 mod resolve_undo;
 mod stat;
+mod untracked;
 mod writer;
 
 pub use cached_tree::{Builder as CachedTreeBuilder, CachedTree, Directory as CachedDirectory};
@@ -53,4 +55,5 @@ pub use index::{Identity, Index, OpenOptions};
 pub use lock::{Lock, replace};
 pub use resolve_undo::{ResolveUndo, Unmerged};
 pub use stat::{Change, Rules, Stat, Time};
+pub use untracked::{ExcludeFile, UntrackedCache, UntrackedDirectory};
 pub use writer::{Content, OffsetTable, Version, Writer};

@@ -53,6 +53,13 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Takes over the caches of `base` as far as they hold for these entries: what was untracked,
+    /// and what a file system monitor said.
+    pub fn keep_caches(&mut self, base: &'a Index) {
+        self.untracked = crate::carry::untracked(base, &self.entries);
+        self.fsmonitor = crate::carry::fsmonitor(base, &self.entries);
+    }
+
     /// Marks racily clean entries for the next reader, as Git does before it writes. Of each
     /// entry that was not looked at in this run, and may have been changed without a trace since
     /// the file it comes from was written, `is_modified` says whether the file's facts match

@@ -1,6 +1,10 @@
 //! Compressed bitmaps (EWAH, with words of 64 bits) in the form in which JavaEWAH stores them:
 //! runs of equal words, and words between them as they are.
 
+mod build;
+
+pub use build::Builder;
+
 /// A bitmap in its compressed form. Checked when it is parsed: a claim of more words than there
 /// may be, or than are there, is not accepted, so walking it costs no more than its bounds.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +22,17 @@ pub enum Run {
     Ones(u64),
     /// One word.
     Word(u64),
+}
+
+impl Run {
+    /// How many words, and what each of them is.
+    fn parts(self) -> (u64, u64) {
+        match self {
+            Run::Zeros(count) => (count, 0),
+            Run::Ones(count) => (count, u64::MAX),
+            Run::Word(word) => (1, word),
+        }
+    }
 }
 
 const WORD_LEN: usize = 8;
@@ -88,11 +103,7 @@ impl<'a> Ewah<'a> {
     fn apply(&self, words: &mut [u64], change: impl Fn(&mut u64, u64)) {
         let mut at = 0usize;
         for run in self.runs() {
-            let (count, word) = match run {
-                Run::Zeros(count) => (count, 0),
-                Run::Ones(count) => (count, u64::MAX),
-                Run::Word(word) => (1, word),
-            };
+            let (count, word) = run.parts();
             let end = at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX));
             if word != 0 {
                 let end = end.min(words.len());
@@ -107,6 +118,41 @@ impl<'a> Ewah<'a> {
     /// Flips the bits of `words` that are set here. Bits beyond its end are passed over.
     pub fn xor_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot ^= word);
+    }
+
+    /// Adds the words of which the bits are set that are set in one of both and not in the other,
+    /// as many as the longer one has, to `out`. Gives up, and says so with `false`, when `out` has
+    /// come to `most_bytes`.
+    pub fn xor(&self, other: &Ewah<'_>, out: &mut Builder, most_bytes: usize) -> bool {
+        let (mut own, mut others) = (self.runs(), other.runs());
+        let (mut left, mut right) = ((0, 0), (0, 0));
+        while out.size_bytes() < most_bytes {
+            if left.0 == 0 {
+                left = own.next().map_or((0, 0), Run::parts);
+            }
+            if right.0 == 0 {
+                right = others.next().map_or((0, 0), Run::parts);
+            }
+            let count = match (left.0, right.0) {
+                (0, 0) => return true,
+                // Behind the end of the shorter one.
+                (0, count) | (count, 0) => count,
+                (left, right) => left.min(right),
+            };
+            match left.1 ^ right.1 {
+                0 => out.add_run(false, count),
+                u64::MAX => out.add_run(true, count),
+                // At least one of both is no run.
+                word => out.add_word(word),
+            }
+            for side in [&mut left, &mut right] {
+                side.0 = side.0.saturating_sub(count);
+                if side.0 == 0 {
+                    side.1 = 0;
+                }
+            }
+        }
+        false
     }
 
     /// Sets the bits of `words` that are set here. Bits beyond its end are passed over.

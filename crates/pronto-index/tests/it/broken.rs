@@ -15,6 +15,10 @@ fn read_all(bytes: Vec<u8>, kind: Kind) -> Result<usize, pronto_index::Error> {
     let _ = index.cached_tree();
     let _ = index.resolve_undo();
     let _ = index.fsmonitor();
+    if let Some(cache) = index.untracked_cache() {
+        let mut bytes = Vec::new();
+        cache.encode(&mut bytes);
+    }
     let _ = index.verify();
     let _ = pronto_index::Edit::new(&index).content();
     Ok(bytes_seen)

@@ -1,6 +1,7 @@
 //! Stock git is the oracle: what it writes is read, and what is written here it reads.
 
 mod broken;
+mod caches;
 mod reading;
 mod support;
 mod writing;

@@ -179,6 +179,7 @@ impl<'r> Prepared<'r> {
         content.version = Some(self.index.version()).filter(|version| *version != 0);
         content.timestamp = self.index.timestamp();
         content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
+        content.keep_caches(&self.index);
         self.encode(content, interrupt)
     }
 }

@@ -1,0 +1,74 @@
+//! What of an index's caches still holds for other entries.
+
+use crate::entry::{EntryRef, order};
+use crate::extension;
+use crate::fsmonitor::Fsmonitor;
+use crate::index::Index;
+use crate::untracked::UntrackedCache;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// The untracked cache of `base`, encoded, without what the paths that come and go matter for.
+/// Linear.
+pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
+    let data = base.extension(extension::UNTRACKED)?;
+    let mut changed = Vec::new();
+    let (mut at, mut rest) = (0, entries.iter().peekable());
+    while at < base.len() || rest.peek().is_some() {
+        let old = (at < base.len()).then(|| base.path(at));
+        let new = rest.peek().map(|entry| entry.path);
+        let path = match (old, new) {
+            (Some(old), Some(new)) if old != new => old.min(new),
+            (Some(old), None) => old,
+            (None, Some(new)) => new,
+            (Some(path), _) => path,
+            (None, None) => break,
+        };
+        if old != new {
+            changed.push(path);
+        }
+        while at < base.len() && base.path(at) == path {
+            at += 1;
+        }
+        while rest.next_if(|entry| entry.path == path).is_some() {}
+    }
+    if changed.is_empty() {
+        return Some(Cow::Borrowed(data));
+    }
+    let mut cache = UntrackedCache::parse(data, base.kind())?;
+    for path in changed {
+        cache.invalidate(path);
+    }
+    let mut encoded = Vec::with_capacity(data.len());
+    cache.encode(&mut encoded);
+    Some(Cow::Owned(encoded))
+}
+
+/// What the file system monitor said, encoded: an entry that is not as it was has to be looked at.
+/// Linear.
+pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
+    if base.is_split() {
+        return None;
+    }
+    let told = base.fsmonitor().ok().flatten()?;
+    let mut at = 0;
+    let mut dirty_before = told.dirty.iter().peekable();
+    let mut dirty = Vec::new();
+    for (position, entry) in (0u32..).zip(entries) {
+        let key = (entry.path.as_ref(), entry.stage());
+        while at < base.len() && order(base.key(at), key) == Ordering::Less {
+            at += 1;
+        }
+        while dirty_before.next_if(|&dirty| dirty < at).is_some() {}
+        let is_same = at < base.len()
+            && base.key(at) == key
+            && base.entry(at) == *entry
+            && dirty_before.peek() != Some(&at);
+        if !is_same {
+            dirty.push(position);
+        }
+    }
+    let mut encoded = Vec::new();
+    Fsmonitor::new(told.token, dirty).encode(&mut encoded);
+    Some(Cow::Owned(encoded))
+}

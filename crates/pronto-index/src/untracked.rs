@@ -1,0 +1,413 @@
+//! The `UNTR` extension: what was untracked in each directory, and what the directory and its
+//! ignore file were like then.
+
+use crate::bytes::{push_varint, take, take_u32, take_until, take_varint};
+use crate::ewah::Bitmap;
+use crate::stat::{Stat, Time};
+use bstr::{BStr, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+use std::borrow::Cow;
+
+/// Bytes of the facts about a file, in this extension.
+const STAT_BYTES: usize = 36;
+/// Deeper caches are dropped: they only save work.
+const DEEPEST: usize = 1024;
+
+/// What the cache says about an ignore file that holds for the whole worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExcludeFile {
+    /// Its facts.
+    pub stat: Stat,
+    /// Its content; null if there is no such file.
+    pub id: ObjectId,
+}
+
+/// The untracked cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrackedCache<'a> {
+    /// Where the cache may be used: strings that each end with a NUL, of which the first counts.
+    pub ident: Cow<'a, [u8]>,
+    /// `info/exclude`.
+    pub info_exclude: ExcludeFile,
+    /// `core.excludesFile`.
+    pub excludes_file: ExcludeFile,
+    /// How directories were looked at: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
+    pub flags: u32,
+    /// The name of the ignore files of directories.
+    pub exclude_per_directory: Cow<'a, BStr>,
+    /// In the order of the file: a directory, then all below it. The top comes first; empty if
+    /// nothing is known.
+    directories: Vec<UntrackedDirectory<'a>>,
+}
+
+/// What is known about a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrackedDirectory<'a> {
+    /// Its name within its parent; empty for the top.
+    pub name: Cow<'a, BStr>,
+    /// Untracked names in it; those of directories end with a slash.
+    pub untracked: Vec<Cow<'a, BStr>>,
+    /// Whether the facts below were looked at since the index last changed here.
+    pub is_valid: bool,
+    /// It was only asked whether there is anything untracked in it.
+    pub check_only: bool,
+    /// What it was like; zeros unless it is valid.
+    pub stat: Stat,
+    /// Its ignore file; null if there was none.
+    pub exclude_id: ObjectId,
+    /// The position after all directories below.
+    end: u32,
+}
+
+impl<'a> UntrackedCache<'a> {
+    /// Directories without tracked files are named as a whole, if there is something in them.
+    pub const NORMAL: u32 = 6;
+    /// Each file is named.
+    pub const ALL: u32 = 0;
+
+    /// A cache that knows nothing yet, for the place that `ident` tells (without a NUL).
+    pub fn new(ident: &[u8], flags: u32, kind: Kind) -> UntrackedCache<'a> {
+        let nothing = ExcludeFile {
+            stat: Stat::default(),
+            id: kind.null(),
+        };
+        UntrackedCache {
+            ident: [ident, b"\0"].concat().into(),
+            info_exclude: nothing,
+            excludes_file: nothing,
+            flags,
+            exclude_per_directory: Cow::Borrowed(b".gitignore".as_bstr()),
+            directories: Vec::new(),
+        }
+    }
+
+    /// Reads the extension. `None` if it is damaged: it only saves work.
+    pub fn parse(mut data: &'a [u8], kind: Kind) -> Option<UntrackedCache<'a>> {
+        // A NUL guards the end, whatever comes before.
+        data = data.strip_suffix(b"\0")?;
+        let ident_len = usize::try_from(take_varint(&mut data)?).ok()?;
+        let ident = take(&mut data, ident_len)?;
+        let stats = [take_stat(&mut data)?, take_stat(&mut data)?];
+        let flags = take_u32(&mut data)?;
+        let ids = [take_id(&mut data, kind)?, take_id(&mut data, kind)?];
+        let mut cache = UntrackedCache {
+            ident: ident.into(),
+            info_exclude: ExcludeFile {
+                stat: stats[0],
+                id: ids[0],
+            },
+            excludes_file: ExcludeFile {
+                stat: stats[1],
+                id: ids[1],
+            },
+            flags,
+            exclude_per_directory: Cow::Borrowed(b"".as_bstr()),
+            directories: Vec::new(),
+        };
+        cache.exclude_per_directory = Cow::Borrowed(take_until(&mut data, 0)?.as_bstr());
+        // Without a directory the count is the NUL that was taken off.
+        if data.is_empty() {
+            return Some(cache);
+        }
+        let count = usize::try_from(take_varint(&mut data)?).ok()?;
+        cache.directories = parse_directories(&mut data, count, kind)?;
+        data.is_empty().then_some(cache)
+    }
+
+    /// Appends the extension's content as Git writes it.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        push_varint(out, self.ident.len() as u64);
+        out.extend_from_slice(&self.ident);
+        push_stat(out, &self.info_exclude.stat);
+        push_stat(out, &self.excludes_file.stat);
+        out.extend_from_slice(&self.flags.to_be_bytes());
+        out.extend_from_slice(self.info_exclude.id.as_slice());
+        out.extend_from_slice(self.excludes_file.id.as_slice());
+        out.extend_from_slice(&self.exclude_per_directory);
+        out.push(0);
+        push_varint(out, self.directories.len() as u64);
+        if self.directories.is_empty() {
+            return;
+        }
+        for (at, directory) in self.directories.iter().enumerate() {
+            let untracked: &[_] = match directory.is_valid {
+                true => &directory.untracked,
+                false => &[],
+            };
+            push_varint(out, untracked.len() as u64);
+            push_varint(out, self.children(at).count() as u64);
+            out.extend_from_slice(&directory.name);
+            out.push(0);
+            for name in untracked {
+                out.extend_from_slice(name);
+                out.push(0);
+            }
+        }
+        let positions = |wanted: &dyn Fn(&UntrackedDirectory<'_>) -> bool| {
+            let all = (0u32..).zip(&self.directories);
+            Bitmap::new(all.filter(|(_, it)| wanted(it)).map(|(at, _)| at))
+        };
+        positions(&|it| it.is_valid).encode(out);
+        positions(&|it| it.is_valid && it.check_only).encode(out);
+        positions(&|it| !it.exclude_id.is_null()).encode(out);
+        for directory in self.directories.iter().filter(|it| it.is_valid) {
+            push_stat(out, &directory.stat);
+        }
+        for directory in &self.directories {
+            if !directory.exclude_id.is_null() {
+                out.extend_from_slice(directory.exclude_id.as_slice());
+            }
+        }
+        out.push(0);
+    }
+
+    /// How many directories are known.
+    pub fn len(&self) -> usize {
+        self.directories.len()
+    }
+
+    /// Whether no directory is known.
+    pub fn is_empty(&self) -> bool {
+        self.directories.is_empty()
+    }
+
+    /// The directory at `position`; the top is at zero.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn directory(&self, position: usize) -> &UntrackedDirectory<'a> {
+        &self.directories[position]
+    }
+
+    /// The position after the last directory below the one at `position`.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn end(&self, position: usize) -> usize {
+        self.directories[position].end as usize
+    }
+
+    /// The positions of the directories directly below the one at `position`.
+    pub fn children(&self, position: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.directories.get(position).map_or(0, |it| it.end);
+        let mut at = position + 1;
+        std::iter::from_fn(move || {
+            let child = (at < end as usize).then_some(at)?;
+            at = self.directories[child].end as usize;
+            Some(child)
+        })
+    }
+
+    /// The position of the directory called `name` directly below the one at `position`.
+    pub fn child(&self, position: usize, name: &BStr) -> Option<usize> {
+        self.children(position)
+            .find(|&child| *self.directories[child].name == *name)
+    }
+
+    /// Forgets what is known about the directories that an entry at `path` matters for, because
+    /// it comes or goes.
+    pub fn invalidate(&mut self, path: &BStr) {
+        let Some((mut at, mut rest)) = (!self.is_empty()).then_some((0, path)) else {
+            return;
+        };
+        loop {
+            let slash = rest.find_byte(b'/');
+            if slash.is_none() || self.flags != Self::ALL {
+                self.directories[at].is_valid = false;
+            }
+            let Some(slash) = slash else { return };
+            let Some(child) = self.child(at, rest[..slash].as_bstr()) else {
+                return;
+            };
+            (at, rest) = (child, rest[slash + 1..].as_bstr());
+        }
+    }
+
+    /// Forgets what is known about the directory at `position` and, with `below`, about all below.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn invalidate_directory(&mut self, position: usize, below: bool) {
+        let end = if below {
+            self.end(position)
+        } else {
+            position + 1
+        };
+        for directory in &mut self.directories[position..end] {
+            directory.is_valid = false;
+        }
+    }
+
+    /// Starts on a cache with the same settings, directory by directory. The positions that are
+    /// returned by [`open`](Self::open) are to be [closed](Self::close) in reverse.
+    #[must_use]
+    pub fn successor(&self) -> UntrackedCache<'a> {
+        UntrackedCache {
+            directories: Vec::with_capacity(self.len()),
+            ..self.clone_settings()
+        }
+    }
+
+    fn clone_settings(&self) -> UntrackedCache<'a> {
+        UntrackedCache {
+            ident: self.ident.clone(),
+            exclude_per_directory: self.exclude_per_directory.clone(),
+            directories: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Adds `directory` below the one that was opened last. Those of one parent come in the order
+    /// of their names.
+    pub fn open(&mut self, directory: UntrackedDirectory<'a>) -> usize {
+        self.directories.push(directory);
+        self.directories.len() - 1
+    }
+
+    /// Ends the directory at `position`: what is added then is no longer below it.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn close(&mut self, position: usize) {
+        self.directories[position].end = self.directories.len() as u32;
+    }
+
+    /// Adds the directory at `position` of `other` and all below it.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn copy(&mut self, other: &UntrackedCache<'a>, position: usize) {
+        let (start, end) = (self.directories.len(), other.end(position));
+        self.directories
+            .extend_from_slice(&other.directories[position..end]);
+        for directory in &mut self.directories[start..] {
+            directory.end = (directory.end as usize - position + start) as u32;
+        }
+    }
+}
+
+impl<'a> UntrackedDirectory<'a> {
+    /// A directory about which nothing is known.
+    pub fn unknown(name: Cow<'a, BStr>, kind: Kind) -> UntrackedDirectory<'a> {
+        UntrackedDirectory {
+            name,
+            untracked: Vec::new(),
+            is_valid: false,
+            check_only: false,
+            stat: Stat::default(),
+            exclude_id: kind.null(),
+            end: 0,
+        }
+    }
+}
+
+fn parse_directories<'a>(
+    data: &mut &'a [u8],
+    count: usize,
+    kind: Kind,
+) -> Option<Vec<UntrackedDirectory<'a>>> {
+    // Each takes three bytes or more.
+    if count == 0 || count > data.len() / 3 {
+        return None;
+    }
+    let mut directories: Vec<UntrackedDirectory<'a>> = Vec::with_capacity(count);
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    for _ in 0..count {
+        let (directory, children) = parse_directory(data, kind)?;
+        directories.push(directory);
+        open.push((directories.len() - 1, children));
+        if open.len() > DEEPEST {
+            return None;
+        }
+        while let Some((at, left)) = open.last_mut() {
+            if *left > 0 {
+                *left -= 1;
+                break;
+            }
+            let at = *at;
+            directories[at].end = directories.len() as u32;
+            open.pop();
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    if !open.is_empty() || directories.len() != count {
+        return None;
+    }
+    let valid = Bitmap::parse(data, count).ok()?;
+    let check_only = Bitmap::parse(data, count).ok()?;
+    let with_id = Bitmap::parse(data, count).ok()?;
+    for at in check_only.iter() {
+        directories[at].check_only = true;
+    }
+    for at in valid.iter() {
+        directories[at].stat = take_stat(data)?;
+        directories[at].is_valid = true;
+    }
+    for at in with_id.iter() {
+        directories[at].exclude_id = take_id(data, kind)?;
+    }
+    Some(directories)
+}
+
+/// One directory, and how many are directly below.
+fn parse_directory<'a>(data: &mut &'a [u8], kind: Kind) -> Option<(UntrackedDirectory<'a>, u64)> {
+    let count = usize::try_from(take_varint(data)?).ok()?;
+    let children = take_varint(data)?;
+    let name = take_until(data, 0)?.as_bstr();
+    // Each name takes two bytes or more.
+    if count > data.len() {
+        return None;
+    }
+    let mut directory = UntrackedDirectory::unknown(Cow::Borrowed(name), kind);
+    directory.untracked.reserve_exact(count.min(64));
+    for _ in 0..count {
+        let name = take_until(data, 0)?.as_bstr();
+        directory.untracked.push(Cow::Borrowed(name));
+    }
+    Some((directory, children))
+}
+
+fn take_id(data: &mut &[u8], kind: Kind) -> Option<ObjectId> {
+    Some(ObjectId::from_bytes_or_panic(take(
+        data,
+        kind.len_in_bytes(),
+    )?))
+}
+
+fn take_stat(data: &mut &[u8]) -> Option<Stat> {
+    let mut fields = take(data, STAT_BYTES)?;
+    let mut field = || take_u32(&mut fields).unwrap_or_default();
+    Some(Stat {
+        ctime: Time {
+            seconds: field(),
+            nanoseconds: field(),
+        },
+        mtime: Time {
+            seconds: field(),
+            nanoseconds: field(),
+        },
+        device: field(),
+        inode: field(),
+        uid: field(),
+        gid: field(),
+        size_bytes: field(),
+    })
+}
+
+fn push_stat(out: &mut Vec<u8>, stat: &Stat) {
+    for field in [
+        stat.ctime.seconds,
+        stat.ctime.nanoseconds,
+        stat.mtime.seconds,
+        stat.mtime.nanoseconds,
+        stat.device,
+        stat.inode,
+        stat.uid,
+        stat.gid,
+        stat.size_bytes,
+    ] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+}

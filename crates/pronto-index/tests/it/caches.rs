@@ -1,0 +1,114 @@
+//! The untracked cache and what a file system monitor said, as git writes them.
+
+use crate::support::{KINDS, Repository};
+use pronto_hash::Kind;
+use pronto_index::{Edit, Fsmonitor, Lock, UntrackedCache, Writer};
+
+/// A repository with untracked files and an untracked cache.
+fn with_untracked(kind: Kind) -> Repository {
+    let repository = Repository::with_files(kind);
+    repository.write(".gitignore", "*.o\n");
+    repository.write("dir0/.gitignore", "!keep.o\n");
+    for path in ["new", "dir0/new", "d/e/f", "dir1/sub1/x.o", "dir0/keep.o"] {
+        repository.write(path, path);
+    }
+    std::fs::create_dir(repository.path("hollow")).expect("a directory");
+    repository.git(&["config", "core.untrackedCache", "true"]);
+    repository.git(&["status"]);
+    repository.git(&["status"]);
+    repository
+}
+
+fn raw(repository: &Repository) -> Vec<u8> {
+    let bytes = std::fs::read(repository.index_path()).expect("git wrote it");
+    let at = bytes.windows(4).position(|four| four == b"UNTR");
+    let at = at.expect("git wrote the extension");
+    let size = u32::from_be_bytes(bytes[at + 4..at + 8].try_into().expect("four bytes"));
+    bytes[at + 8..][..size as usize].to_vec()
+}
+
+#[test]
+fn what_git_cached_is_read_and_written_the_same() {
+    for kind in KINDS {
+        let repository = with_untracked(kind);
+        let index = repository.index();
+        let cache = index.untracked_cache().expect("it is sound");
+        assert_eq!(cache.flags, UntrackedCache::NORMAL);
+        assert!(cache.ident.starts_with(b"Location /"));
+        let top = cache.directory(0);
+        assert!(top.name.is_empty() && !top.exclude_id.is_null());
+        let names: Vec<_> = top.untracked.iter().map(ToString::to_string).collect();
+        assert!(names.contains(&"new".to_owned()) && names.contains(&"d/".to_owned()));
+        let below: Vec<_> = cache
+            .children(0)
+            .map(|at| cache.directory(at).name.to_string())
+            .collect();
+        assert_eq!(below, ["d", "dir0", "dir1", "dir2", "hollow", "long"]);
+        let mut encoded = Vec::new();
+        cache.encode(&mut encoded);
+        assert_eq!(encoded, raw(&repository));
+        for cut in 0..encoded.len() {
+            let _ = UntrackedCache::parse(&encoded[..cut], kind);
+        }
+        let mut copy = cache.successor();
+        let top = copy.open(cache.directory(0).clone());
+        for child in cache.children(0) {
+            copy.copy(&cache, child);
+        }
+        copy.close(top);
+        assert_eq!(copy, cache);
+    }
+}
+
+#[test]
+fn entries_that_come_and_go_are_forgotten_above() {
+    let repository = with_untracked(Kind::Sha1);
+    let index = repository.index();
+    let mut edit = Edit::new(&index);
+    edit.remove_path("dir1/sub1/file1".into());
+    let bytes = Writer::default().encode(&edit.content()).expect("sound");
+    let lock = Lock::acquire(&repository.index_path()).expect("nobody has it");
+    lock.commit(&bytes).expect("it is writable");
+    let after = repository.index();
+    let cache = after.untracked_cache().expect("it is sound");
+    let valid = |path: &str| {
+        let mut at = 0;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            at = cache.child(at, name.into()).expect("it is known");
+        }
+        cache.directory(at).is_valid
+    };
+    assert!(!valid("") && !valid("dir1") && !valid("dir1/sub1"));
+    assert!(valid("dir0") && valid("dir1/sub0") && valid("d"));
+    let cached = repository.git(&["status", "--porcelain"]);
+    let bare = ["-c", "core.untrackedCache=false", "status", "--porcelain"];
+    assert_eq!(cached, repository.git(&bare));
+    assert!(cached.contains("?? dir1/sub1/file1"));
+}
+
+#[test]
+fn what_a_monitor_said_is_kept_for_what_stays() {
+    let repository = Repository::with_files(Kind::Sha1);
+    let index = repository.index();
+    let mut edit = Edit::new(&index);
+    edit.set_fsmonitor(Some(&Fsmonitor::new("token".into(), [3, 5])));
+    let write = |edit: &Edit<'_>| {
+        let bytes = Writer::default().encode(&edit.content()).expect("sound");
+        let lock = Lock::acquire(&repository.index_path()).expect("nobody has it");
+        lock.commit(&bytes).expect("it is writable");
+        repository.index()
+    };
+    let index = write(&edit);
+    let told = index.fsmonitor().expect("sound").expect("it is there");
+    assert_eq!(told.token, "token");
+    assert_eq!(told.dirty.iter().collect::<Vec<_>>(), [3, 5]);
+    let mut edit = Edit::new(&index);
+    let mut entry = index.entry(9).to_owned();
+    edit.remove_path(index.path(4));
+    entry.stat.mtime.seconds += 1;
+    edit.set(entry);
+    let index = write(&edit);
+    let told = index.fsmonitor().expect("sound").expect("it is there");
+    assert_eq!(told.dirty.iter().collect::<Vec<_>>(), [3, 4, 8]);
+    repository.git(&["status"]);
+}
