@@ -1,7 +1,8 @@
-//! Descriptors that the process was started with.
+//! Descriptors that the process was started with, and whether they have anything to read.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A descriptor of our own for what the inherited descriptor `number` stands for. It is closed
 /// on exec, and closing it leaves `number` open.
@@ -18,9 +19,36 @@ pub fn duplicate(number: i32) -> io::Result<OwnedFd> {
     borrowed.try_clone_to_owned()
 }
 
+/// Whether reading from `descriptor` would not have to wait: something is there, or nothing will
+/// come any more. Always so for a file. Costs one system call.
+pub fn is_readable(descriptor: impl AsFd) -> bool {
+    let mut events = [PollFd::new(&descriptor, PollFlags::IN)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut events, Some(&at_once)), Ok(1..))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::duplicate;
+    use super::{duplicate, is_readable};
+    use std::io::{Read as _, Write as _};
+
+    #[test]
+    fn a_pipe_is_readable_while_something_is_in_it_and_at_its_end() {
+        let (mut reader, mut writer) = std::io::pipe().expect("a pipe can be had");
+        assert!(!is_readable(&reader));
+        writer.write_all(b"x").expect("it has room");
+        assert!(is_readable(&reader));
+        reader.read_exact(&mut [0]).expect("a byte is there");
+        assert!(!is_readable(&reader));
+        drop(writer);
+        assert!(is_readable(&reader));
+        assert!(is_readable(
+            std::fs::File::open("/proc/self/exe").expect("it is there")
+        ));
+    }
 
     #[test]
     fn what_is_not_open_is_an_error() {

@@ -24,6 +24,7 @@ mod batch;
 mod buffers;
 mod collide;
 mod contents;
+mod crew;
 mod digesting;
 mod examine;
 mod forest;
@@ -33,6 +34,8 @@ mod pipeline;
 mod reader;
 mod receive;
 mod resolve;
+mod scout;
+mod segment;
 mod spool;
 mod tables;
 mod thin;
@@ -222,6 +225,10 @@ pub struct Context<'a> {
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
     /// Who may stop it; none if nobody.
     pub interrupt: Option<&'a Interrupt>,
+    /// Says whether reading the input now would not have to wait for anybody: always for a file,
+    /// never without this. Threads that have nothing else to do then look ahead in the input; what
+    /// follows the pack may be read, and is given back as [`Outcome::leftover`].
+    pub ready: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
 impl Default for Context<'_> {
@@ -232,6 +239,7 @@ impl Default for Context<'_> {
             progress: &(),
             arrived: None,
             interrupt: None,
+            ready: None,
         }
     }
 }
@@ -318,7 +326,11 @@ fn index_given(
     };
     let mut input = File::open(pack).map_err(failed)?;
     let view = View::open(pack, Access::Auto).map_err(failed)?;
-    run(&options, context).index(&mut input, Store::Given(view))
+    let context = Context {
+        ready: Some(&|| true),
+        ..*context
+    };
+    run(&options, &context).index(&mut input, Store::Given(view))
 }
 
 /// Indexes a pack that is in memory without touching the disk and returns its index as bytes:
@@ -332,7 +344,11 @@ pub fn index_bytes(
     context: &Context<'_>,
 ) -> Result<Vec<u8>, Error> {
     let store = Store::Given(View::from_bytes(pack.to_vec()));
-    let (done, _) = run(options, context).index(&mut &*pack, store)?;
+    let context = Context {
+        ready: Some(&|| true),
+        ..*context
+    };
+    let (done, _) = run(options, &context).index(&mut &*pack, store)?;
     let mut index = Vec::new();
     idx::write::write(
         &mut index,

@@ -211,7 +211,12 @@ impl Job<'_> {
                         if options.pack_path.is_none() {
                             input::make_directory(&directory)?;
                         }
-                        indexer::index_stream(&mut input, &directory, &options, watched)
+                        let ready = input.readiness()?;
+                        let watched = indexer::Context {
+                            ready: Some(&ready),
+                            ..*watched
+                        };
+                        indexer::index_stream(&mut input, &directory, &options, &watched)
                     }
                     _ => Err(input::no_input()),
                 }

@@ -100,11 +100,7 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Deals with the entries of one batch. Batches that are done with go to `free`.
-    pub(super) fn process(
-        &mut self,
-        batch: Batch,
-        free: &mut dyn FnMut(Batch),
-    ) -> Result<(), Error> {
+    pub(super) fn process(&mut self, batch: Batch, free: &dyn Fn(Batch)) -> Result<(), Error> {
         self.surroundings.check()?;
         for (number, item) in batch.items.iter().enumerate() {
             if item.base == Base::NONE {
@@ -127,7 +123,7 @@ impl<'a> Arrivals<'a> {
 
     /// Ends the arrival; caches and spare buffers go.
     pub(super) fn finish(mut self) -> Result<Arrived, Error> {
-        self.digest_fresh(&mut drop)?;
+        self.digest_fresh(&drop)?;
         self.digest_large()?;
         Ok(Arrived {
             ids: self.digests.ids,
@@ -202,7 +198,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    fn digest_fresh(&mut self, free: &mut dyn FnMut(Batch)) -> Result<(), Error> {
+    fn digest_fresh(&mut self, free: &dyn Fn(Batch)) -> Result<(), Error> {
         let fresh = std::mem::take(&mut self.fresh);
         self.fresh_bytes = 0;
         self.fresh = self.digest(fresh)?;

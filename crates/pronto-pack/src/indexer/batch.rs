@@ -3,11 +3,17 @@
 use super::tables::Base;
 use gix_object::Kind as ObjectKind;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many bytes of inflated entries travel together.
 pub(super) const BATCH_BYTES: usize = 512 << 10;
 /// How many entries travel together at most.
 const BATCH_ITEMS: usize = 2048;
+/// How many blocks and lists are kept that nobody uses.
+const MOST_SPARE: usize = 32;
+
+/// Memory for inflated entries, of [`BATCH_BYTES`] unless it holds one that is larger.
+pub(super) type Block = Vec<u8>;
 
 /// One inflated entry.
 pub(super) struct Item {
@@ -18,40 +24,44 @@ pub(super) struct Item {
     pub(super) base: Base,
     /// What it is, or for a delta what its root is; unknown where a base is named by id.
     pub(super) kind: Option<ObjectKind>,
-    /// Where its bytes are in the batch.
+    /// Where its bytes are in the block.
     pub(super) range: Range<usize>,
 }
 
-/// Inflated entries, one behind the other.
-#[derive(Default)]
+/// Inflated entries. Several batches may share one block.
 pub(super) struct Batch {
-    /// As long as it ever was, so that it need not be cleared.
-    data: Vec<u8>,
-    filled: usize,
+    block: Arc<Block>,
     pub(super) items: Vec<Item>,
 }
 
 impl Batch {
-    /// A batch of one large entry.
-    pub(super) fn of(data: Vec<u8>, item: Item) -> Batch {
-        Batch {
-            filled: data.len(),
-            data,
-            items: vec![item],
-        }
+    pub(super) fn new(block: Arc<Block>, items: Vec<Item>) -> Batch {
+        Batch { block, items }
     }
 
+    pub(super) fn bytes(&self, item: &Item) -> &[u8] {
+        &self.block[item.range.clone()]
+    }
+}
+
+/// A batch that is being filled.
+#[derive(Default)]
+pub(super) struct Filling {
+    block: Option<Block>,
+    filled: usize,
+    items: Vec<Item>,
+}
+
+impl Filling {
     /// Whether an entry of `size` bytes may be added.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.filled + size <= BATCH_BYTES && self.items.len() < BATCH_ITEMS
     }
 
     /// Where to put the next entry, of `size` bytes; there must be [room](Self::has_room).
-    pub(super) fn room(&mut self, size: usize) -> &mut [u8] {
-        if self.data.is_empty() {
-            self.data = vec![0; BATCH_BYTES];
-        }
-        &mut self.data[self.filled..self.filled + size]
+    pub(super) fn room(&mut self, size: usize, pool: &Pool) -> &mut [u8] {
+        let block = self.block.get_or_insert_with(|| pool.block());
+        &mut block[self.filled..self.filled + size]
     }
 
     /// Adds the entry that was put there.
@@ -61,20 +71,61 @@ impl Batch {
         self.items.push(item(range));
     }
 
-    pub(super) fn bytes(&self, item: &Item) -> &[u8] {
-        &self.data[item.range.clone()]
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    /// Forgets the entries; keeps the memory unless it is of unusual size.
-    pub(super) fn clear(&mut self) {
-        self.filled = 0;
-        self.items.clear();
-        if self.data.len() > BATCH_BYTES {
-            self.data = Vec::new();
+    /// What has come together, if anything; the next batch begins.
+    pub(super) fn take(&mut self, pool: &Pool) -> Option<Batch> {
+        if self.items.is_empty() {
+            return None;
         }
+        self.filled = 0;
+        let block = Arc::new(self.block.take().unwrap_or_default());
+        Some(Batch::new(
+            block,
+            std::mem::replace(&mut self.items, pool.list()),
+        ))
+    }
+}
+
+/// Memory that was used before, for all threads. A lock is taken once for each half MiB.
+#[derive(Default)]
+pub(super) struct Pool {
+    spare: Mutex<Spare>,
+}
+
+#[derive(Default)]
+struct Spare {
+    blocks: Vec<Block>,
+    lists: Vec<Vec<Item>>,
+}
+
+impl Pool {
+    /// A block, whatever it holds.
+    pub(super) fn block(&self) -> Block {
+        let spare = self.spare().blocks.pop();
+        spare.unwrap_or_else(|| vec![0; BATCH_BYTES])
+    }
+
+    /// An empty list.
+    pub(super) fn list(&self) -> Vec<Item> {
+        self.spare().lists.pop().unwrap_or_default()
+    }
+
+    /// Takes back what nobody else holds of `batch`.
+    pub(super) fn put(&self, batch: Batch) {
+        let Batch { block, mut items } = batch;
+        items.clear();
+        let block = Arc::into_inner(block).filter(|block| block.len() == BATCH_BYTES);
+        let mut spare = self.spare();
+        if spare.lists.len() < MOST_SPARE {
+            spare.lists.push(items);
+        }
+        if let Some(block) = block
+            && spare.blocks.len() < MOST_SPARE
+        {
+            spare.blocks.push(block);
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Spare> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

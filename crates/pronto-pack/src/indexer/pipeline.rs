@@ -1,14 +1,16 @@
 //! The phases of one call, and the threads of the first of them.
 
 use super::arrive::{Arrivals, Arrived};
-use super::batch::Batch;
+use super::batch::Pool;
 use super::contents::Complete;
+use super::crew::{Alone, Crew};
 use super::digesting::Ids;
 use super::forest::Forest;
 use super::kept::{Arena, Budget};
 use super::receive::{Deliver, Received, Receiver};
 use super::resolve::Work;
-use super::spool::{QUEUE_LEN, Remote, Sink, Spool, Store};
+use super::scout::{Ahead, Scout};
+use super::spool::{Local, QUEUE_LEN, Remote, Sink, Spool, Store};
 use super::tables::{Base, Tables};
 use super::window::Window;
 use super::{Context, Options, Outcome, Surroundings, collide, install, outcome, thin};
@@ -18,12 +20,10 @@ use pronto_io::progress::Meter;
 use pronto_io::view::View;
 use pronto_io::{data, region};
 use std::io::Read;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 
 /// More workers than this find nothing to do while the pack arrives.
 const MOST_ARRIVAL_WORKERS: usize = 16;
-/// How many batches may wait for each worker.
-const BATCHES_WAITING: usize = 4;
 
 /// One call.
 pub(super) struct Run<'a> {
@@ -173,48 +173,29 @@ impl Run<'_> {
         let workers = (self.threads - 1).clamp(1, MOST_ARRIVAL_WORKERS);
         let cache_bytes = self.options.base_cache_bytes / workers;
         let worker = |number| Arrivals::new(surroundings, &budget, number, cache_bytes);
+        let pool = Pool::default();
         if self.threads == 1 {
-            let mut spool = spool;
-            let mut inline = Inline {
-                worker: worker(0),
-                spare: Vec::new(),
-            };
-            let received = self.take_in(input, surroundings, &mut spool, &mut inline)?;
-            let workers = vec![inline.worker.finish()?];
+            let mut spool = Local::new(spool);
+            let mut alone = Alone::new(worker(0), &pool);
+            let received = self.take_in(input, surroundings, &mut spool, &mut alone, &pool)?;
             return Ok(Arrival {
                 received,
-                workers,
-                spool,
+                workers: vec![alone.finish()?],
+                spool: spool.into_spool(),
             });
         }
+        let ahead = Ahead::default();
+        let most_bytes = self.options.big_file_threshold_bytes;
+        let scout = || Scout::new(&ahead, &pool, self.options.kind, most_bytes);
         std::thread::scope(|scope| {
-            let (full, buffers) = mpsc::sync_channel(QUEUE_LEN);
+            let (full, segments) = mpsc::sync_channel(QUEUE_LEN);
             let (empty_sender, empty) = mpsc::channel();
-            let writer = scope.spawn(move || spool.run(&buffers, &empty_sender));
-            let (spare_sender, spare) = mpsc::channel();
-            let mut senders = Vec::new();
-            let mut handles = Vec::new();
-            for number in 0..workers {
-                let (sender, batches) = mpsc::sync_channel::<Batch>(BATCHES_WAITING);
-                let spare = spare_sender.clone();
-                let mut worker = worker(number as u16);
-                senders.push(sender);
-                handles.push(scope.spawn(move || {
-                    for batch in batches {
-                        worker.process(batch, &mut |mut batch| {
-                            batch.clear();
-                            // The receiver may be gone: then nobody needs the batch.
-                            let _ = spare.send(batch);
-                        })?;
-                    }
-                    worker.finish()
-                }));
-            }
-            drop(spare_sender);
+            let writer = scope.spawn(move || spool.run(&segments, &empty_sender));
+            let members = (0..workers).map(|number| (worker(number as u16), scout()));
+            let (mut crew, handles) = Crew::start(scope, &pool, (&ahead, scout()), members);
             let mut remote = Remote { full, empty };
-            let mut deliver = Workers { senders, spare };
-            let received = self.take_in(input, surroundings, &mut remote, &mut deliver);
-            drop((remote, deliver));
+            let received = self.take_in(input, surroundings, &mut remote, &mut crew, &pool);
+            drop((remote, crew));
             let workers = handles.into_iter().map(join).collect();
             let spool = join(writer);
             finish_arrival(received, workers, spool)
@@ -227,9 +208,11 @@ impl Run<'_> {
         surroundings: &Surroundings<'_>,
         sink: &mut dyn Sink,
         deliver: &mut dyn Deliver,
+        pool: &Pool,
     ) -> Result<Received, Error> {
         let window = Window::new(input, sink, self.options.max_input_size_bytes);
-        Receiver::new(surroundings, self.options, window, deliver).run()
+        let ready = self.context.ready.filter(|_| self.threads > 1);
+        Receiver::new(surroundings, self.options, window, (deliver, pool), ready).run()
     }
 
     /// The second phase: until every entry has an id. The pack goes to the disk meanwhile.
@@ -389,45 +372,5 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
     match handle.join() {
         Ok(value) => value,
         Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-/// One worker on the receiver's own thread.
-struct Inline<'a> {
-    worker: Arrivals<'a>,
-    spare: Vec<Batch>,
-}
-
-impl Deliver for Inline<'_> {
-    fn workers(&self) -> usize {
-        1
-    }
-
-    fn deliver(&mut self, _worker: usize, batch: Batch) -> Result<Batch, Error> {
-        let spare = &mut self.spare;
-        self.worker.process(batch, &mut |mut batch| {
-            batch.clear();
-            spare.push(batch);
-        })?;
-        Ok(spare.pop().unwrap_or_default())
-    }
-}
-
-/// Workers on threads of their own.
-struct Workers {
-    senders: Vec<SyncSender<Batch>>,
-    spare: mpsc::Receiver<Batch>,
-}
-
-impl Deliver for Workers {
-    fn workers(&self) -> usize {
-        self.senders.len()
-    }
-
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error> {
-        if self.senders[worker].send(batch).is_err() {
-            return Err(super::stopped());
-        }
-        Ok(self.spare.try_recv().unwrap_or_default())
     }
 }

@@ -1,24 +1,36 @@
 //! The thread that takes the pack in: finds where entries begin and end, which takes inflating
 //! them, and deals them out to the workers.
 
-use super::batch::{BATCH_BYTES, Batch, Item};
+use super::batch::{BATCH_BYTES, Batch, Filling, Item, Pool};
 use super::digesting::{self, Ids};
+use super::scout::{Found, Scouted};
+use super::segment::{Arrival, Segment};
 use super::tables::{Base, Tables};
 use super::window::Window;
 use super::{Options, Surroundings};
-use crate::entry::{Entry, Header};
+use crate::entry::Header;
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Digester, ObjectId};
 use pronto_io::progress::Meter;
+use std::sync::Arc;
 
 /// Where inflated entries go.
 pub(super) trait Deliver {
     /// How many workers there are; at least one, at most 256.
     fn workers(&self) -> usize;
 
-    /// Gives `batch` to a worker; an empty one comes back.
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error>;
+    /// Gives `batch` to a worker.
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error>;
+
+    /// How many segments shall be read ahead, if the input has them; one is none.
+    fn segments(&self) -> usize;
+
+    /// Offers a segment to whoever has time to look ahead.
+    fn offer(&mut self, segment: &Arc<Segment>);
+
+    /// Looks ahead in a segment that was offered. False if there is none left.
+    fn look_ahead(&mut self) -> bool;
 }
 
 /// What is known when the last byte has arrived.
@@ -46,8 +58,14 @@ pub(super) struct Receiver<'a, 'w> {
     options: &'a Options,
     window: Window<'w>,
     deliver: &'a mut dyn Deliver,
+    pool: &'a Pool,
+    /// Whether the next byte of the input has come.
+    ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// One for each worker, being filled.
-    batches: Vec<Batch>,
+    batches: Vec<Filling>,
+    /// What is known of the segment that is being parsed, and its number.
+    scouted: Scouted,
+    scouted_number: u64,
     /// The worker that whole objects go to, for now.
     turn: u8,
     tables: Tables,
@@ -62,15 +80,20 @@ impl<'a, 'w> Receiver<'a, 'w> {
         surroundings: &'a Surroundings<'a>,
         options: &'a Options,
         window: Window<'w>,
-        deliver: &'a mut dyn Deliver,
+        (deliver, pool): (&'a mut dyn Deliver, &'a Pool),
+        ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     ) -> Self {
-        let batches = (0..deliver.workers()).map(|_| Batch::default()).collect();
+        let batches = (0..deliver.workers()).map(|_| Filling::default()).collect();
         Receiver {
             surroundings,
             options,
             window,
             deliver,
+            pool,
+            ready,
             batches,
+            scouted: Scouted::default(),
+            scouted_number: 0,
             turn: 0,
             tables: Tables::default(),
             by_id: Vec::new(),
@@ -88,22 +111,28 @@ impl<'a, 'w> Receiver<'a, 'w> {
             .progress
             .begin(self.options.title, Some(u64::from(count)));
         self.meter = Some(meter);
-        for index in 0..count {
-            let offset = self.window.offset();
-            self.entry(index, offset)
-                .map_err(|error| error.at_offset(offset))?;
+        let mut index = 0;
+        while index < count {
+            self.look_around();
+            if let Some(entries) = self.known(count - index) {
+                self.adopt(index, &entries)?;
+                index += entries.len() as u32;
+            } else {
+                let offset = self.window.offset();
+                self.entry(index, offset)
+                    .map_err(|error| error.at_offset(offset))?;
+                index += 1;
+            }
         }
         for worker in 0..self.batches.len() {
             self.flush(worker)?;
         }
         self.tables.end = self.window.offset();
         let trailer_len = self.surroundings.kind.len_in_bytes();
-        let trailer = self.window.take_trailer(trailer_len)?;
-        let end = self.window.offset();
-        let leftover = self.window.finish(trailer_len, self.options.must_end)?;
+        let ending = self.window.finish(trailer_len, self.options.must_end)?;
         if let Some(meter) = &self.meter {
             if self.options.show_bytes {
-                meter.add_bytes(end.saturating_sub(meter.bytes()));
+                meter.add_bytes(ending.len.saturating_sub(meter.bytes()));
             }
             meter.finish();
         }
@@ -111,8 +140,8 @@ impl<'a, 'w> Receiver<'a, 'w> {
             tables: self.tables,
             by_id: self.by_id,
             ids: self.ids,
-            trailer,
-            leftover,
+            trailer: ending.trailer,
+            leftover: ending.leftover,
             deltas: self.deltas,
         })
     }
@@ -139,7 +168,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
 
     fn entry(&mut self, index: u32, offset: u64) -> Result<(), Error> {
         let entry = self.window.begin_entry(self.surroundings.kind)?;
-        let (base, kind, worker) = self.place(&entry, index, offset)?;
+        let (base, kind, worker) = self.place(&entry.header, index, offset)?;
         self.tables.push(offset, base, kind, worker);
         let large_blob = kind == Some(ObjectKind::Blob)
             && base == Base::NONE
@@ -161,15 +190,15 @@ impl<'a, 'w> Receiver<'a, 'w> {
             };
             if size > BATCH_BYTES {
                 self.flush(worker)?;
-                let data = self.window.inflate_large(size)?;
-                let batch = Batch::of(data, item(0..size));
+                let block = Arc::new(self.window.inflate_large(size)?);
+                let batch = Batch::new(block, vec![item(0..size)]);
                 self.deliver(worker, batch)?;
             } else {
                 if !self.batches[worker].has_room(size) {
                     self.flush(worker)?;
                 }
                 let batch = &mut self.batches[worker];
-                self.window.inflate(batch.room(size))?;
+                self.window.inflate(batch.room(size, self.pool))?;
                 batch.push(size, item);
             }
         }
@@ -180,11 +209,11 @@ impl<'a, 'w> Receiver<'a, 'w> {
     /// What the entry is based on, what it is if that can be known, and who shall have it.
     fn place(
         &mut self,
-        entry: &Entry,
+        header: &Header,
         index: u32,
         offset: u64,
     ) -> Result<(Base, Option<ObjectKind>, u8), Error> {
-        match entry.header {
+        match *header {
             Header::Object(kind) => Ok((Base::NONE, Some(kind), self.turn)),
             Header::OffsetDelta { distance } => {
                 self.deltas += 1;
@@ -223,17 +252,94 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// Sends the batch that is being filled for `worker`.
-    fn flush(&mut self, worker: usize) -> Result<(), Error> {
-        if self.batches[worker].is_empty() {
-            return Ok(());
+    /// Where a segment begins: reads ahead, and takes what is known of the segment.
+    fn look_around(&mut self) {
+        let Some(ready) = self.ready else {
+            return;
+        };
+        let (_, number, at) = self.window.here();
+        if number == self.scouted_number && at > 0 {
+            return;
         }
-        let batch = std::mem::take(&mut self.batches[worker]);
-        self.batches[worker] = self.deliver(worker, batch)?;
+        self.scouted_number = number;
+        let deliver = &mut *self.deliver;
+        self.window
+            .read_ahead(deliver.segments(), ready, &mut |segment| {
+                deliver.offer(segment)
+            });
+        let (segment, ..) = self.window.here();
+        self.scouted = loop {
+            match segment.arrive() {
+                Arrival::Known(scouted) => break scouted,
+                Arrival::Unknown => break Scouted::default(),
+                // Rather than wait, look at what comes after it.
+                Arrival::UnderWay if self.deliver.look_ahead() => {}
+                Arrival::UnderWay => segment.wait(),
+            }
+        };
+    }
+
+    /// The entries that a scout saw from here on in one block, at most `most`.
+    fn known(&mut self, most: u32) -> Option<Vec<Found>> {
+        let (_, number, at) = self.window.here();
+        if number != self.scouted_number {
+            return None;
+        }
+        let entries = &mut self.scouted.entries;
+        while entries.front()?.extent.start < at {
+            entries.pop_front();
+        }
+        let first = entries.front().filter(|found| found.extent.start == at)?;
+        let block = first.block;
+        let count = entries.iter().take(most as usize);
+        let count = count.take_while(|found| found.block == block).count();
+        Some(entries.drain(..count).collect())
+    }
+
+    /// Takes over entries of one block, which begin here, as those from number `first` on.
+    fn adopt(&mut self, first: u32, entries: &[Found]) -> Result<(), Error> {
+        let Some(block) = entries.first().map(|found| found.block) else {
+            return Ok(());
+        };
+        let mut lists: Vec<Vec<Item>> = Vec::new();
+        for worker in 0..self.batches.len() {
+            // Bases come before their deltas.
+            self.flush(worker)?;
+            lists.push(self.pool.list());
+        }
+        for (index, found) in (first..).zip(entries) {
+            let offset = self.window.offset();
+            let place = self.place(&found.header, index, offset);
+            let (base, kind, worker) = place.map_err(|error| error.at_offset(offset))?;
+            self.tables.push(offset, base, kind, worker);
+            self.tables.crcs.push(found.crc);
+            lists[usize::from(worker)].push(Item {
+                index,
+                offset,
+                base,
+                kind,
+                range: found.range.clone(),
+            });
+            self.window.pass_entry(found.extent.len())?;
+        }
+        let block = Arc::clone(&self.scouted.blocks[block]);
+        for (worker, items) in lists.into_iter().enumerate() {
+            if !items.is_empty() {
+                self.deliver(worker, Batch::new(Arc::clone(&block), items))?;
+            }
+        }
         Ok(())
     }
 
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<Batch, Error> {
+    /// Sends the batch that is being filled for `worker`.
+    fn flush(&mut self, worker: usize) -> Result<(), Error> {
+        match self.batches[worker].take(self.pool) {
+            Some(batch) => self.deliver(worker, batch),
+            None => Ok(()),
+        }
+    }
+
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error> {
         self.surroundings.check()?;
         if let Some(meter) = &self.meter {
             meter.add(batch.items.len() as u64);

@@ -1,7 +1,7 @@
 //! The pack on its way to disk: written under a temporary name and digested, on a thread of its
 //! own if there is one to spare.
 
-use super::window::WINDOW_BYTES;
+use super::segment::Segment;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::cleanup::Guard;
@@ -9,19 +9,22 @@ use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::Write as _;
-use std::ops::Range;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-/// How many buffers may wait to be written.
+/// How many segments may wait to be written.
 pub(super) const QUEUE_LEN: usize = 4;
 
-/// Takes buffers of which a part is to be written, and gives others of
-/// [`WINDOW_BYTES`](super::window::WINDOW_BYTES) back.
+/// Where segments go that have been parsed.
 pub(super) trait Sink {
-    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error>;
+    /// Takes a segment of which the first `len` bytes are to be written.
+    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error>;
+
+    /// The memory of a segment that nobody needs any more, if there is one.
+    fn spare(&mut self) -> Option<Vec<u8>>;
 }
 
 /// A file under a temporary name, which goes when this is dropped.
@@ -189,42 +192,63 @@ impl Spool {
         Ok((self.store, checksum))
     }
 
-    /// Writes what comes through `buffers` and sends the empty ones back.
+    /// Writes what comes through `segments` and sends the memory back.
     pub(super) fn run(
         mut self,
-        buffers: &Receiver<(Vec<u8>, Range<usize>)>,
-        empty: &Sender<Vec<u8>>,
+        segments: &Receiver<(Arc<Segment>, usize)>,
+        spare: &Sender<Vec<u8>>,
     ) -> Result<Spool, Error> {
-        while let Ok((buffer, range)) = buffers.recv() {
-            self.write(&buffer[range])?;
-            // The receiver may be gone: then nobody needs the buffer.
-            let _ = empty.send(buffer);
+        while let Ok((segment, len)) = segments.recv() {
+            self.write(&segment.bytes()[..len])?;
+            if let Some(segment) = Arc::into_inner(segment) {
+                // The receiver may be gone: then nobody needs the memory.
+                let _ = spare.send(segment.into_buffer());
+            }
         }
         Ok(self)
     }
 }
 
-impl Sink for Spool {
-    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error> {
-        self.write(&buffer[range])?;
-        Ok(buffer)
+/// A [`Spool`] on the receiver's own thread.
+pub(super) struct Local {
+    spool: Spool,
+    spare: Option<Vec<u8>>,
+}
+
+impl Local {
+    pub(super) fn new(spool: Spool) -> Local {
+        Local { spool, spare: None }
+    }
+
+    pub(super) fn into_spool(self) -> Spool {
+        self.spool
     }
 }
 
-/// Hands buffers to a [`Spool`] that runs on another thread.
+impl Sink for Local {
+    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error> {
+        self.spool.write(&segment.bytes()[..len])?;
+        self.spare = Arc::into_inner(segment).map(Segment::into_buffer);
+        Ok(())
+    }
+
+    fn spare(&mut self) -> Option<Vec<u8>> {
+        self.spare.take()
+    }
+}
+
+/// Hands segments to a [`Spool`] that runs on another thread.
 pub(super) struct Remote {
-    pub(super) full: SyncSender<(Vec<u8>, Range<usize>)>,
+    pub(super) full: SyncSender<(Arc<Segment>, usize)>,
     pub(super) empty: Receiver<Vec<u8>>,
 }
 
 impl Sink for Remote {
-    fn take(&mut self, buffer: Vec<u8>, range: Range<usize>) -> Result<Vec<u8>, Error> {
-        if self.full.send((buffer, range)).is_err() {
-            return Err(super::stopped());
-        }
-        Ok(self
-            .empty
-            .try_recv()
-            .unwrap_or_else(|_| vec![0; WINDOW_BYTES]))
+    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error> {
+        self.full.send((segment, len)).map_err(|_| super::stopped())
+    }
+
+    fn spare(&mut self) -> Option<Vec<u8>> {
+        self.empty.try_recv().ok()
     }
 }

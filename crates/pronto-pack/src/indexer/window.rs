@@ -1,6 +1,7 @@
-//! The stream as it arrives: a buffer that is parsed in place and then handed on to be written.
-//! No byte is copied except the few of a header that a buffer's end cuts in two.
+//! The stream as it arrives: segments that are parsed in place and then handed on to be written.
+//! No byte is copied except the few of a header that the end of a segment cuts in two.
 
+use super::segment::Segment;
 use super::spool::Sink;
 use crate::entry::{Entry, MAX_HEADER_LEN};
 use crate::error::{Error, ErrorKind};
@@ -8,12 +9,10 @@ use pronto_hash::Kind;
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error as InflateError};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::io::{ErrorKind as IoKind, Read};
+use std::sync::Arc;
 
-/// How much is read at once at most, and written at once.
-pub(super) const WINDOW_BYTES: usize = 1 << 20;
-/// What is handed on when so little room is left that reading would go in drops.
-const LEAST_ROOM_BYTES: usize = 16 << 10;
 /// How much of a large object is claimed before any of it was seen.
 const FIRST_CLAIM_BYTES: usize = 4 << 20;
 
@@ -22,13 +21,13 @@ pub(super) struct Window<'a> {
     input: &'a mut dyn Read,
     sink: &'a mut dyn Sink,
     decoder: Box<Decoder>,
-    buffer: Vec<u8>,
-    /// What is parsed ends here.
+    /// What has been read and not handed on; never empty. The first is being parsed, all but the
+    /// last are full.
+    segments: VecDeque<Arc<Segment>>,
+    /// How many segments were handed on.
+    number: u64,
+    /// What is parsed of the first segment ends here.
     at: usize,
-    /// What has been read ends here.
-    end: usize,
-    /// What has not been handed on begins here.
-    unsent: usize,
     /// What the checksum of the current entry has not seen begins here.
     unsummed: usize,
     crc: Option<crc32fast::Hasher>,
@@ -38,24 +37,36 @@ pub(super) struct Window<'a> {
     stream_at: u64,
     limit: Option<u64>,
     at_end: bool,
+    /// Why reading ahead stopped.
+    failure: Option<std::io::Error>,
+}
+
+/// What comes after the last entry.
+pub(super) struct Ending {
+    pub(super) trailer: Vec<u8>,
+    /// What follows the pack and has been read already.
+    pub(super) leftover: Vec<u8>,
+    /// The length of the pack.
+    pub(super) len: u64,
 }
 
 impl<'a> Window<'a> {
     pub(super) fn new(input: &'a mut dyn Read, sink: &'a mut dyn Sink, limit: Option<u64>) -> Self {
+        let first = Segment::new(sink.spare());
         Window {
             input,
             sink,
             decoder: Box::new(Decoder::new(Format::Zlib)),
-            buffer: vec![0; WINDOW_BYTES],
+            segments: VecDeque::from([Arc::new(first)]),
+            number: 0,
             at: 0,
-            end: 0,
-            unsent: 0,
             unsummed: 0,
             crc: None,
             offset: 0,
             stream_at: 0,
             limit,
             at_end: false,
+            failure: None,
         }
     }
 
@@ -64,43 +75,52 @@ impl<'a> Window<'a> {
         self.offset
     }
 
+    /// The segment that is being parsed, its number, and where in it the next byte is.
+    pub(super) fn here(&self) -> (&Arc<Segment>, u64, usize) {
+        (&self.segments[0], self.number, self.at)
+    }
+
     /// The next `N` bytes, which must be few.
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        while self.end - self.at < N {
+        let mut bytes = [0; N];
+        while self.gather(&mut bytes) < N {
             self.more()?;
         }
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(&self.buffer[self.at..self.at + N]);
-        self.consume(N)?;
+        self.skip(N)?;
         Ok(bytes)
     }
 
     /// Begins an entry: its header is parsed, its stream comes next.
     pub(super) fn begin_entry(&mut self, kind: Kind) -> Result<Entry, Error> {
+        self.refill()?;
         self.crc = None;
         self.unsummed = self.at;
+        let available = self.available();
+        let entry = match Entry::parse(available, kind) {
+            Err(error) if cut_short(&error, available.len()) => self.cut_header(kind)?,
+            parsed => parsed?,
+        };
+        self.skip(entry.header_len)?;
+        self.stream_at = self.offset;
+        Ok(entry)
+    }
+
+    /// Parses a header that the end of a segment, or of what has been read, cuts in two.
+    #[cold]
+    fn cut_header(&mut self, kind: Kind) -> Result<Entry, Error> {
         loop {
-            let available = &self.buffer[self.at..self.end];
-            match Entry::parse(available, kind) {
-                Ok(entry) => {
-                    self.consume(entry.header_len)?;
-                    self.stream_at = self.offset;
-                    return Ok(entry);
-                }
-                Err(error)
-                    if *error.kind() == ErrorKind::Truncated
-                        && available.len() < MAX_HEADER_LEN =>
-                {
-                    self.more()?;
-                }
-                Err(error) => return Err(error),
+            let mut header = [0; MAX_HEADER_LEN];
+            let len = self.gather(&mut header);
+            match Entry::parse(&header[..len], kind) {
+                Err(error) if cut_short(&error, len) => self.more()?,
+                parsed => return parsed,
             }
         }
     }
 
     /// Ends the entry; its CRC-32.
     pub(super) fn end_entry(&mut self) -> u32 {
-        let rest = &self.buffer[self.unsummed..self.at];
+        let rest = &self.segments[0].bytes()[self.unsummed..self.at];
         match self.crc.take() {
             None => crc32fast::hash(rest),
             Some(mut crc) => {
@@ -112,8 +132,8 @@ impl<'a> Window<'a> {
 
     /// Inflates the stream of the current entry, which must fill `out` exactly.
     pub(super) fn inflate(&mut self, out: &mut [u8]) -> Result<(), Error> {
-        if self.at < self.end {
-            let available = &self.buffer[self.at..self.end];
+        let available = &self.segments[0].bytes()[self.at..];
+        if !available.is_empty() {
             match self.decoder.decompress(available, out, true) {
                 Ok(progress) => {
                     let (done, len) = (progress.done, progress.output.len());
@@ -177,38 +197,71 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What follows the pack and has been read already; with `looks_on`, at least a byte if there
-    /// is one. The rest is handed on.
-    pub(super) fn finish(self, trailer_len: usize, looks_on: bool) -> Result<Vec<u8>, Error> {
-        let mut leftover = self.buffer[self.at..self.end].to_vec();
+    /// Goes over an entry of `len` bytes that lies in the segment as a whole.
+    pub(super) fn pass_entry(&mut self, len: usize) -> Result<(), Error> {
+        debug_assert!(self.at + len <= self.segments[0].bytes().len());
+        self.consume(len)
+    }
+
+    /// Reads the trailer. All before it is handed on. With `looks_on`, what is left over is at
+    /// least a byte if there is one.
+    pub(super) fn finish(mut self, trailer_len: usize, looks_on: bool) -> Result<Ending, Error> {
+        let mut trailer = vec![0; trailer_len];
+        while self.gather(&mut trailer) < trailer_len {
+            self.more()?;
+        }
+        let at = self.at;
+        self.consume(trailer_len)?;
+        let read = self.segments.iter().map(|segment| segment.bytes());
+        let mut leftover = read.collect::<Vec<_>>().concat().split_off(self.at);
         if looks_on && leftover.is_empty() {
             let mut next = [0];
             let len = self.input.read(&mut next).unwrap_or(0);
             leftover.extend_from_slice(&next[..len]);
         }
-        let pack_end = self.at - trailer_len;
-        if self.unsent < pack_end {
-            self.sink.take(self.buffer, self.unsent..pack_end)?;
+        if let Some(first) = self.segments.pop_front().filter(|_| at > 0) {
+            self.sink.take(first, at)?;
         }
-        Ok(leftover)
+        Ok(Ending {
+            trailer,
+            leftover,
+            len: self.offset,
+        })
     }
 
-    /// Everything before this was handed on, or will be; the trailer is not part of it.
-    pub(super) fn take_trailer(&mut self, len: usize) -> Result<Vec<u8>, Error> {
-        while self.end - self.at < len {
-            self.more()?;
+    /// Reads ahead until there are `most` segments, or `ready` says that the next byte may not
+    /// have come. Each that will not grow any more goes to `full`. What goes wrong is said when
+    /// the place is reached.
+    pub(super) fn read_ahead(
+        &mut self,
+        most: usize,
+        ready: &dyn Fn() -> bool,
+        full: &mut dyn FnMut(&Arc<Segment>),
+    ) {
+        while self.failure.is_none() && !self.at_end && ready() {
+            let last = self.last();
+            if !last.has_room() {
+                if self.segments.len() == most {
+                    return;
+                }
+                self.add_segment();
+            }
+            match self.read() {
+                Ok(_) if self.at_end || !self.last().has_room() => {
+                    if let (true, Some(last)) = (self.segments.len() > 1, self.segments.back()) {
+                        full(last);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => self.failure = Some(error),
+            }
         }
-        let trailer = self.buffer[self.at..self.at + len].to_vec();
-        self.consume(len)?;
-        Ok(trailer)
     }
 
     /// Inflates some of the current stream behind what `out` holds of it.
     fn piece(&mut self, out: &mut [u8]) -> Result<Piece, Error> {
-        if self.at == self.end {
-            self.more()?;
-        }
-        let available = &self.buffer[self.at..self.end];
+        self.refill()?;
+        let available = &self.segments[0].bytes()[self.at..];
         let progress = match self.decoder.decompress(available, out, false) {
             Ok(progress) => progress,
             Err(InflateError::BufferFull) => return Err(wrong_size(true)),
@@ -246,48 +299,108 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Reads at least one byte more. What is parsed may be handed on.
-    fn more(&mut self) -> Result<(), Error> {
-        if self.buffer.len() - self.end < LEAST_ROOM_BYTES {
+    /// What has been read of the first segment and is not parsed.
+    fn available(&self) -> &[u8] {
+        &self.segments[0].bytes()[self.at..]
+    }
+
+    /// Copies what comes next to `out`, as far as it has been read, and says how much that is.
+    fn gather(&self, out: &mut [u8]) -> usize {
+        let rest = self.segments.iter().skip(1).map(|segment| segment.bytes());
+        let mut len = 0;
+        for bytes in std::iter::once(self.available()).chain(rest) {
+            let part = bytes.len().min(out.len() - len);
+            out[len..len + part].copy_from_slice(&bytes[..part]);
+            len += part;
+        }
+        len
+    }
+
+    /// Goes over bytes that have been read, wherever they lie.
+    fn skip(&mut self, mut len: usize) -> Result<(), Error> {
+        while len > self.available().len() {
+            let part = self.available().len();
+            self.consume(part)?;
             self.hand_on()?;
+            len -= part;
+        }
+        self.consume(len)
+    }
+
+    /// Sees to it that the next byte is in the first segment.
+    fn refill(&mut self) -> Result<(), Error> {
+        while self.available().is_empty() {
+            if self.segments.len() > 1 {
+                self.hand_on()?;
+            } else {
+                self.more()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads at least one byte more.
+    fn more(&mut self) -> Result<(), Error> {
+        if let Some(error) = self.failure.take() {
+            return Err(self.unreadable(error));
+        }
+        if !self.at_end {
+            if !self.last().has_room() {
+                self.add_segment();
+            }
+            self.read().map_err(|error| self.unreadable(error))?;
         }
         if self.at_end {
             return Err(early_end());
         }
+        Ok(())
+    }
+
+    fn last(&self) -> &Segment {
+        &self.segments[self.segments.len() - 1]
+    }
+
+    fn add_segment(&mut self) {
+        let segment = Segment::new(self.sink.spare());
+        self.segments.push_back(Arc::new(segment));
+    }
+
+    /// Reads once into the last segment, which must have room. Then nobody else has seen it.
+    fn read(&mut self) -> std::io::Result<()> {
+        let last = self.segments.back_mut().and_then(Arc::get_mut);
+        let last = last.expect("a segment with room is not shared");
         loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.at_end = true;
-                    return Err(early_end());
-                }
+            match self.input.read(last.room()) {
                 Ok(len) => {
-                    self.end += len;
+                    last.add(len);
+                    self.at_end = len == 0;
                     return Ok(());
                 }
                 Err(error) if error.kind() == IoKind::Interrupted => {}
-                Err(error) => {
-                    let error = Error::new(ErrorKind::Io, "read error on input").because(error);
-                    return Err(error.at_offset(self.offset));
-                }
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Hands what is parsed on, and goes on in another buffer with the few bytes that are not.
+    #[cold]
+    fn unreadable(&self, error: std::io::Error) -> Error {
+        let error = Error::new(ErrorKind::Io, "read error on input").because(error);
+        error.at_offset(self.offset)
+    }
+
+    /// Hands the first segment on, of which all is parsed, and goes on in the next.
     fn hand_on(&mut self) -> Result<(), Error> {
-        let summed = &self.buffer[self.unsummed.min(self.at)..self.at];
+        let Some(first) = self.segments.pop_front() else {
+            return Ok(());
+        };
+        let summed = &first.bytes()[self.unsummed.min(self.at)..self.at];
         self.crc
             .get_or_insert_with(crc32fast::Hasher::new)
             .update(summed);
-        let mut tail = [0; MAX_HEADER_LEN];
-        let tail_len = self.end - self.at;
-        debug_assert!(tail_len < tail.len(), "only a header or trailer is left");
-        tail[..tail_len].copy_from_slice(&self.buffer[self.at..self.end]);
-        let full = std::mem::take(&mut self.buffer);
-        self.buffer = self.sink.take(full, self.unsent..self.at)?;
-        self.buffer[..tail_len].copy_from_slice(&tail[..tail_len]);
-        (self.at, self.end, self.unsent, self.unsummed) = (0, tail_len, 0, 0);
-        Ok(())
+        let len = first.bytes().len();
+        (self.at, self.unsummed) = (0, 0);
+        self.number += 1;
+        self.sink.take(first, len)
     }
 }
 
@@ -298,6 +411,11 @@ struct Piece {
     full: bool,
     /// How many bytes it added.
     len: usize,
+}
+
+/// Whether a header may be parsed where more than `len` bytes are known.
+fn cut_short(error: &Error, len: usize) -> bool {
+    *error.kind() == ErrorKind::Truncated && len < MAX_HEADER_LEN
 }
 
 #[cold]

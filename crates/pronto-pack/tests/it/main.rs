@@ -1,5 +1,6 @@
 //! Tests of pronto-pack against stock git.
 
+mod ahead;
 mod bitmaps;
 mod broken;
 mod commit_graph;

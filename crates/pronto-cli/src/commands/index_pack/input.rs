@@ -45,6 +45,17 @@ impl Input {
         })
     }
 
+    /// Says whether reading would not have to wait for whoever writes.
+    ///
+    /// # Errors
+    /// No more descriptors may be opened.
+    pub(super) fn readiness(&self) -> Result<impl Fn() -> bool + Sync + use<>, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
+        })?;
+        Ok(move || descriptor::is_readable(&file))
+    }
+
     /// Whether it is a file, which has an end.
     pub(crate) fn is_file(&self) -> bool {
         self.file
@@ -128,6 +139,7 @@ impl Watch {
             interrupt: Some(&context.interrupt),
             arrived: self.end.then_some(&report_end),
             inspect,
+            ..indexer::Context::default()
         })
     }
 }

@@ -1,0 +1,156 @@
+//! The threads of the first phase besides the receiver: workers that take inflated entries, and
+//! look ahead when none are there.
+
+use super::arrive::{Arrivals, Arrived};
+use super::batch::{Batch, Pool};
+use super::receive::Deliver;
+use super::scout::{Ahead, Scout};
+use super::segment::Segment;
+use crate::error::Error;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
+use std::thread::{Scope, ScopedJoinHandle};
+
+/// How many batches may wait for each worker.
+const BATCHES_WAITING: usize = 8;
+/// How many segments are read ahead for each thread, and besides.
+const SEGMENTS_BESIDE: usize = 6;
+
+/// What a worker is asked to do.
+enum Task {
+    Take(Batch),
+    /// There may be something to look ahead at.
+    LookAhead,
+}
+
+type Handle<'scope> = ScopedJoinHandle<'scope, Result<Arrived, Error>>;
+
+/// Workers on threads of their own.
+pub(super) struct Crew<'a> {
+    tasks: Vec<SyncSender<Task>>,
+    ahead: &'a Ahead,
+    scout: Scout<'a>,
+}
+
+impl<'a> Crew<'a> {
+    /// Starts a thread for each of `members`. The receiver looks ahead as `scout` when it would
+    /// have to wait.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        pool: &'scope Pool,
+        (ahead, scout): (&'a Ahead, Scout<'a>),
+        members: impl Iterator<Item = (Arrivals<'scope>, Scout<'scope>)>,
+    ) -> (Crew<'a>, Vec<Handle<'scope>>) {
+        let (tasks, handles) = members
+            .map(|(worker, scout)| {
+                let (sender, tasks) = mpsc::sync_channel(BATCHES_WAITING);
+                let handle = scope.spawn(move || work(worker, scout, &tasks, pool));
+                (sender, handle)
+            })
+            .unzip();
+        let crew = Crew {
+            tasks,
+            ahead,
+            scout,
+        };
+        (crew, handles)
+    }
+}
+
+/// What a worker does until there are no more tasks.
+fn work(
+    mut worker: Arrivals<'_>,
+    mut scout: Scout<'_>,
+    tasks: &Receiver<Task>,
+    pool: &Pool,
+) -> Result<Arrived, Error> {
+    loop {
+        let task = match tasks.try_recv() {
+            Err(TryRecvError::Empty) if scout.look() => continue,
+            Err(TryRecvError::Empty) => tasks.recv().ok(),
+            Err(TryRecvError::Disconnected) => None,
+            Ok(task) => Some(task),
+        };
+        match task {
+            Some(Task::Take(batch)) => worker.process(batch, &|batch| pool.put(batch))?,
+            Some(Task::LookAhead) => {}
+            None => return worker.finish(),
+        }
+    }
+}
+
+impl Deliver for Crew<'_> {
+    fn workers(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error> {
+        let tasks = &self.tasks[worker];
+        let mut task = Task::Take(batch);
+        loop {
+            let sent = match tasks.try_send(task) {
+                // Rather than wait, look ahead.
+                Err(TrySendError::Full(unsent)) if self.scout.look() => {
+                    task = unsent;
+                    continue;
+                }
+                Err(TrySendError::Full(unsent)) => tasks.send(unsent).is_ok(),
+                Err(TrySendError::Disconnected(_)) => false,
+                Ok(()) => true,
+            };
+            return if sent { Ok(()) } else { Err(super::stopped()) };
+        }
+    }
+
+    fn segments(&self) -> usize {
+        self.tasks.len() + 1 + SEGMENTS_BESIDE
+    }
+
+    fn offer(&mut self, segment: &Arc<Segment>) {
+        self.ahead.offer(Arc::clone(segment));
+        for tasks in &self.tasks {
+            // Who has a full queue has no time, and will look for himself.
+            let _ = tasks.try_send(Task::LookAhead);
+        }
+    }
+
+    fn look_ahead(&mut self) -> bool {
+        self.scout.look()
+    }
+}
+
+/// One worker on the receiver's own thread.
+pub(super) struct Alone<'a> {
+    worker: Arrivals<'a>,
+    pool: &'a Pool,
+}
+
+impl<'a> Alone<'a> {
+    pub(super) fn new(worker: Arrivals<'a>, pool: &'a Pool) -> Self {
+        Alone { worker, pool }
+    }
+
+    pub(super) fn finish(self) -> Result<Arrived, Error> {
+        self.worker.finish()
+    }
+}
+
+impl Deliver for Alone<'_> {
+    fn workers(&self) -> usize {
+        1
+    }
+
+    fn deliver(&mut self, _worker: usize, batch: Batch) -> Result<(), Error> {
+        self.worker.process(batch, &|batch| self.pool.put(batch))
+    }
+
+    fn segments(&self) -> usize {
+        1
+    }
+
+    fn offer(&mut self, _segment: &Arc<Segment>) {}
+
+    fn look_ahead(&mut self) -> bool {
+        false
+    }
+}

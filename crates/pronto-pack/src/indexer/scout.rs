@@ -1,0 +1,219 @@
+//! Looking ahead: threads that have nothing else to do inflate entries that the receiver has not
+//! come to.
+//!
+//! Where entries begin is not known there. But few places look like the header of an entry with a
+//! zlib header behind it, and a stream that ends in the checksum of as many bytes as the header
+//! claims is no accident. Still it may be: a blob that holds a pack, stored without compression,
+//! looks just like a pack. So nothing that a scout found counts until the receiver, who knows,
+//! has come to exactly the place where the scout saw an entry begin; what does not fit is
+//! forgotten. A wrong guess costs time, never truth.
+
+use super::batch::{BATCH_BYTES, Block, Pool};
+use super::segment::Segment;
+use crate::entry::{Entry, Header};
+use pronto_hash::Kind;
+use sirocco::Format;
+use sirocco::inflate::Decoder;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How far a scout looks for the first entry.
+const SEARCH_BYTES: usize = 128 << 10;
+/// What one segment may become: 16 blocks, 8 MiB.
+const MOST_BLOCKS: usize = 16;
+
+/// An entry that a scout saw.
+pub(super) struct Found {
+    /// Where it begins and ends in the segment.
+    pub(super) extent: Range<usize>,
+    pub(super) header: Header,
+    pub(super) crc: u32,
+    /// Where its content is: in which block, and where there.
+    pub(super) block: usize,
+    pub(super) range: Range<usize>,
+}
+
+/// What a scout found in one segment: entries, each beginning where the one before ends.
+#[derive(Default)]
+pub(super) struct Scouted {
+    pub(super) entries: VecDeque<Found>,
+    pub(super) blocks: Vec<Arc<Block>>,
+}
+
+/// Segments that nobody has looked at, the nearest first.
+#[derive(Default)]
+pub(super) struct Ahead {
+    open: Mutex<VecDeque<Arc<Segment>>>,
+}
+
+impl Ahead {
+    pub(super) fn offer(&self, segment: Arc<Segment>) {
+        self.open().push_back(segment);
+    }
+
+    /// The next segment to look at.
+    fn next(&self) -> Option<Arc<Segment>> {
+        self.open().pop_front()
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Segment>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who looks ahead.
+pub(super) struct Scout<'a> {
+    ahead: &'a Ahead,
+    pool: &'a Pool,
+    kind: Kind,
+    /// Larger entries are left to the receiver.
+    most_bytes: u64,
+    decoder: Box<Decoder>,
+}
+
+impl<'a> Scout<'a> {
+    /// One that inflates entries of at most `most_bytes`, and never more than fit a batch.
+    pub(super) fn new(ahead: &'a Ahead, pool: &'a Pool, kind: Kind, most_bytes: u64) -> Self {
+        Scout {
+            ahead,
+            pool,
+            kind,
+            most_bytes: most_bytes.min(BATCH_BYTES as u64),
+            decoder: Box::new(Decoder::new(Format::Zlib)),
+        }
+    }
+
+    /// Looks at one segment, if there is one that nobody has looked at.
+    pub(super) fn look(&mut self) -> bool {
+        while let Some(segment) = self.ahead.next() {
+            if let Some(claim) = segment.claim() {
+                claim.settle(self.scout(segment.bytes()));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The entries that lie in `bytes` as a whole, but for those before the first that is
+    /// recognised and those behind one that is too large.
+    fn scout(&mut self, bytes: &[u8]) -> Scouted {
+        let mut finds = Finds::new(self.pool);
+        let last_start = bytes.len().min(SEARCH_BYTES);
+        let first = (0..last_start).find_map(|at| self.entry(bytes, at, &mut finds));
+        let mut end = first;
+        while let Some(at) = end {
+            end = self.entry(bytes, at, &mut finds);
+        }
+        finds.finish()
+    }
+
+    /// Where the entry ends that begins at `at`, if one does.
+    fn entry(&mut self, bytes: &[u8], at: usize, finds: &mut Finds<'_>) -> Option<usize> {
+        let rest = &bytes[at..];
+        if !may_be_entry(rest, self.kind.len_in_bytes()) {
+            return None;
+        }
+        let entry = Entry::parse(rest, self.kind).ok()?;
+        if entry.size_bytes > self.most_bytes {
+            return None;
+        }
+        let size = entry.size_bytes as usize;
+        let room = finds.room(size)?;
+        let consumed = match self
+            .decoder
+            .decompress(&rest[entry.header_len..], room, true)
+        {
+            Ok(progress) if progress.done && progress.output.len() == size => progress.consumed,
+            _ => {
+                self.decoder.reset();
+                return None;
+            }
+        };
+        let end = at + entry.header_len + consumed;
+        let crc = crc32fast::hash(&bytes[at..end]);
+        finds.push(at..end, entry.header, crc, size);
+        Some(end)
+    }
+}
+
+/// Whether `bytes` begin like an entry: a header, and the two bytes that a zlib stream begins with.
+fn may_be_entry(bytes: &[u8], id_len: usize) -> bool {
+    let Some(first) = bytes.first() else {
+        return false;
+    };
+    let after_number = |start: usize| {
+        let rest = bytes.get(start..)?;
+        let len = rest.iter().take(10).position(|byte| byte & 0x80 == 0)?;
+        Some(start + len + 1)
+    };
+    let stream = match (first >> 4) & 7 {
+        1..=4 => after_number(0),
+        6 => after_number(0).and_then(after_number),
+        7 => after_number(0).map(|at| at + id_len),
+        _ => None,
+    };
+    match stream.and_then(|at| bytes.get(at..at + 2)) {
+        Some(&[method, flags]) => {
+            let check = u16::from(method) << 8 | u16::from(flags);
+            method & 15 == 8 && method >> 4 <= 7 && flags & 0x20 == 0 && check.is_multiple_of(31)
+        }
+        _ => false,
+    }
+}
+
+/// What was found so far.
+struct Finds<'a> {
+    pool: &'a Pool,
+    scouted: Scouted,
+    block: Option<Block>,
+    filled: usize,
+}
+
+impl<'a> Finds<'a> {
+    fn new(pool: &'a Pool) -> Self {
+        Finds {
+            pool,
+            scouted: Scouted::default(),
+            block: None,
+            filled: 0,
+        }
+    }
+
+    /// Where to put a content of `size` bytes, at most [`BATCH_BYTES`], unless there is too much
+    /// already.
+    fn room(&mut self, size: usize) -> Option<&mut [u8]> {
+        if self.block.is_some() && self.filled + size > BATCH_BYTES {
+            self.close();
+        }
+        if self.block.is_none() && self.scouted.blocks.len() == MOST_BLOCKS {
+            return None;
+        }
+        let block = self.block.get_or_insert_with(|| self.pool.block());
+        Some(&mut block[self.filled..self.filled + size])
+    }
+
+    fn push(&mut self, extent: Range<usize>, header: Header, crc: u32, size: usize) {
+        let range = self.filled..self.filled + size;
+        self.filled += size;
+        self.scouted.entries.push_back(Found {
+            extent,
+            header,
+            crc,
+            block: self.scouted.blocks.len(),
+            range,
+        });
+    }
+
+    fn close(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.scouted.blocks.push(Arc::new(block));
+            self.filled = 0;
+        }
+    }
+
+    fn finish(mut self) -> Scouted {
+        self.close();
+        self.scouted
+    }
+}

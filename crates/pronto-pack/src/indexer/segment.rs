@@ -1,0 +1,136 @@
+//! A piece of the stream as it was read, for all who look at it: the receiver who parses it,
+//! scouts who look ahead, and the writer.
+
+use super::scout::Scouted;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many bytes of the stream are read at once at most, and written at once.
+pub(super) const SEGMENT_BYTES: usize = 256 << 10;
+/// What is handed on when so little room is left that reading would go in drops.
+const LEAST_ROOM_BYTES: usize = 16 << 10;
+
+/// A piece of the stream.
+pub(super) struct Segment {
+    buffer: Vec<u8>,
+    filled: usize,
+    scouting: Mutex<Scouting>,
+    settled: Condvar,
+}
+
+/// How far looking ahead has come.
+enum Scouting {
+    /// Nobody has looked.
+    Open,
+    /// A scout is at it.
+    UnderWay,
+    /// A scout has been there.
+    Done(Scouted),
+    /// The receiver has come, or the scout was lost: there is nothing more to be had.
+    Over,
+}
+
+/// What the receiver is told when it gets to a segment.
+pub(super) enum Arrival {
+    /// Nobody looked ahead, nor will anyone now.
+    Unknown,
+    /// A scout is not done yet.
+    UnderWay,
+    /// This is what a scout found.
+    Known(Scouted),
+}
+
+impl Segment {
+    /// An empty segment that uses `buffer`, or memory of its own.
+    pub(super) fn new(buffer: Option<Vec<u8>>) -> Segment {
+        Segment {
+            buffer: buffer.unwrap_or_else(|| vec![0; SEGMENT_BYTES]),
+            filled: 0,
+            scouting: Mutex::new(Scouting::Open),
+            settled: Condvar::new(),
+        }
+    }
+
+    /// What has been read.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    /// Whether it is worth while to read more into it.
+    pub(super) fn has_room(&self) -> bool {
+        self.buffer.len() - self.filled >= LEAST_ROOM_BYTES
+    }
+
+    /// Where more is to be read to; then [add](Self::add) it.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.filled..]
+    }
+
+    pub(super) fn add(&mut self, len: usize) {
+        self.filled += len;
+    }
+
+    /// The memory, for the next one.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// Takes it upon the caller to look ahead here, if nobody has.
+    pub(super) fn claim(&self) -> Option<Claim<'_>> {
+        let mut scouting = self.scouting();
+        matches!(*scouting, Scouting::Open).then(|| {
+            *scouting = Scouting::UnderWay;
+            Claim { segment: self }
+        })
+    }
+
+    /// What is known when the receiver gets here. Nobody begins to look ahead after that.
+    pub(super) fn arrive(&self) -> Arrival {
+        let mut scouting = self.scouting();
+        match std::mem::replace(&mut *scouting, Scouting::Over) {
+            Scouting::Done(scouted) => Arrival::Known(scouted),
+            Scouting::UnderWay => {
+                *scouting = Scouting::UnderWay;
+                Arrival::UnderWay
+            }
+            Scouting::Open | Scouting::Over => Arrival::Unknown,
+        }
+    }
+
+    /// Waits for the scout that is under way, if any.
+    pub(super) fn wait(&self) {
+        let mut scouting = self.scouting();
+        while matches!(*scouting, Scouting::UnderWay) {
+            let waited = self.settled.wait(scouting);
+            scouting = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn scouting(&self) -> MutexGuard<'_, Scouting> {
+        self.scouting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settle(&self, scouting: Scouting) {
+        *self.scouting() = scouting;
+        self.settled.notify_all();
+    }
+}
+
+/// The right, and the duty, to say what a segment holds.
+pub(super) struct Claim<'a> {
+    segment: &'a Segment,
+}
+
+impl Claim<'_> {
+    /// Tells what was found.
+    pub(super) fn settle(self, scouted: Scouted) {
+        self.segment.settle(Scouting::Done(scouted));
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Claim<'_> {
+    /// A scout that failed keeps nobody waiting.
+    fn drop(&mut self) {
+        self.segment.settle(Scouting::Over);
+    }
+}
