@@ -6,6 +6,7 @@
 //! with a lookup table nothing else is read, without one the entries are passed over once.
 
 mod bits;
+pub mod write;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,18 @@ const PSEUDO_MERGES: u16 = 0x20;
 /// What an entry has before its bitmap.
 const ENTRY_HEADER_LEN: usize = 6;
 const TABLE_ROW_LEN: usize = 16;
+/// The hash of a name as the cache of names holds it: `name` goes on where the one with the hash
+/// `before` ended; zero for none.
+pub fn name_hash(before: u32, name: &[u8]) -> u32 {
+    // The bytes that C takes for space.
+    let counted = name
+        .iter()
+        .filter(|byte| !matches!(byte, b'\t'..=b'\r' | b' '));
+    counted.fold(before, |hash, byte| {
+        (hash >> 2).wrapping_add(u32::from(*byte) << 24)
+    })
+}
+
 /// How far before an entry the one may be that it is combined with.
 const FARTHEST: usize = 160;
 

@@ -5,6 +5,7 @@
 
 mod cache;
 mod decode;
+mod kinds;
 mod order;
 mod stream;
 
@@ -16,6 +17,7 @@ use pronto_io::view::{Access, View};
 
 pub use cache::{BaseCache, CachedBase, PackKey};
 pub use decode::{Bases, Decoder};
+pub use kinds::kinds;
 pub use order::{PackOrder, PackPosition};
 pub use stream::EntryReader;
 

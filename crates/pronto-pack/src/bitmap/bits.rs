@@ -1,5 +1,7 @@
 //! Sets of objects, one bit each.
 
+use pronto_io::ewah::{Builder, Ewah};
+
 /// A set of numbers below a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
@@ -54,6 +56,14 @@ impl Bits {
         self.trim();
     }
 
+    /// Adds all of a set that was [compressed](Self::compress); what is no such set is left out.
+    pub fn union_compressed(&mut self, other: &[u8]) {
+        if let Some(other) = Ewah::parse(&mut &other[..], self.len.into()) {
+            other.or_into(&mut self.words);
+            self.trim();
+        }
+    }
+
     /// Removes all of `other`.
     pub fn subtract(&mut self, other: &Bits) {
         let pairs = self.words.iter_mut().zip(&other.words);
@@ -67,6 +77,27 @@ impl Bits {
             .iter_mut()
             .zip(others)
             .for_each(|(own, other)| *own &= other);
+    }
+
+    /// Appends the set, compressed, to `out`, up to the last word that has a bit.
+    pub fn compress(&self, out: &mut Vec<u8>) {
+        let used = self.used_words();
+        let builder = build(&self.words[..used.max(1).min(self.words.len())]);
+        builder.write((builder.len() * 64) as u32, out);
+    }
+
+    /// As [`compress`](Self::compress), but speaks of no more bits than up to the last in the set:
+    /// how Git stores kinds.
+    pub(crate) fn compress_set(&self, out: &mut Vec<u8>) {
+        let words = &self.words[..self.used_words()];
+        let last = words.last().map_or(0, |last| 64 - last.leading_zeros());
+        let bits = (words.len().saturating_sub(1) * 64) as u32 + last;
+        build(words).write(bits, out);
+    }
+
+    fn used_words(&self) -> usize {
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.map_or(0, |last| last + 1)
     }
 
     /// How many numbers are in the set.
@@ -85,6 +116,12 @@ impl Bits {
             })
         })
     }
+}
+
+fn build(words: &[u64]) -> Builder {
+    let mut builder = Builder::new();
+    words.iter().for_each(|word| builder.add_word(*word));
+    builder
 }
 
 #[cfg(test)]

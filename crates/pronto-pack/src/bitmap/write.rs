@@ -1,0 +1,176 @@
+//! Writing a file of bitmaps.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::ewah::{Builder, Ewah};
+use pronto_io::pool::{self, Workers};
+
+use super::{
+    Bits, ENTRY_HEADER_LEN, FULL_DAG, HASH_CACHE, LOOKUP_TABLE, SIGNATURE, TABLE_ROW_LEN, VERSION,
+};
+use crate::idx::IndexPosition;
+use crate::rev::Trailing;
+
+/// How many bitmaps before a bitmap are tried as what it is combined with.
+const TRIED: usize = 10;
+
+/// All that a commit leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Where the commit is in the index.
+    pub position: IndexPosition,
+    /// The bits of what it leads to, compressed by [`Bits::compress`].
+    pub bitmap: Vec<u8>,
+}
+
+/// What a file of bitmaps holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
+    /// The checksum of the pack or multi-pack-index.
+    pub checksum: ObjectId,
+    /// The commits, trees, blobs and tags among its objects.
+    pub kinds: &'a [Bits; 4],
+    /// The commits that have a bitmap, in the order in which they are to be stored. Bitmaps of
+    /// neighbours are combined, so they should have much in common.
+    pub commits: &'a [Reach],
+    /// For each object in the order of the index the hash of its name.
+    pub name_hashes: Option<&'a [u32]>,
+    /// Whether to write a table by which bitmaps are found without passing over others.
+    pub lookup_table: bool,
+}
+
+/// A bitmap as it is stored.
+struct Stored {
+    /// How many entries before it the one is that it is combined with; zero if it is whole.
+    distance: u8,
+    bitmap: Vec<u8>,
+}
+
+/// Writes a file of bitmaps to `out`, which need not be buffered, and returns its checksum. Costs
+/// combining each bitmap with the ten before it; all processors share in that.
+///
+/// # Errors
+/// Those of writing; `InvalidInput` when a bitmap is none.
+pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Result<ObjectId> {
+    let stored = combine(contents.commits)?;
+    let mut flags = FULL_DAG;
+    if contents.name_hashes.is_some() {
+        flags |= HASH_CACHE;
+    }
+    if contents.lookup_table {
+        flags |= LOOKUP_TABLE;
+    }
+    let mut out = Trailing::new(out, kind);
+    out.put(&SIGNATURE)?;
+    out.put(&VERSION.to_be_bytes())?;
+    out.put(&flags.to_be_bytes())?;
+    out.put(&(stored.len() as u32).to_be_bytes())?;
+    out.put(contents.checksum.as_slice())?;
+    let mut at = (SIGNATURE.len() + 8 + kind.len_in_bytes()) as u64;
+    let mut bitmap = Vec::new();
+    for bits in contents.kinds {
+        bitmap.clear();
+        bits.compress_set(&mut bitmap);
+        out.put(&bitmap)?;
+        at += bitmap.len() as u64;
+    }
+    let mut starts = Vec::with_capacity(stored.len());
+    for (commit, stored) in contents.commits.iter().zip(&stored) {
+        starts.push(at);
+        out.put(&commit.position.0.to_be_bytes())?;
+        out.put(&[stored.distance, 0])?;
+        out.put(&stored.bitmap)?;
+        at += (ENTRY_HEADER_LEN + stored.bitmap.len()) as u64;
+    }
+    if contents.lookup_table {
+        write_table(&mut out, contents.commits, &stored, &starts)?;
+    }
+    for hash in contents.name_hashes.unwrap_or_default() {
+        out.put(&hash.to_be_bytes())?;
+    }
+    out.finish()
+}
+
+/// Writes where each bitmap is, in the order of the index.
+fn write_table(
+    out: &mut Trailing<'_>,
+    commits: &[Reach],
+    stored: &[Stored],
+    starts: &[u64],
+) -> io::Result<()> {
+    let mut order: Vec<usize> = (0..commits.len()).collect();
+    order.sort_by_key(|at| commits[*at].position);
+    let mut rows = vec![0u32; commits.len()];
+    for (row, at) in order.iter().enumerate() {
+        rows[*at] = row as u32;
+    }
+    for at in order {
+        let base = match usize::from(stored[at].distance) {
+            0 => u32::MAX,
+            distance => rows[at - distance],
+        };
+        let mut row = [0; TABLE_ROW_LEN];
+        row[..4].copy_from_slice(&commits[at].position.0.to_be_bytes());
+        row[4..12].copy_from_slice(&starts[at].to_be_bytes());
+        row[12..].copy_from_slice(&base.to_be_bytes());
+        out.put(&row)?;
+    }
+    Ok(())
+}
+
+/// Stores each bitmap whole or as what differs from one before it, whichever is shortest.
+fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
+    let parse = |commit: &Reach| {
+        let parsed = Ewah::parse(&mut &commit.bitmap[..], u64::from(u32::MAX));
+        parsed.map(|parsed| parsed.len())
+    };
+    if commits.iter().any(|commit| parse(commit).is_none()) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let combined: Mutex<Vec<(usize, Stored)>> = Mutex::default();
+    let workers = pool::cores().min(1 + commits.len() / 16);
+    pool::run(
+        Workers::Exactly(workers),
+        commits.len(),
+        || (Vec::new(), Builder::new()),
+        |(own, builder), range| {
+            own.extend(range.map(|at| (at, shortest(commits, at, builder))));
+            ControlFlow::Continue(())
+        },
+        |(own, _)| {
+            let mut combined = combined.lock().unwrap_or_else(PoisonError::into_inner);
+            combined.extend(own);
+        },
+    );
+    let mut combined = combined
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    combined.sort_unstable_by_key(|(at, _)| *at);
+    Ok(combined.into_iter().map(|(_, stored)| stored).collect())
+}
+
+fn shortest(commits: &[Reach], at: usize, builder: &mut Builder) -> Stored {
+    let parse = |at: usize| Ewah::parse(&mut &commits[at].bitmap[..], u64::from(u32::MAX));
+    let mut best = Stored {
+        distance: 0,
+        bitmap: commits[at].bitmap.clone(),
+    };
+    let Some(own) = parse(at) else {
+        return best;
+    };
+    for distance in 1..=TRIED.min(at) {
+        let Some(other) = parse(at - distance) else {
+            continue;
+        };
+        builder.clear();
+        if own.xor(&other, builder, best.bitmap.len()) {
+            best.distance = distance as u8;
+            best.bitmap.clear();
+            builder.write(own.len().max(other.len()), &mut best.bitmap);
+        }
+    }
+    best
+}

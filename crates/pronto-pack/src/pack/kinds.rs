@@ -1,0 +1,66 @@
+//! What kind of object each entry of a pack is.
+
+use gix_object::Kind as ObjectKind;
+
+use super::{Pack, PackOffset, PackOrder, PackPosition};
+use crate::entry::Header;
+use crate::error::{Error, ErrorKind};
+use crate::idx::Index;
+
+/// The kinds of all objects of `pack`, in its order. Reads the header of each entry once and
+/// inflates nothing: that of a delta is the kind of its base.
+///
+/// # Errors
+/// `Corrupt` or `Truncated` when an entry is damaged or its base cannot be, `Missing` when a base
+/// named by id is not in the pack, `Io` when the files cannot be read.
+pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<ObjectKind>, Error> {
+    let mut kinds: Vec<Option<ObjectKind>> = vec![None; order.len() as usize];
+    let mut chain = Vec::new();
+    for place in 0..order.len() {
+        let mut place = place;
+        let kind = loop {
+            if let Some(kind) = kinds[place as usize] {
+                break kind;
+            }
+            chain.push(place);
+            if chain.len() > kinds.len() {
+                let message = "delta chain leads back to itself";
+                return Err(Error::new(ErrorKind::Corrupt, message).at_path(pack.path()));
+            }
+            match step(pack, index, order, place)? {
+                Step::Kind(kind) => break kind,
+                Step::Base(base) => place = base,
+            }
+        };
+        for place in chain.drain(..) {
+            kinds[place as usize] = Some(kind);
+        }
+    }
+    Ok(kinds.into_iter().flatten().collect())
+}
+
+enum Step {
+    Kind(ObjectKind),
+    /// The place of the base.
+    Base(u32),
+}
+
+fn step(pack: &Pack, index: &Index, order: &PackOrder, place: u32) -> Result<Step, Error> {
+    let Some((offset, _)) = order.get(PackPosition(place)) else {
+        return Err(Error::new(ErrorKind::Corrupt, "no such entry").at_path(pack.path()));
+    };
+    let entry = pack.entry(offset)?;
+    let base: Option<PackOffset> = match &entry.header {
+        Header::Object(kind) => return Ok(Step::Kind(*kind)),
+        Header::OffsetDelta { .. } => pack.base_offset(offset, &entry.header)?,
+        Header::RefDelta { base } => index.find_offset(base)?,
+    };
+    match base.and_then(|base| order.position(base)) {
+        Some(base) => Ok(Step::Base(base.0)),
+        None => Err(
+            Error::new(ErrorKind::Missing, "delta base is not in the pack")
+                .at_path(pack.path())
+                .at_offset(offset.0),
+        ),
+    }
+}
