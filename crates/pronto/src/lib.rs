@@ -1,6 +1,7 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
 pub mod attributes;
+pub mod bitmaps;
 pub mod checkout_paths;
 pub mod checkout_tree;
 pub mod clone;

@@ -1,5 +1,6 @@
 //! Writing, verifying and thinning out the multi-pack-index of a repository.
 
+mod bitmap;
 mod merge;
 mod verify;
 
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::{BString, ByteSlice};
+use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
@@ -19,6 +21,8 @@ use crate::init::shared;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
+pub use bitmap::BitmapOptions;
+
 /// How to write a multi-pack-index. The default is Git's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
@@ -29,6 +33,8 @@ pub struct WriteOptions {
     pub preferred_pack: Option<BString>,
     /// Only these packs, named by their indexes (`pack-….idx`).
     pub packs: Option<BTreeSet<BString>>,
+    /// Whether to write bitmaps, too, and how.
+    pub bitmap: Option<BitmapOptions>,
 }
 
 /// A pack that a multi-pack-index is made of.
@@ -52,10 +58,12 @@ struct Work<'a> {
 }
 
 impl Repository {
-    /// Writes the multi-pack-index, unless it covers all packs already.
+    /// Writes the multi-pack-index, unless it covers all packs already and has the bitmaps that are
+    /// asked for.
     ///
     /// # Errors
-    /// There is no pack, a pack cannot be read, or the file cannot be written.
+    /// There is no pack, a pack cannot be read, the packs lack something that their commits lead to
+    /// where bitmaps are asked for, or the file cannot be written.
     pub fn write_multi_pack_index(
         &self,
         options: &WriteOptions,
@@ -187,12 +195,23 @@ impl Work<'_> {
         let mut sources = self.sources(present.as_ref(), options)?;
         let is_complete = present
             .as_ref()
-            .is_some_and(|index| index.pack_names().len() == sources.len());
-        if is_complete && dropped.is_empty() {
-            self.clear(&[".bitmap"], None);
-            return Ok(());
+            .filter(|index| index.pack_names().len() == sources.len() && dropped.is_empty());
+        if let Some(index) = is_complete {
+            if options.bitmap.is_none() {
+                self.clear(&[".bitmap"], None);
+                return Ok(());
+            }
+            if self.has_bitmaps(index)? {
+                return Ok(());
+            }
         }
-        let preferred = self.preferred(&mut sources, options)?;
+        let preferred = match (&options.preferred_pack, &options.bitmap) {
+            (None, Some(_)) => self.oldest(&sources)?,
+            _ => self.preferred(&mut sources, options)?,
+        };
+        if let Some(number) = preferred {
+            self.open_index(&mut sources[number])?;
+        }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
         let mut lock = Lock::acquire(self.path(), Duration::ZERO)?;
@@ -214,19 +233,40 @@ impl Work<'_> {
             })?;
             written.push(write::Entry { pack, ..entry });
         }
+        let preferred = preferred.and_then(|number| numbers[number]);
+        let order = options
+            .bitmap
+            .as_ref()
+            .map(|_| write::order(&written, preferred));
+        let id = self.fill(&mut lock, &names, &written, order.as_deref())?;
+        drop((written, order));
+        if let Some(bitmap) = &options.bitmap {
+            self.write_bitmaps(bitmap, lock.path(), id)?;
+        }
+        lock.commit()?;
+        self.clear(&[".bitmap", ".rev"], Some(&id.to_string()));
+        Ok(())
+    }
+
+    /// Writes the file that is locked; its checksum.
+    fn fill(
+        &self,
+        lock: &mut Lock,
+        names: &[&BString],
+        entries: &[write::Entry],
+        order: Option<&[u32]>,
+    ) -> Result<ObjectId> {
         let path = lock.path().to_owned();
         let failed = "could not write multi-pack-index";
         let Some(file) = lock.file() else {
             return Err(Error::new(ErrorKind::Io, failed));
         };
         let kind = self.repository.object_hash();
-        let id =
-            write::write(file, kind, &names, &written).context(ErrorKind::Io, failed, &path)?;
+        let id = write::write(file, kind, names, entries, order);
+        let id = id.context(ErrorKind::Io, failed, &path)?;
         file.sync_all().context(ErrorKind::Io, failed, &path)?;
         shared::adjust(self.repository.objects()?.options().sharing, &path)?;
-        lock.commit()?;
-        self.clear(&[".bitmap", ".rev"], Some(&id.to_string()));
-        Ok(())
+        Ok(id)
     }
 
     /// The packs: first those of the multi-pack-index there is, then others in the order of the
@@ -276,7 +316,7 @@ impl Work<'_> {
 
     fn source(&self, path: &Path, name: BString) -> Result<Option<Source>> {
         let spoken = self.spoken(path);
-        let Ok(metadata) = path.with_extension("pack").metadata() else {
+        let Some(modified) = modified(&path.with_extension("pack")) else {
             let message = format!("failed to add packfile '{}'", spoken.display());
             self.repository.warn(message);
             return Ok(None);
@@ -286,12 +326,10 @@ impl Work<'_> {
             self.repository.warn(message);
             return Ok(None);
         };
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Some(Source {
             name,
             index: Some(index),
-            modified: modified.as_secs(),
+            modified,
             dropped: false,
         }))
     }
@@ -302,7 +340,27 @@ impl Work<'_> {
         Ok(Index::open(path, kind, access))
     }
 
-    /// The number of the preferred pack. Its index is opened, even if it was known already.
+    fn pack_path(&self, source: &Source) -> PathBuf {
+        let path = self.directory.join(path::borrow(&source.name));
+        path.with_extension("pack")
+    }
+
+    fn opened_index(&self, source: &Source) -> Result<Index> {
+        let path = self.pack_path(source).with_extension("idx");
+        let failed = |_| Error::new(ErrorKind::Refused, "could not load pack");
+        self.index(&path)?.map_err(failed)
+    }
+
+    /// The index of a pack, opened if it was not yet.
+    fn open_index<'a>(&self, source: &'a mut Source) -> Result<&'a Index> {
+        let index = match source.index.take() {
+            Some(index) => index,
+            None => self.opened_index(source)?,
+        };
+        Ok(source.index.insert(index))
+    }
+
+    /// The number of the preferred pack.
     fn preferred(&self, sources: &mut [Source], options: &WriteOptions) -> Result<Option<usize>> {
         let Some(wanted) = &options.preferred_pack else {
             return Ok(None);
@@ -313,20 +371,17 @@ impl Work<'_> {
         };
         let wanted_name = stem(wanted);
         let found = sources.iter().position(|source| source.name == wanted_name);
-        let Some(number) = found else {
+        if found.is_none() {
             let message = format!("unknown preferred pack: '{wanted}'");
             self.repository.warn(message);
-            return Ok(None);
-        };
-        let source = &mut sources[number];
-        let path = self.directory.join(path::borrow(&source.name));
-        if source.index.is_none() {
-            let index = self.index(&path)?;
-            let failed = |_| Error::new(ErrorKind::Refused, "could not load pack");
-            source.index = Some(index.map_err(failed)?);
         }
-        if source.index.as_ref().is_some_and(Index::is_empty) {
-            let pack = self.spoken(&path.with_extension("pack"));
+        // Git then takes the first one.
+        let number = found.unwrap_or(0);
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        if self.open_index(&mut sources[number])?.is_empty() {
+            let pack = self.spoken(&self.pack_path(&sources[number]));
             let message = format!(
                 "cannot select preferred pack {} with no objects",
                 pack.display()
@@ -355,6 +410,14 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// When the file at `path` was last written, in seconds since 1970; `None` if there is none.
+fn modified(path: &Path) -> Option<u64> {
+    let modified = path.metadata().ok()?.modified();
+    let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
+    let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(modified.as_secs())
 }
 
 /// Marks the packs that are dropped; for each pack its number among those that are not, by name.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 use pronto::ErrorKind;
-use pronto::multi_pack_index::WriteOptions;
+use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
 
 use super::commit_graph::lines;
 use crate::{CliError, Context, ExitCode};
@@ -46,10 +46,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // Git knows but one option before the command.
     let before = context.arguments.iter();
     let mut before = before.take_while(|word| !args.command.contains(word));
-    if args.bitmap || args.batch_size.is_some() || before.any(|word| !is_directory(word)) {
+    if args.batch_size.is_some() || before.any(|word| !is_directory(word)) {
         return Err(unsupported());
     }
-    let writes = args.preferred_pack.is_some() || args.stdin_packs || args.refs_snapshot.is_some();
+    let writes = args.preferred_pack.is_some() || args.stdin_packs || args.bitmap;
+    let writes = writes || args.refs_snapshot.is_some();
     if command.as_slice() == [Some("verify")] && !writes {
         return verify(args, context);
     }
@@ -86,6 +87,9 @@ impl Args {
             object_dir: self.object_dir.clone(),
             preferred_pack: preferred.map(|name| BString::from(name.as_encoded_bytes())),
             packs,
+            bitmap: self.bitmap.then(|| BitmapOptions {
+                refs_snapshot: self.refs_snapshot.clone(),
+            }),
         })
     }
 }

@@ -167,6 +167,28 @@ impl Bitmapped {
         }
     }
 
+    /// Tells `found` the hashes of names that are kept, with the ids of the objects.
+    ///
+    /// # Errors
+    /// As [`bit`](Self::bit).
+    pub fn for_each_name_hash(&self, mut found: impl FnMut(&oid, u32)) -> Result<(), Error> {
+        let count = match &self.objects {
+            Objects::Pack(pack) => pack.index()?.len(),
+            Objects::Multi(index, _) => index.len(),
+        };
+        for row in (0..count).map(IndexPosition) {
+            let Some(hash) = self.bitmaps.name_hash(row).filter(|hash| *hash != 0) else {
+                continue;
+            };
+            let id = match &self.objects {
+                Objects::Pack(pack) => pack.index()?.id_at(row),
+                Objects::Multi(index, _) => index.id_at(row),
+            };
+            found(&id.map_err(from_pack)?, hash);
+        }
+        Ok(())
+    }
+
     /// All that the commit `id` leads to, itself included; `None` if it has no bitmap.
     ///
     /// # Errors

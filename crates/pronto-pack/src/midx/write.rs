@@ -23,9 +23,20 @@ pub struct Entry {
     pub offset: u64,
 }
 
+/// The order of packs, for bitmaps: for each place the row. The objects of the pack `preferred` come
+/// first, then those of the others by their numbers; those of one pack as they lie in it.
+pub fn order(entries: &[Entry], preferred: Option<u32>) -> Vec<u32> {
+    let mut rows: Vec<u32> = (0..entries.len() as u32).collect();
+    rows.sort_unstable_by_key(|row| {
+        let entry = &entries[*row as usize];
+        (Some(entry.pack) != preferred, entry.pack, entry.offset)
+    });
+    rows
+}
+
 /// Writes a multi-pack-index to `out`, which need not be buffered, and returns its checksum.
 /// `pack_names` are those of indexes (`pack-….idx`), sorted; `entries` are sorted by id, each
-/// once.
+/// once; with `order` they are listed in the [order of packs](order), too.
 ///
 /// # Errors
 /// Those of writing.
@@ -34,6 +45,7 @@ pub fn write(
     kind: Kind,
     pack_names: &[impl AsRef<[u8]>],
     entries: &[Entry],
+    order: Option<&[u32]>,
 ) -> io::Result<ObjectId> {
     let names_len: usize = pack_names.iter().map(|name| name.as_ref().len() + 1).sum();
     let names_len = names_len.next_multiple_of(4);
@@ -51,6 +63,9 @@ pub fn write(
     if has_large {
         let large = entries.iter().filter(is_large).count() as u64;
         chunks.push((*b"LOFF", large * 8));
+    }
+    if let Some(order) = order {
+        chunks.push((*b"RIDX", order.len() as u64 * 4));
     }
     let mut out = Trailing::new(out, kind);
     out.put(&SIGNATURE)?;
@@ -81,6 +96,9 @@ pub fn write(
     }
     for entry in entries.iter().filter(is_large) {
         out.put(&entry.offset.to_be_bytes())?;
+    }
+    for row in order.unwrap_or_default() {
+        out.put(&row.to_be_bytes())?;
     }
     out.finish()
 }

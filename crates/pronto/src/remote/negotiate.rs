@@ -132,6 +132,11 @@ pub(crate) struct TreeEntry<'a> {
 }
 
 impl TreeEntry<'_> {
+    /// How many bytes it takes.
+    pub(crate) fn len(&self) -> usize {
+        self.mode.len() + self.name.len() + self.id.len() + 2
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         matches!(self.mode, b"40000" | b"040000")
     }

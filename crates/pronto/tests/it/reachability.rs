@@ -1,8 +1,10 @@
 //! What objects lead to, with and without bitmaps, against git's walks.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use pronto::Repository;
+use pronto::bitmaps::Settings;
+use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 
@@ -165,4 +167,93 @@ fn what_is_broken_or_missing() {
             .reachable(&wants, &nothing, &Interrupt::new())
             .is_ok()
     );
+}
+
+fn pack_index(sandbox: &Sandbox) -> PathBuf {
+    let directory = sandbox.root.join("r/.git/objects/pack");
+    let entries = std::fs::read_dir(directory).expect("it is there");
+    let mut paths = entries.map(|entry| entry.expect("it is readable").path());
+    paths
+        .find(|path| path.extension().is_some_and(|extension| extension == "idx"))
+        .expect("git packed")
+}
+
+#[test]
+fn bitmaps_written_for_a_pack_say_what_git_walks() {
+    let sandbox = history();
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    git(&["repack", "-adq", "--no-write-bitmap-index"]);
+    let count = git(&["rev-list", "--count", "--objects", "--all"]);
+    for (name_hashes, lookup_table) in [(true, true), (true, false), (false, true)] {
+        let repository = sandbox.open("r");
+        let settings = Settings {
+            name_hashes,
+            lookup_table,
+        };
+        let tips = repository.bitmap_tips().expect("references can be read");
+        let written = repository
+            .write_pack_bitmaps(
+                &pack_index(&sandbox),
+                (&tips, &settings),
+                &(),
+                &Interrupt::new(),
+            )
+            .expect("the pack is whole");
+        git(&["rev-list", "--test-bitmap", "main"]);
+        git(&["rev-list", "--test-bitmap", "side10"]);
+        let counted = git(&[
+            "rev-list",
+            "--count",
+            "--objects",
+            "--use-bitmap-index",
+            "--all",
+        ]);
+        assert_eq!(counted, count);
+        assert!(check(&sandbox) > 100);
+        let ours = std::fs::read(&written).expect("it was written");
+        let table = format!("pack.writeBitmapLookupTable={lookup_table}");
+        let hashes = format!("pack.writeBitmapHashCache={name_hashes}");
+        // As large as git's: the same commits, combined in the same way.
+        git(&["-c", &table, "-c", &hashes, "repack", "-adbfq"]);
+        let theirs = std::fs::read(pack_index(&sandbox).with_extension("bitmap"));
+        assert_eq!(ours.len(), theirs.expect("git wrote it").len());
+        std::fs::remove_file(pack_index(&sandbox).with_extension("bitmap")).expect("it is there");
+    }
+}
+
+#[test]
+fn a_pack_that_lacks_something_gets_no_bitmaps() {
+    let sandbox = history();
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    git(&["repack", "-adq", "--no-write-bitmap-index"]);
+    let whole = pack_index(&sandbox);
+    grow(&sandbox, 50);
+    git(&["repack", "-dq"]);
+    let directory = sandbox.root.join("r/.git/objects/pack");
+    let paths = std::fs::read_dir(&directory).expect("it is there");
+    let small = paths
+        .map(|entry| entry.expect("it is readable").path())
+        .find(|path| path.extension().is_some_and(|found| found == "idx") && *path != whole);
+    let repository = sandbox.open("r");
+    let tips = repository.bitmap_tips().expect("references can be read");
+    let settings = repository.bitmap_settings().expect("no wrong values");
+    let error = repository
+        .write_pack_bitmaps(
+            &small.expect("git packed again"),
+            (&tips, &settings),
+            &(),
+            &Interrupt::new(),
+        )
+        .expect_err("the parents are elsewhere");
+    let parent = git(&["rev-parse", "main~1"]);
+    let message = format!(
+        "Failed to write bitmap index. Packfile doesn't have full closure \
+        (object {parent} is missing)"
+    );
+    assert_eq!(
+        (*error.kind(), error.message()),
+        (ErrorKind::Refused, &*message)
+    );
+    let left = std::fs::read_dir(&directory).expect("it is there");
+    assert_eq!(left.count(), 4, "nothing was left behind");
 }
