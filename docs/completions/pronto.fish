@@ -55,6 +55,9 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit-graph" -d 'write and verify the commit-graph'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compare files with the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-index" -d 'compare a tree with files or the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-tree" -d 'compare trees, and commits with their parents'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make the index of a pack'
@@ -160,6 +163,70 @@ complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l append -d
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l changed-paths -d 'Write filters of the paths that each commit changed'
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l shallow -d 'Look only at the topmost layer'
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l progress -d 'Show how far it is'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l abbrev -d 'Ids in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l diff-filter -d 'Which sorts count, by letters' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s M -l find-renames -d 'Find files that were renamed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s C -l find-copies -d 'Find files that were copied from changed ones, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s l -d 'Compare no more than this many files with each other' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l relative -d 'Only what is below this directory (the current one), by paths from there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l ignore-submodules -d 'Which changes of submodules do not count' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s 0 -d 'Of conflicts, tell only that they are'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s 1 -l base -d 'Of conflicts, compare with the common ancestor'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s 2 -l ours -d 'Of conflicts, compare with our side (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s 3 -l theirs -d 'Of conflicts, compare with their side'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l raw -d 'Modes, ids and paths of what differs (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l name-only -d 'Only paths'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l name-status -d 'Only paths and what happened to them'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s s -l no-patch -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l quiet -d 'Print nothing, and tell by the exit code'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l exit-code -d 'Exit with 1 if something differs'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s z -d 'Paths end with NUL and are not quoted'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l full-index -d 'Has no meaning for what is printed here'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -s R -d 'Tell the way back'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-files" -l no-renames -d 'Find no renames'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l abbrev -d 'Ids in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l diff-filter -d 'Which sorts count, by letters' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s M -l find-renames -d 'Find files that were renamed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s C -l find-copies -d 'Find files that were copied from changed ones, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s l -d 'Compare no more than this many files with each other' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l relative -d 'Only what is below this directory (the current one), by paths from there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l ignore-submodules -d 'Which changes of submodules do not count' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l cached -d 'Compare with the index alone'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s m -d 'Files that are not there count as they are in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l merge-base -d 'Compare with the common ancestor of the commit and HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l raw -d 'Modes, ids and paths of what differs (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l name-only -d 'Only paths'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l name-status -d 'Only paths and what happened to them'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s s -l no-patch -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l quiet -d 'Print nothing, and tell by the exit code'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l exit-code -d 'Exit with 1 if something differs'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s z -d 'Paths end with NUL and are not quoted'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l full-index -d 'Has no meaning for what is printed here'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -s R -d 'Tell the way back'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-index" -l no-renames -d 'Find no renames'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l abbrev -d 'Ids in this many digits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l diff-filter -d 'Which sorts count, by letters' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s M -l find-renames -d 'Find files that were renamed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s C -l find-copies -d 'Find files that were copied from changed ones, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s l -d 'Compare no more than this many files with each other' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l relative -d 'Only what is below this directory (the current one), by paths from there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l ignore-submodules -d 'Which changes of submodules do not count' -r
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s r -d 'Go into directories'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s t -d 'Tell of the directories, too, that are gone into'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l root -d 'Of a commit without parents, tell all that is in it'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l stdin -d 'Read commits, or pairs of trees, from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s m -d 'Compare merges with each of their parents'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l no-commit-id -d 'Do not print the id of a commit before what it changed'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l raw -d 'Modes, ids and paths of what differs (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l name-only -d 'Only paths'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l name-status -d 'Only paths and what happened to them'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s s -l no-patch -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l quiet -d 'Print nothing, and tell by the exit code'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l exit-code -d 'Exit with 1 if something differs'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s z -d 'Paths end with NUL and are not quoted'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l full-index -d 'Has no meaning for what is printed here'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s R -d 'Tell the way back'
+complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l no-renames -d 'Find no renames'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s j -l jobs -d 'How many remotes to fetch from at once' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l upload-pack -d 'The program that serves on the other side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l depth -d 'Take so many commits of each branch only' -r

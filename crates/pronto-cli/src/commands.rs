@@ -7,6 +7,9 @@ mod checkout;
 mod clone;
 mod commit_graph;
 mod config;
+mod diff_files;
+mod diff_index;
+mod diff_tree;
 mod fetch;
 mod help;
 mod index_pack;
@@ -130,6 +133,9 @@ pub static COMMANDS: &[Command] = &[
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
+    command!(diff_files, "diff-files", "compare files with the index", Plumbing, Options, signals: false),
+    command!(diff_index, "diff-index", "compare a tree with files or the index", Plumbing, Options, signals: false),
+    command!(diff_tree, "diff-tree", "compare trees, and commits with their parents", Plumbing, Options, signals: false),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(index_pack, "index-pack", "make the index of a pack", Plumbing, Options, signals: true),

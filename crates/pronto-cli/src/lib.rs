@@ -18,6 +18,7 @@ pub mod arguments;
 mod bad_pack;
 pub mod commands;
 pub mod context;
+mod diffing;
 pub mod error;
 mod fallback;
 pub mod globals;

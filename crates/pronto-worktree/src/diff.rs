@@ -1,14 +1,16 @@
-//! How the index differs from a tree, and what of that is renames.
+//! How the index or a tree differs from a tree, and what of that is renames.
 
 mod cached;
 mod renames;
 mod similarity;
 mod tree;
+mod trees;
 
 pub use cached::cached_trees;
 pub use renames::{Content, Renames, detect};
 pub use similarity::Chunks;
-pub use tree::{Comparison, ReadTree, tree_and_index};
+pub use tree::{Announced, Comparison, ReadTree, tree_and_index};
+pub use trees::{Depth, trees};
 
 use bstr::BString;
 use pronto_hash::ObjectId;

@@ -59,6 +59,8 @@ pub struct Options {
     pub show_empty_directories: bool,
     /// How recorded facts are compared.
     pub rules: Rules,
+    /// A file whose facts are not the recorded ones counts as modified, whatever it holds.
+    pub facts_decide: bool,
     /// `core.fileMode`: the executable bit of files means something.
     pub trust_executable: bool,
     /// `core.symlinks`: links are links, not files that hold their target.
@@ -79,6 +81,7 @@ impl Default for Options {
             ignored: Ignored::No,
             show_empty_directories: false,
             rules: Rules::default(),
+            facts_decide: false,
             trust_executable: true,
             has_symlinks: true,
             ignore_case: false,

@@ -21,7 +21,7 @@ mod guard;
 mod one_way;
 mod refusal;
 mod situation;
-mod trees;
+pub(crate) mod trees;
 mod two_way;
 
 pub use fresh::{all, files};

@@ -7,6 +7,7 @@ pub mod checkout_tree;
 pub mod clone;
 pub mod commit_graph;
 pub mod config;
+pub mod diff;
 pub mod environment;
 mod error;
 pub mod fetch;

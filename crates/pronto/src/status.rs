@@ -3,6 +3,7 @@
 
 mod check_ignore;
 mod collect;
+mod contents;
 mod conversion;
 mod files;
 mod ignores;
@@ -19,6 +20,8 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
+pub(crate) use contents::{Contents, read_tree};
+pub(crate) use conversion::Converter;
 pub use files::{FileState, Search};
 pub use ignores::ignore_patterns;
 pub(crate) use ignores::read_ignore_file;
@@ -29,6 +32,7 @@ pub use pronto_worktree::status::{Ignored, SubmoduleState, Untracked};
 pub use settings::walk_options;
 pub use state::{Operation, Rebase, State};
 pub use submodules::IgnoreSubmodules;
+pub(crate) use submodules::Inspector;
 pub use tracking::{Divergence, Upstream};
 
 /// What to find out.

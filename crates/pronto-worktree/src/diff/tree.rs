@@ -27,22 +27,30 @@ pub struct Comparison {
     pub is_cache_stale: bool,
 }
 
+/// What entries that are only announced (`add --intent-to-add`) count as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// Absent.
+    Absent,
+    /// Empty files.
+    Empty,
+}
+
 /// How `index` differs from the tree `root` (`None` for the empty one).
 /// `cached` are the cached trees of the index. Reads one tree object for each directory that
 /// differs or whose cached tree is not known.
-///
-/// Entries that are only announced (`add --intent-to-add`) count as absent.
 ///
 /// # Errors
 /// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
 pub fn tree_and_index(
     root: Option<&oid>,
     (index, cached): (&Index, Option<&CachedTree>),
-    pathspec: &Pathspec,
+    (pathspec, announced): (&Pathspec, Announced),
     read: &mut ReadTree<'_>,
 ) -> Result<Comparison, Error> {
     let mut walk = Walk {
         index,
+        announced,
         pathspec,
         read,
         found: Vec::new(),
@@ -60,6 +68,7 @@ pub fn tree_and_index(
 
 struct Walk<'a, 'r> {
     index: &'a Index,
+    announced: Announced,
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
     found: Vec<Difference>,
@@ -179,8 +188,10 @@ impl Walk<'_, '_> {
         let new = child.and_then(|child| {
             let entry = self.index.entry(child.entries.start);
             unmerged = entry.stage() != 0;
-            self.impure += usize::from(entry.flags.contains(Flags::INTENT_TO_ADD));
-            let present = !unmerged && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            let announced = entry.flags.contains(Flags::INTENT_TO_ADD);
+            self.impure += usize::from(announced);
+            let counts = self.announced == Announced::Empty || !announced;
+            let present = !unmerged && counts;
             present.then(|| Side {
                 mode: entry.mode,
                 id: entry.id.to_owned(),

@@ -224,10 +224,23 @@ impl Scanner<'_> {
         if matches && !entry.stat.is_racy(self.index_time) {
             return Ok(());
         }
-        if entry.stat.size_bytes != 0 && entry.stat.size_bytes != stat.size_bytes {
+        let sizes_differ = entry.stat.size_bytes != 0 && entry.stat.size_bytes != stat.size_bytes;
+        if sizes_differ || (self.job.options.facts_decide && self.facts_differ(entry, stat)) {
             self.report(position, Some(Change::Modified), now, clean);
             return Ok(());
         }
+        self.compare_content(directory, position, (entry, now), (metadata, stat, matches));
+        Ok(())
+    }
+
+    /// Decides by the content what the facts do not tell, or only seem to.
+    fn compare_content(
+        &mut self,
+        directory: &Directory,
+        position: usize,
+        (entry, now): (&EntryRef<'_>, u32),
+        (metadata, stat, matches): (&Metadata, Stat, bool),
+    ) {
         let name = entry.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         let digest = digest_file(
             (directory, &entry.path[name..]),
@@ -240,26 +253,30 @@ impl Scanner<'_> {
                 if !matches {
                     self.outcome.refreshed.push((position, stat));
                 }
+                return;
             }
-            Ok(_) => {
-                if matches {
-                    // Nothing but the content tells: leave a trace for the next reader.
-                    let trace = Stat {
-                        size_bytes: 0,
-                        ..entry.stat
-                    };
-                    self.outcome.refreshed.push((position, trace));
-                }
-                self.report(position, Some(Change::Modified), now, clean);
+            Ok(_) if matches => {
+                // Nothing but the content tells: leave a trace for the next reader.
+                let trace = Stat {
+                    size_bytes: 0,
+                    ..entry.stat
+                };
+                self.outcome.refreshed.push((position, trace));
             }
-            Err(error) => {
-                if error.kind() != io::ErrorKind::InvalidData {
-                    self.problem(entry.path, error);
-                }
-                self.report(position, Some(Change::Modified), now, clean);
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+                self.problem(entry.path, error);
             }
+            Ok(_) | Err(_) => {}
         }
-        Ok(())
+        let clean = SubmoduleState::default();
+        self.report(position, Some(Change::Modified), now, clean);
+    }
+
+    /// Whether facts other than nanoseconds, which Git does not go by, differ.
+    fn facts_differ(&self, entry: &EntryRef<'_>, mut now: Stat) -> bool {
+        (now.mtime.nanoseconds, now.ctime.nanoseconds) = (0, 0);
+        !entry.stat.matches(&now, self.job.options.rules)
+            || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
     }
 
     fn is_empty_blob(&self, entry: &EntryRef<'_>) -> bool {

@@ -60,7 +60,7 @@ impl<'a> Trees<'a> {
             }
             Step::Unchanged => self.builder.add_entries(1),
             Step::Change(change) if clean && change.new.is_some() => self.builder.add_entries(1),
-            Step::Change(_) => {}
+            Step::Change(_) | Step::Gone(..) => {}
         }
     }
 

@@ -42,7 +42,7 @@ pub fn all(
                 }
             }
             // There is no old tree to share anything with.
-            Step::Same(..) | Step::Unchanged => {}
+            Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
         }
         Ok(Go::On)
     })?;

@@ -43,7 +43,7 @@ pub fn one_way(
                     cached.add_entries(1);
                     reset.path(&change);
                 }
-                Step::Same(_) | Step::Unchanged => {}
+                Step::Same(_) | Step::Unchanged | Step::Gone(..) => {}
             }
             Ok(Go::On)
         },

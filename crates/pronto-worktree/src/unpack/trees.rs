@@ -35,13 +35,15 @@ pub struct Change<'a> {
 }
 
 /// What happens on the walk.
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     /// A path differs.
     Change(Change<'a>),
     /// A directory of the new tree begins.
     Enter(Subtree<'a>),
     /// A directory is the same in both trees: it is passed over.
     Same(Subtree<'a>),
+    /// A directory of the old tree begins that the new one does not have: path and id.
+    Gone(&'a BStr, ObjectId),
     /// A path is the same in both trees, in a directory that is not.
     Unchanged,
     /// A directory of the new tree ends.
@@ -50,13 +52,13 @@ pub(super) enum Step<'a> {
 
 /// A directory of the new tree.
 #[derive(Clone, Copy)]
-pub(super) struct Subtree<'a> {
+pub(crate) struct Subtree<'a> {
     /// Its path from the top.
-    pub(super) path: &'a BStr,
+    pub(crate) path: &'a BStr,
     /// In the old tree.
-    pub(super) old: TreeId,
+    pub(crate) old: TreeId,
     /// In the new tree.
-    pub(super) new: ObjectId,
+    pub(crate) new: ObjectId,
 }
 
 impl<'a> Subtree<'a> {
@@ -67,10 +69,10 @@ impl<'a> Subtree<'a> {
     }
 }
 
-/// Whether a directory is gone into. Only looked at after [`Step::Enter`]; one that is not gone
-/// into is not left either.
+/// Whether a directory is gone into. Only looked at after [`Step::Enter`] and [`Step::Gone`]; one
+/// that is not gone into is not left either.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Go {
+pub(crate) enum Go {
     On,
     Past,
 }
@@ -102,7 +104,7 @@ pub fn diff(
 
 /// Like [`diff`], with all that happens on the way. With `protect` the names of the new tree are
 /// checked.
-pub(super) fn walk(
+pub(crate) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
     (old, new): (TreeId, TreeId),
@@ -214,6 +216,10 @@ impl Walk<'_> {
             if (self.visit)(Step::Enter(subtree))? == Go::Past {
                 return Ok(());
             }
+        } else if let Some(old) = old
+            && (self.visit)(Step::Gone(self.path.as_bstr(), old))? == Go::Past
+        {
+            return Ok(());
         }
         self.depth += 1;
         self.directory(old, new)?;

@@ -1,5 +1,6 @@
 //! Putting the parts of a status together.
 
+use super::contents::{Contents, read_tree};
 use super::conversion::Converter;
 use super::settings::walk_options;
 use super::state::{Reader, sparse_percentage};
@@ -15,8 +16,10 @@ use pronto_index::{CachedTree, Index, mode};
 use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Store;
-use pronto_worktree::diff::{self, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index};
-use pronto_worktree::status::{Change, Conversion, Job, Outcome, digest_file, walk};
+use pronto_worktree::diff::{
+    self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
+};
+use pronto_worktree::status::{Change, Job, Outcome, walk};
 use std::collections::{BTreeMap, HashMap};
 
 /// An error of the object store as one of the repository.
@@ -138,8 +141,8 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
     let cached = index.cached_tree();
     let tree = (index, cached.as_ref() as Option<&CachedTree>);
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
-    let found = tree_and_index(root.as_deref(), tree, &options.pathspec, &mut read)
-        .map_err(from_worktree)?;
+    let how = (&options.pathspec, Announced::Absent);
+    let found = tree_and_index(root.as_deref(), tree, how, &mut read).map_err(from_worktree)?;
     let repairs = options.write_back && found.is_cache_stale && !index.is_split();
     let trees = match root.filter(|_| repairs) {
         Some(root) => {
@@ -164,26 +167,6 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
     Ok(Staged { differences, trees })
 }
 
-fn read_tree(
-    store: &Store,
-    id: &oid,
-    content: &mut Vec<u8>,
-) -> std::result::Result<(), pronto_worktree::Error> {
-    use pronto_worktree::ErrorKind as Kind;
-    if *id == *ObjectId::empty_tree(id.kind()) {
-        content.clear();
-        return Ok(());
-    }
-    match store.find(id, content) {
-        Ok(Some(gix_object::Kind::Tree)) => Ok(()),
-        Ok(_) => Err(pronto_worktree::Error::new(
-            Kind::MissingObject,
-            format!("unable to read tree ({id})"),
-        )),
-        Err(error) => Err(error.map_kind(|_| Kind::CorruptObject)),
-    }
-}
-
 /// The tree of the commit `id`.
 fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut content = Vec::new();
@@ -194,50 +177,6 @@ fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
     match (found, hex.and_then(|hex| ObjectId::from_hex(hex).ok())) {
         (Some(gix_object::Kind::Commit), Some(tree)) => Ok(tree),
         _ => Err(Error::new(ErrorKind::Object, format!("bad object {id}"))),
-    }
-}
-
-/// Contents of files, for renames between index and worktree.
-struct Contents<'a> {
-    store: &'a Store,
-    root: &'a Directory,
-    converter: &'a Converter<'a>,
-}
-
-impl Contents<'_> {
-    /// The object that the file would be stored as, or null.
-    fn id(&self, path: &BStr, kind: pronto_hash::Kind) -> ObjectId {
-        let (directory, name) = split(path);
-        let digest = || {
-            let directory = self.root.open_beneath(directory)?;
-            let metadata = directory.metadata(name)?;
-            let how = (self.converter as &dyn Conversion, kind);
-            digest_file((&directory, name), &metadata, (path, &kind.null()), how)
-        };
-        digest().unwrap_or(kind.null())
-    }
-
-    fn read(&self, path: &BStr, side: &Side) -> Option<Vec<u8>> {
-        let mut content = Vec::new();
-        if matches!(self.store.find(&side.id, &mut content), Ok(Some(_))) {
-            return Some(content);
-        }
-        let (directory, name) = split(path);
-        let mut file = self
-            .root
-            .open_beneath(directory)
-            .ok()?
-            .open_file(name)
-            .ok()?;
-        std::io::Read::read_to_end(&mut file, &mut content).ok()?;
-        self.converter.to_git(path, content, &side.id).ok()
-    }
-}
-
-fn split(path: &BStr) -> (&[u8], &[u8]) {
-    match path.rfind_byte(b'/') {
-        Some(slash) => (&path[..slash], &path[slash + 1..]),
-        None => (b"", path),
     }
 }
 

@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Converts as attributes and configuration say.
-pub(super) struct Converter<'a> {
+pub(crate) struct Converter<'a> {
     repository: &'a Repository,
     store: &'a Store,
     shared: OnceLock<Result<(Attributes, Arc<Settings>), String>>,
@@ -24,7 +24,7 @@ pub(super) struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    pub(super) fn new(repository: &'a Repository, store: &'a Store) -> Self {
+    pub(crate) fn new(repository: &'a Repository, store: &'a Store) -> Self {
         let (shared, idle) = (OnceLock::new(), Mutex::default());
         Converter {
             repository,

@@ -55,19 +55,18 @@ impl Repository {
     ///
     /// # Errors
     /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words,
-    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; there is no work tree; a variable
-    /// of the environment is not well formed.
+    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; a variable of the environment is
+    /// not well formed.
     pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
         let prefix = self.prefix_or_empty();
         let defaults = pathspec_defaults(self)?;
-        Pathspec::parse(specs, prefix.as_bstr(), self.require_work_tree()?, defaults).map_err(
-            |error| {
-                error.map_kind(|kind| match kind {
-                    pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
-                    _ => ErrorKind::InvalidInput,
-                })
-            },
-        )
+        let top = self.work_tree().unwrap_or(self.git_dir());
+        Pathspec::parse(specs, prefix.as_bstr(), top, defaults).map_err(|error| {
+            error.map_kind(|kind| match kind {
+                pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
+                _ => ErrorKind::InvalidInput,
+            })
+        })
     }
 
     /// The path from the top of the work tree that `path` means where the caller stands; it keeps

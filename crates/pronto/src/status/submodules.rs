@@ -42,7 +42,7 @@ impl IgnoreSubmodules {
 const DEEPEST: usize = 32;
 
 /// Looks into the submodules of one repository.
-pub(super) struct Inspector<'a> {
+pub(crate) struct Inspector<'a> {
     repository: &'a Repository,
     work_tree: PathBuf,
     interrupt: &'a Interrupt,
@@ -60,6 +60,19 @@ impl<'a> Inspector<'a> {
         options: &Options,
         interrupt: &'a Interrupt,
     ) -> crate::Result<Self> {
+        let otherwise = IgnoreSubmodules::None;
+        let how = (options.ignore_submodules, otherwise, options.untracked);
+        Self::with(repository, work_tree, how, interrupt)
+    }
+
+    /// What counts is told by the first if it is given, else by configuration, else by the
+    /// second.
+    pub(crate) fn with(
+        repository: &'a Repository,
+        work_tree: PathBuf,
+        (general, otherwise, untracked): (Option<IgnoreSubmodules>, IgnoreSubmodules, Untracked),
+        interrupt: &'a Interrupt,
+    ) -> crate::Result<Self> {
         let config = repository.config();
         let configured = config
             .raw("diff.ignoreSubmodules")
@@ -69,7 +82,7 @@ impl<'a> Inspector<'a> {
             .text(DEPTH)
             .and_then(|text| text.parse().ok())
             .unwrap_or(0);
-        let by_path = match options.ignore_submodules {
+        let by_path = match general {
             Some(_) => HashMap::new(),
             None => ignored_by_path(repository, &work_tree)?,
         };
@@ -77,15 +90,16 @@ impl<'a> Inspector<'a> {
             repository,
             work_tree,
             interrupt,
-            general: options.ignore_submodules,
-            default: configured.unwrap_or_default(),
+            general,
+            default: configured.unwrap_or(otherwise),
             by_path,
-            untracked: options.untracked,
+            untracked,
             depth,
         })
     }
 
-    fn ignores(&self, path: &BStr) -> IgnoreSubmodules {
+    /// What does not count of the submodule at `path`.
+    pub(crate) fn ignores(&self, path: &BStr) -> IgnoreSubmodules {
         self.general
             .or_else(|| self.by_path.get(path).copied())
             .unwrap_or(self.default)

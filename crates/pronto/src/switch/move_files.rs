@@ -13,12 +13,11 @@ use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
-use pronto_worktree::Objects;
 use pronto_worktree::attributes::{
     Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
 };
 use pronto_worktree::checkout::{self, Context, Plan};
-use pronto_worktree::diff::{Difference, tree_and_index};
+use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
@@ -26,7 +25,7 @@ use pronto_worktree::unpack::{self, Checker, Decision, Refusals, Situation, Unpa
 
 use super::{Destination, Options};
 use crate::checkout_tree::tree_of;
-use crate::status::{self, ignore_patterns, read_ignore_file};
+use crate::status::{self, ignore_patterns, read_ignore_file, read_tree};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -269,15 +268,10 @@ impl Repository {
         let tree = tree_of(objects, commit)?;
         let index = Index::open(&self.index_path(), self.object_hash()).map_err(from_index)?;
         let cached = index.cached_tree();
-        let mut read = |id: &oid, content: &mut Vec<u8>| {
-            if id.is_empty_tree() {
-                content.clear();
-                return Ok(());
-            }
-            Objects::object(objects, id, content).map(|_| ())
-        };
+        let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
         let all = status::Pathspec::default();
-        tree_and_index(Some(&tree), (&index, cached.as_ref()), &all, &mut read)
+        let how = (&all, Announced::Absent);
+        tree_and_index(Some(&tree), (&index, cached.as_ref()), how, &mut read)
             .map(|found| found.differences)
             .map_err(from_worktree)
     }

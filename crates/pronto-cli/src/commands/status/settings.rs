@@ -1,6 +1,7 @@
 //! What arguments and configuration want to be shown.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
+use crate::diffing::score;
 use crate::{CliError, Context};
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
@@ -211,7 +212,7 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
     if let Some(text) = &args.find_renames {
         wanted = wanted.or(Some(false));
         if !text.is_empty() {
-            renames.minimum_score = score(text.as_bytes())?;
+            renames.minimum_score = score(text.as_bytes(), "this --find-renames")?;
         }
     }
     let limit = match config.entry_of("status.renameLimit") {
@@ -224,42 +225,4 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
         renames.limit = usize::try_from(limit).unwrap_or(renames.limit);
     }
     Ok(wanted.map(|copies| Renames { copies, ..renames }))
-}
-
-/// A similarity: `50%`, or digits after an unwritten decimal point, or a decimal number.
-fn score(text: &[u8]) -> Result<u32, CliError> {
-    const MOST: u64 = 60_000;
-    let (mut number, mut scale, mut dot) = (0u64, 1u64, false);
-    let mut rest = text;
-    while let Some((&byte, tail)) = rest.split_first() {
-        match byte {
-            b'.' if !dot => (scale, dot) = (1, true),
-            b'%' => {
-                scale = if dot { scale * 100 } else { 100 };
-                rest = tail;
-                break;
-            }
-            b'0'..=b'9' => {
-                if scale < 100_000 {
-                    scale *= 10;
-                    number = number * 10 + u64::from(byte - b'0');
-                }
-            }
-            _ => break,
-        }
-        rest = tail;
-    }
-    if !rest.is_empty() {
-        return Err(CliError::unsupported("this --find-renames"));
-    }
-    let score = if number >= scale {
-        MOST
-    } else {
-        MOST * number / scale
-    };
-    // No similarity at all stands for the default.
-    Ok(match u32::try_from(score) {
-        Ok(0) | Err(_) => Renames::default().minimum_score,
-        Ok(score) => score,
-    })
 }

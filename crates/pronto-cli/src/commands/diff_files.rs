@@ -1,0 +1,48 @@
+//! `diff-files`: how files differ from the index.
+
+use std::ffi::OsString;
+
+use crate::diffing::{DiffArgs, revisions_and_paths};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `diff-files`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Of conflicts, tell only that they are
+    #[arg(short = '0', overrides_with_all = ["base", "ours", "theirs"])]
+    none: bool,
+    /// Of conflicts, compare with the common ancestor
+    #[arg(short = '1', long, overrides_with_all = ["none", "ours", "theirs"])]
+    base: bool,
+    /// Of conflicts, compare with our side (the default)
+    #[arg(short = '2', long, overrides_with_all = ["none", "base", "theirs"])]
+    ours: bool,
+    /// Of conflicts, compare with their side
+    #[arg(short = '3', long, overrides_with_all = ["none", "base", "ours"])]
+    theirs: bool,
+    #[command(flatten)]
+    diff: DiffArgs,
+    /// Which files to compare
+    #[arg(value_name = "PATH")]
+    operands: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    repository.require_work_tree()?;
+    let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
+    if !revisions.is_empty() {
+        return Err(CliError::misuse("diff-files takes no revision"));
+    }
+    let stage = match (args.none, args.base, args.theirs) {
+        (true, ..) => 0,
+        (_, true, _) => 1,
+        (.., true) => 3,
+        _ => 2,
+    };
+    let options = args.diff.options(&repository, paths)?;
+    let mut printer = args.diff.printer(&repository, &options)?;
+    let found = repository.diff_files(stage, &options, &context.interrupt)?;
+    printer.print(&found, context)?;
+    Ok(printer.code())
+}

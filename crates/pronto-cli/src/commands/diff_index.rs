@@ -1,0 +1,75 @@
+//! `diff-index`: how the index, or files, differ from a tree.
+
+use std::ffi::OsString;
+
+use gix_object::Kind as ObjectKind;
+use pronto::Repository;
+use pronto::diff::Against;
+use pronto::refs::Head;
+use pronto_hash::ObjectId;
+
+use crate::diffing::{DiffArgs, Revision, revisions_and_paths};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `diff-index`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Compare with the index alone
+    #[arg(long)]
+    cached: bool,
+    /// Files that are not there count as they are in the index
+    #[arg(short = 'm')]
+    match_missing: bool,
+    /// Compare with the common ancestor of the commit and HEAD
+    #[arg(long)]
+    merge_base: bool,
+    #[command(flatten)]
+    diff: DiffArgs,
+    /// The tree, and which paths to compare
+    #[arg(value_name = "TREE-ISH")]
+    operands: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
+    let [revision] = revisions.as_slice() else {
+        return Err(CliError::misuse("diff-index takes one tree"));
+    };
+    let against = match (args.cached, args.match_missing) {
+        (true, _) => Against::Index,
+        (false, true) => Against::FilesThatAreThere,
+        (false, false) => Against::Files,
+    };
+    if against != Against::Index {
+        repository.require_work_tree()?;
+    }
+    let tree = tree(args, revision, &repository)?;
+    let options = args.diff.options(&repository, paths)?;
+    let mut printer = args.diff.printer(&repository, &options)?;
+    let found = repository.diff_index(tree, against, &options, &context.interrupt)?;
+    printer.print(&found, context)?;
+    Ok(printer.code())
+}
+
+fn tree(args: &Args, revision: &Revision, repository: &Repository) -> Result<ObjectId, CliError> {
+    let mut id = revision.id;
+    if args.merge_base {
+        let head = match repository.head()? {
+            Head::Branch { id, .. } | Head::Detached { id } => id,
+            _ => return Err(CliError::misuse("there is no HEAD")),
+        };
+        let commit = repository.peel_to(id, ObjectKind::Commit)?;
+        let commit = commit.ok_or_else(|| CliError::misuse("--merge-base takes a commit"))?;
+        id = match repository.merge_bases(head, commit)?.as_slice() {
+            [base] => *base,
+            [] => return Err(CliError::fatal("no merge base found")),
+            _ => return Err(CliError::fatal("multiple merge bases found")),
+        };
+    }
+    let tree = repository.peel_to(id, ObjectKind::Tree)?;
+    tree.ok_or_else(|| {
+        let message = format!("bad tree object {}", revision.name);
+        CliError::error(message).with_code(ExitCode::FATAL)
+    })
+}

@@ -1,0 +1,224 @@
+//! `diff-tree`: how trees differ, and what commits changed.
+
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+
+use gix_object::Kind as ObjectKind;
+use pronto::Repository;
+use pronto::diff::{Depth, Options};
+use pronto_hash::ObjectId;
+
+use crate::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `diff-tree`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Go into directories
+    #[arg(short = 'r')]
+    recursive: bool,
+    /// Tell of the directories, too, that are gone into
+    #[arg(short = 't')]
+    show_trees: bool,
+    /// Of a commit without parents, tell all that is in it
+    #[arg(long)]
+    root: bool,
+    /// Read commits, or pairs of trees, from the standard input
+    #[arg(long)]
+    stdin: bool,
+    /// Compare merges with each of their parents
+    #[arg(short = 'm')]
+    merges: bool,
+    /// Do not print the id of a commit before what it changed
+    #[arg(long)]
+    no_commit_id: bool,
+    #[command(flatten)]
+    diff: DiffArgs,
+    /// A commit or two trees, and which paths to compare
+    #[arg(value_name = "TREE-ISH")]
+    operands: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
+    let options = args.diff.options(&repository, paths)?;
+    let mut session = Session {
+        args,
+        printer: args.diff.printer(&repository, &options)?,
+        repository: &repository,
+        options,
+        context,
+    };
+    match (revisions.as_slice(), args.stdin) {
+        ([], true) => session.read()?,
+        ([one], false) => {
+            if let Some(commit) = session.commit_of(one)? {
+                session.commit(commit, None)?;
+            }
+        }
+        ([one, two], false) => {
+            let (one, two) = match two.is_excluded {
+                true => (two, one),
+                false => (one, two),
+            };
+            session.trees(one.id, two.id)?;
+        }
+        _ => return Err(CliError::misuse("this way of calling diff-tree")),
+    }
+    Ok(session.printer.code())
+}
+
+struct Session<'a> {
+    args: &'a Args,
+    repository: &'a Repository,
+    options: Options,
+    printer: Printer<'a>,
+    context: &'a mut Context,
+}
+
+impl Session<'_> {
+    fn commit_of(&mut self, revision: &Revision) -> Result<Option<ObjectId>, CliError> {
+        let id = revision.id;
+        if let Some(commit) = self.repository.peel_to(id, ObjectKind::Commit)? {
+            return Ok(Some(commit));
+        }
+        let id = self.repository.peel_tags(id)?.unwrap_or(id);
+        if let Some(header) = self.repository.objects()?.header(&id)? {
+            let message = format!("object {id} is a {}, not a commit", header.kind);
+            self.context.complain(&message);
+        }
+        Ok(None)
+    }
+
+    fn tree_of(&self, id: ObjectId) -> Result<ObjectId, CliError> {
+        let tree = self.repository.peel_to(id, ObjectKind::Tree)?;
+        tree.ok_or_else(|| CliError::fatal(format!("unable to read tree {id}")))
+    }
+
+    fn trees(&mut self, old: ObjectId, new: ObjectId) -> Result<(), CliError> {
+        let sides = (Some(self.tree_of(old)?), Some(self.tree_of(new)?));
+        self.compare(sides, None)
+    }
+
+    /// What the commit changed, against `parents` or its own.
+    fn commit(&mut self, id: ObjectId, parents: Option<Vec<ObjectId>>) -> Result<(), CliError> {
+        let links = self.repository.commit_links(&id, &mut Vec::new())?;
+        let parents = parents.unwrap_or(links.parents);
+        let header = (!self.args.no_commit_id).then_some(id);
+        if parents.is_empty() && self.args.root {
+            return self.compare((None, Some(links.tree)), header);
+        }
+        if parents.len() > 1 && !self.args.merges {
+            return Ok(());
+        }
+        for parent in parents {
+            let old = self.tree_of(parent)?;
+            self.compare((Some(old), Some(links.tree)), header)?;
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        sides: (Option<ObjectId>, Option<ObjectId>),
+        header: Option<ObjectId>,
+    ) -> Result<(), CliError> {
+        let depth = Depth {
+            recursive: self.args.recursive || self.args.show_trees,
+            show_trees: self.args.show_trees,
+        };
+        let interrupt = &self.context.interrupt;
+        let found = self
+            .repository
+            .diff_trees(sides, depth, &self.options, interrupt)?;
+        if found.differences.is_empty() {
+            return Ok(());
+        }
+        if let Some(id) = header {
+            write!(self.context.out, "{id}")?;
+            self.context.out.write_all(&[self.printer.line_end()])?;
+        }
+        self.printer.print(&found, self.context)
+    }
+
+    /// Commits, each with other parents if some are named, or pairs of trees.
+    fn read(&mut self) -> Result<(), CliError> {
+        let mut input = std::io::stdin().lock();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let count = input.read_until(b'\n', &mut line);
+            let count = count.map_err(|error| {
+                CliError::fatal(format!("cannot read the standard input: {error}"))
+            })?;
+            if count == 0 {
+                return Ok(());
+            }
+            if self.id_at(&line).is_none() {
+                self.context.out.write_all(&line)?;
+                self.context.out.flush()?;
+            } else if let Some(line) = line.strip_suffix(b"\n") {
+                self.read_line(line)?;
+            }
+        }
+    }
+
+    /// The id that `text` begins with.
+    fn id_at(&self, text: &[u8]) -> Option<ObjectId> {
+        let digits = text.get(..self.repository.object_hash().len_in_hex())?;
+        ObjectId::from_hex(digits).ok()
+    }
+
+    fn read_line(&mut self, line: &[u8]) -> Result<(), CliError> {
+        let Some(id) = self.id_at(line) else {
+            return Ok(());
+        };
+        let mut rest = &line[self.repository.object_hash().len_in_hex()..];
+        let kind = self
+            .repository
+            .objects()?
+            .header(&id)?
+            .map(|header| header.kind);
+        match kind {
+            Some(ObjectKind::Commit) => {
+                let mut parents = Vec::new();
+                while rest.first().is_some_and(u8::is_ascii_whitespace) {
+                    let Some(parent) = self.id_at(&rest[1..]) else {
+                        break;
+                    };
+                    parents.push(parent);
+                    rest = &rest[1 + self.repository.object_hash().len_in_hex()..];
+                }
+                self.commit(id, (!parents.is_empty()).then_some(parents))
+            }
+            Some(ObjectKind::Tree) => self.read_trees(id, rest),
+            Some(kind) => {
+                let message = format!("Object {id} is a {kind}, not a commit or tree");
+                self.context.complain(&message);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn read_trees(&mut self, one: ObjectId, rest: &[u8]) -> Result<(), CliError> {
+        let two = match rest.split_first() {
+            Some((space, name)) if space.is_ascii_whitespace() => self
+                .id_at(name)
+                .filter(|two| name.len() == two.kind().len_in_hex()),
+            _ => None,
+        };
+        let Some(two) = two else {
+            self.context
+                .complain("Need exactly two trees, separated by a space");
+            return Ok(());
+        };
+        let is_tree = self.repository.objects()?.header(&two)?;
+        if is_tree.is_none_or(|header| header.kind != ObjectKind::Tree) {
+            return Ok(());
+        }
+        writeln!(self.context.out, "{one} {two}")?;
+        self.compare((Some(one), Some(two)), None)
+    }
+}

@@ -1,0 +1,413 @@
+//! What the commands that tell differences line by line have in common: options, operands, and how
+//! the lines look.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, ByteSlice};
+use pronto::diff::{Difference, Filter, Found, MOST_SIMILAR, Options, Side};
+use pronto::quote::c_quote_into;
+use pronto::revision::Want;
+use pronto::status::{IgnoreSubmodules, Renames};
+use pronto::{ErrorKind, Repository};
+use pronto_hash::ObjectId;
+
+use crate::paths::pathspec_error;
+use crate::{CliError, Context, ExitCode};
+
+/// Options of all these commands.
+#[derive(clap::Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// Modes, ids and paths of what differs (the default)
+    #[arg(long)]
+    raw: bool,
+    /// Only paths
+    #[arg(long)]
+    name_only: bool,
+    /// Only paths and what happened to them
+    #[arg(long)]
+    name_status: bool,
+    /// Print nothing
+    #[arg(short = 's', long)]
+    no_patch: bool,
+    /// Print nothing, and tell by the exit code
+    #[arg(long)]
+    quiet: bool,
+    /// Exit with 1 if something differs
+    #[arg(long)]
+    exit_code: bool,
+    /// Paths end with NUL and are not quoted
+    #[arg(short = 'z')]
+    null: bool,
+    /// Ids in this many digits
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "N")]
+    abbrev: Option<String>,
+    /// Has no meaning for what is printed here
+    #[arg(long, hide = true)]
+    full_index: bool,
+    /// Which sorts count, by letters
+    #[arg(long, value_name = "LETTERS")]
+    diff_filter: Vec<OsString>,
+    /// Tell the way back
+    #[arg(short = 'R')]
+    reverse: bool,
+    /// Find files that were renamed
+    #[arg(short = 'M', long, num_args = 0..=1, default_missing_value = "", value_name = "SCORE")]
+    find_renames: Option<OsString>,
+    /// Find files that were copied from changed ones, too
+    #[arg(short = 'C', long, num_args = 0..=1, default_missing_value = "", value_name = "SCORE")]
+    find_copies: Vec<OsString>,
+    /// Find no renames
+    #[arg(long)]
+    no_renames: bool,
+    /// Compare no more than this many files with each other
+    #[arg(short = 'l', value_name = "N")]
+    rename_limit: Option<String>,
+    /// Only what is below this directory (the current one), by paths from there
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "PATH")]
+    relative: Option<OsString>,
+    /// Which changes of submodules do not count
+    #[arg(long, num_args = 0..=1, default_missing_value = "all", value_name = "WHEN")]
+    ignore_submodules: Option<OsString>,
+}
+
+/// What is printed of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Raw,
+    NameOnly,
+    NameStatus,
+    Nothing,
+}
+
+/// How differences are printed.
+pub(crate) struct Printer<'a> {
+    repository: &'a Repository,
+    format: Format,
+    null: bool,
+    quote_all: bool,
+    /// The number of digits of ids; `None` for all.
+    digits: Option<usize>,
+    /// How much of paths is not shown.
+    cut: usize,
+    tells_by_code: bool,
+    count: usize,
+}
+
+impl DiffArgs {
+    /// What the options say.
+    pub(crate) fn options(
+        &self,
+        repository: &Repository,
+        paths: &[OsString],
+    ) -> Result<Options, CliError> {
+        let specs = paths.iter().map(|path| path.as_bytes().as_bstr());
+        let mut filter: Option<Filter> = None;
+        for letters in &self.diff_filter {
+            let parsed = Filter::parse(letters.as_bytes());
+            let parsed = parsed.ok_or_else(|| CliError::misuse("unknown class of changes"))?;
+            filter = Some(filter.unwrap_or_default().and(parsed));
+        }
+        let ignore_submodules = match &self.ignore_submodules {
+            None => None,
+            Some(when) => {
+                let parsed = IgnoreSubmodules::parse(when.as_bytes());
+                let wrong = || CliError::misuse("bad --ignore-submodules argument");
+                Some(parsed.ok_or_else(wrong)?)
+            }
+        };
+        let below = match self.relative.as_deref().map(OsStr::as_bytes) {
+            None => "".into(),
+            Some(b"") => repository.prefix_or_empty(),
+            Some(given) => given.into(),
+        };
+        Ok(Options {
+            pathspec: repository.pathspec(specs).map_err(pathspec_error)?,
+            renames: self.renames(repository)?,
+            reverse: self.reverse,
+            ignore_submodules,
+            filter,
+            below,
+        })
+    }
+
+    fn renames(&self, repository: &Repository) -> Result<Option<Renames>, CliError> {
+        if self.no_renames && self.find_renames.is_none() && self.find_copies.is_empty() {
+            return Ok(None);
+        }
+        let (given, copies, option) = match (&self.find_renames, self.find_copies.as_slice()) {
+            _ if self.no_renames => {
+                return Err(CliError::unsupported("--no-renames beside -M or -C"));
+            }
+            (None, []) => return Ok(None),
+            (Some(score), []) => (score, false, "this -M"),
+            (None, [score]) => (score, true, "this -C"),
+            (None, _) => return Err(CliError::unsupported("option '--find-copies-harder'")),
+            (Some(_), _) => return Err(CliError::unsupported("-M beside -C")),
+        };
+        let mut renames = Renames {
+            copies,
+            ..Renames::default()
+        };
+        if !given.is_empty() {
+            renames.minimum_score = score(given.as_bytes(), option)?;
+        }
+        let limit = match &self.rename_limit {
+            Some(text) => {
+                let wrong = |_| CliError::misuse("option `l' expects an integer value");
+                Some(text.parse::<i32>().map_err(wrong)?)
+            }
+            None => {
+                let entry = repository.config().entry_of("diff.renameLimit");
+                entry.map(|entry| entry.i32()).transpose()?
+            }
+        };
+        if let Some(limit) = limit {
+            renames.limit = usize::try_from(limit).unwrap_or(renames.limit);
+        }
+        Ok(Some(renames))
+    }
+
+    /// How what is found is printed.
+    pub(crate) fn printer<'a>(
+        &self,
+        repository: &'a Repository,
+        options: &Options,
+    ) -> Result<Printer<'a>, CliError> {
+        let formats = [
+            (self.raw, Format::Raw),
+            (self.name_only, Format::NameOnly),
+            (self.name_status, Format::NameStatus),
+            (self.no_patch, Format::Nothing),
+        ];
+        let mut wanted = formats.iter().filter(|(wanted, _)| *wanted);
+        let first = wanted.next().map_or(Format::Raw, |(_, format)| *format);
+        if wanted.next().is_some() {
+            return Err(CliError::unsupported("several formats at once"));
+        }
+        Ok(Printer {
+            repository,
+            format: if self.quiet { Format::Nothing } else { first },
+            null: self.null,
+            quote_all: repository.config().bool_or("core.quotepath", true)?,
+            digits: digits(self.abbrev.as_deref(), repository)?,
+            cut: options.below.len(),
+            tells_by_code: self.exit_code || self.quiet,
+            count: 0,
+        })
+    }
+}
+
+fn digits(abbrev: Option<&str>, repository: &Repository) -> Result<Option<usize>, CliError> {
+    Ok(match abbrev {
+        None => None,
+        Some("") => Some(repository.abbreviation_length()?),
+        Some(text) => {
+            let wrong = |_| CliError::misuse("option `abbrev' expects a numerical value");
+            Some(text.parse::<usize>().map_err(wrong)?)
+        }
+    })
+}
+
+impl Printer<'_> {
+    /// Prints what was found, and what could not be looked at.
+    pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
+        for (path, error) in &found.problems {
+            let reason = error.to_string();
+            let end = reason.find(" (os error").unwrap_or(reason.len());
+            context.remark(&format!("{path}: {}", &reason[..end]));
+        }
+        self.count += found.differences.len();
+        let mut line = Vec::new();
+        for difference in &found.differences {
+            line.clear();
+            self.line(difference, &mut line)?;
+            context.out.write_all(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a line that is no difference.
+    pub(crate) fn line_end(&self) -> u8 {
+        if self.null { 0 } else { b'\n' }
+    }
+
+    /// The exit code after all has been printed.
+    pub(crate) fn code(&self) -> ExitCode {
+        match self.tells_by_code && self.count > 0 {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        }
+    }
+
+    fn line(&self, difference: &Difference, line: &mut Vec<u8>) -> Result<(), CliError> {
+        if self.format == Format::Nothing {
+            return Ok(());
+        }
+        if self.format == Format::Raw {
+            let modes = [&difference.old, &difference.new].map(|side| side.map_or(0, |it| it.mode));
+            write!(line, ":{:06o} {:06o} ", modes[0], modes[1])?;
+            for side in [&difference.old, &difference.new] {
+                self.id(side.as_ref(), line)?;
+                line.push(b' ');
+            }
+        }
+        let path = difference.path.as_bstr();
+        if self.format != Format::NameOnly {
+            line.push(difference.letter());
+            if let Some(origin) = &difference.origin {
+                write!(line, "{:03}", origin.score * 100 / MOST_SIMILAR)?;
+                line.push(if self.null { 0 } else { b'\t' });
+                self.path(origin.path.as_bstr(), line);
+            }
+            line.push(if self.null { 0 } else { b'\t' });
+        }
+        self.path(path, line);
+        line.push(self.line_end());
+        Ok(())
+    }
+
+    fn id(&self, side: Option<&Side>, line: &mut Vec<u8>) -> Result<(), CliError> {
+        let null = self.repository.object_hash().null();
+        let id: ObjectId = side.map_or(null, |side| side.id);
+        match self.digits {
+            None => write!(line, "{id}")?,
+            Some(digits) => {
+                line.extend_from_slice(self.repository.abbreviate_to(&id, digits)?.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, path: &BStr, line: &mut Vec<u8>) {
+        let seen = path.get(self.cut..).unwrap_or_default();
+        let seen = match self.cut {
+            0 => seen,
+            _ => seen.strip_prefix(b"/").unwrap_or(seen),
+        };
+        match self.null {
+            true => line.extend_from_slice(seen),
+            false => c_quote_into(seen, self.quote_all, line),
+        }
+    }
+}
+
+/// A revision on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Revision {
+    /// As it was given.
+    pub(crate) name: String,
+    /// What it leads to.
+    pub(crate) id: ObjectId,
+    /// What it leads to is left out (`^A`, or the `A` of `A..B`).
+    pub(crate) is_excluded: bool,
+}
+
+/// Takes `operands` apart: revisions, then paths.
+pub(crate) fn revisions_and_paths<'o>(
+    operands: &'o [OsString],
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(Vec<Revision>, &'o [OsString]), CliError> {
+    let mut revisions = Vec::new();
+    let separator = context.separator;
+    for (at, operand) in operands.iter().enumerate() {
+        if separator == Some(at) {
+            return Ok((revisions, &operands[at..]));
+        }
+        let name = operand.as_bytes().as_bstr();
+        let found = look_up(name, repository);
+        context.report();
+        let found = found?;
+        if found.is_empty() {
+            if separator.is_some() {
+                return Err(CliError::fatal(format!("bad revision '{name}'")));
+            }
+            for (later, path) in operands[at..].iter().enumerate() {
+                let path = path.as_bytes().as_bstr();
+                repository.verify_file_name(path, later == 0)?;
+            }
+            return Ok((revisions, &operands[at..]));
+        }
+        let may_be_file = separator.is_none() && repository.is_inside_work_tree();
+        if may_be_file && repository.verify_file_name(name, false).is_ok() {
+            return Err(CliError::misuse("a name that is a revision and a file"));
+        }
+        revisions.extend(found);
+    }
+    Ok((revisions, &[]))
+}
+
+fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliError> {
+    let one = |name: &BStr, is_excluded| {
+        let found = repository.try_resolve(name, Want::Anything);
+        let found = found.map_err(|error| match error.kind() {
+            ErrorKind::Ambiguous => CliError::misuse(error.message()),
+            _ => error.into(),
+        })?;
+        Ok::<_, CliError>(found.map(|id| Revision {
+            name: name.to_string(),
+            id,
+            is_excluded,
+        }))
+    };
+    if let Some((from, to, symmetric)) = repository.split_range(name)
+        && let (Some(from), Some(to)) = (one(from, true)?, one(to, false)?)
+    {
+        return match symmetric {
+            true => Err(CliError::unsupported("symmetric differences here")),
+            false => Ok(vec![from, to]),
+        };
+    }
+    let found = match name.strip_prefix(b"^") {
+        Some(rest) => one(rest.as_bstr(), true)?,
+        None => one(name, false)?,
+    };
+    let has_suffix = [&b"^@"[..], b"^!"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
+        || name.contains_str("^-");
+    if found.is_none() && has_suffix {
+        return Err(CliError::unsupported("parents of a revision here"));
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// A similarity, given to `option`: `50%`, or digits after an unwritten decimal point, or a decimal number.
+pub(crate) fn score(text: &[u8], option: &str) -> Result<u32, CliError> {
+    const MOST: u64 = 60_000;
+    let (mut number, mut scale, mut dot) = (0u64, 1u64, false);
+    let mut rest = text;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            b'.' if !dot => (scale, dot) = (1, true),
+            b'%' => {
+                scale = if dot { scale * 100 } else { 100 };
+                rest = tail;
+                break;
+            }
+            b'0'..=b'9' => {
+                if scale < 100_000 {
+                    scale *= 10;
+                    number = number * 10 + u64::from(byte - b'0');
+                }
+            }
+            _ => break,
+        }
+        rest = tail;
+    }
+    if !rest.is_empty() {
+        return Err(CliError::unsupported(option));
+    }
+    let score = if number >= scale {
+        MOST
+    } else {
+        MOST * number / scale
+    };
+    // No similarity at all stands for the default.
+    Ok(match u32::try_from(score) {
+        Ok(0) | Err(_) => Renames::default().minimum_score,
+        Ok(score) => score,
+    })
+}

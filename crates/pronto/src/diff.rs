@@ -1,0 +1,199 @@
+//! What differs between trees, the index and files, path by path, as the plumbing of Git tells it:
+//! nothing is refreshed first, so that a file whose recorded facts are out of date differs,
+//! whatever it holds.
+
+mod finish;
+mod walk;
+
+use crate::status::{IgnoreSubmodules, Pathspec, Renames, read_tree};
+use crate::worktree::{from_index, from_worktree};
+use crate::{Repository, Result};
+use bstr::BString;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Index, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::diff::{self as engine, Announced, tree_and_index};
+use pronto_worktree::status::Change;
+use std::collections::BTreeMap;
+
+pub use finish::Filter;
+pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
+
+/// Which differences count, and how they are told.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which paths count.
+    pub pathspec: Pathspec,
+    /// Whether and how renames are found.
+    pub renames: Option<Renames>,
+    /// Tell the way back: old sides for new ones.
+    pub reverse: bool,
+    /// Which changes of submodules count, whatever is configured.
+    pub ignore_submodules: Option<IgnoreSubmodules>,
+    /// Which sorts of differences count.
+    pub filter: Option<Filter>,
+    /// Only what begins with this counts: a directory with a slash at its end, or nothing.
+    pub below: BString,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What differs, in order. Objects of files in the work tree are null where nobody had to
+    /// make them out.
+    pub differences: Vec<Difference>,
+    /// What could not be looked at: path and reason.
+    pub problems: Vec<(BString, std::io::Error)>,
+}
+
+/// How a tree is compared with the index or with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// With the index alone.
+    Index,
+    /// With the files of the index's entries; those that are gone are missed.
+    Files,
+    /// Likewise; those that are gone count as they are in the index.
+    FilesThatAreThere,
+}
+
+impl Repository {
+    /// How files differ from the index. Of a conflict there is a difference that says so, and one
+    /// of the file from `stage` (0 for none). At most one `lstat` for each entry.
+    ///
+    /// # Errors
+    /// There is no work tree; the index cannot be read;
+    /// [`Interrupted`](crate::ErrorKind::Interrupted).
+    pub fn diff_files(&self, stage: u8, options: &Options, interrupt: &Interrupt) -> Result<Found> {
+        let index = self.index()?;
+        let null = self.object_hash().null();
+        let files = walk::changed(self, &index, options, interrupt)?;
+        let mut differences = Vec::new();
+        for file in &files.changed {
+            let entry = index.entry(file.position);
+            let recorded = Side {
+                mode: entry.mode,
+                id: entry.id.to_owned(),
+            };
+            let now = (file.mode != 0).then(|| walk::file_side(file, &recorded));
+            let path = entry.path;
+            let mut push = |old, new, unmerged| {
+                differences.push(difference(path.to_owned(), old, new, unmerged));
+            };
+            match file.change {
+                Some(Change::Added) => push(None, now, false),
+                Some(_) => push(Some(recorded), now, false),
+                None => {
+                    let side = |mode| Side { mode, id: null };
+                    let now = (file.mode != 0).then(|| side(file.mode));
+                    push(None, now, true);
+                    let stages = index.stages(path).map(|at| index.entry(at));
+                    let wanted =
+                        |entry: &pronto_index::EntryRef<'_>| stage != 0 && entry.stage() == stage;
+                    if let Some(entry) = stages.clone().find(wanted) {
+                        let id = entry.id.to_owned();
+                        let mode = entry.mode;
+                        push(Some(Side { mode, id }), now, false);
+                    }
+                }
+            }
+        }
+        index.intact().map_err(from_index)?;
+        finish::finish(self, differences, files.problems, options, interrupt)
+    }
+
+    /// How the index, or the files of its entries, differ from `tree`. Reads the trees of
+    /// directories that are not as the cached trees of the index say, and with files makes at
+    /// most one `lstat` for each entry.
+    ///
+    /// # Errors
+    /// As for [`diff_files`](Self::diff_files); a tree cannot be read.
+    pub fn diff_index(
+        &self,
+        tree: ObjectId,
+        against: Against,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Found> {
+        let index = self.index()?;
+        let staged = self.staged(tree, &index, options)?;
+        if against == Against::Index {
+            index.intact().map_err(from_index)?;
+            return finish::finish(self, staged, Vec::new(), options, interrupt);
+        }
+        let files = walk::changed(self, &index, options, interrupt)?;
+        let mut paths: BTreeMap<BString, Difference> = staged
+            .into_iter()
+            .map(|difference| (difference.path.clone(), difference))
+            .collect();
+        for file in &files.changed {
+            let entry = index.entry(file.position);
+            let recorded = Side {
+                mode: entry.mode,
+                id: entry.id.to_owned(),
+            };
+            let staged = paths.remove(entry.path);
+            let old = staged.map_or(Some(recorded), |staged| staged.old);
+            let new = match (file.mode, against) {
+                (0, Against::FilesThatAreThere) => Some(recorded),
+                (0, _) => None,
+                _ => Some(walk::file_side(file, &recorded)),
+            };
+            let is_dirty = !file.submodule.is_clean();
+            if old != new || is_dirty {
+                let path = entry.path.to_owned();
+                paths.insert(path.clone(), difference(path, old, new, false));
+            }
+        }
+        // A conflict is none where only files count.
+        for difference in paths.values_mut() {
+            difference.unmerged = false;
+        }
+        index.intact().map_err(from_index)?;
+        let differences = paths.into_values().collect();
+        finish::finish(self, differences, files.problems, options, interrupt)
+    }
+
+    /// How the tree `new` differs from `old` (`None` for an empty one). Reads what differs.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn diff_trees(
+        &self,
+        (old, new): (Option<ObjectId>, Option<ObjectId>),
+        depth: Depth,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Found> {
+        let store = self.objects()?;
+        let found = engine::trees(store, (old, new), depth, &options.pathspec);
+        let found = found.map_err(from_worktree)?;
+        finish::finish(self, found, Vec::new(), options, interrupt)
+    }
+
+    fn staged(&self, tree: ObjectId, index: &Index, options: &Options) -> Result<Vec<Difference>> {
+        let store = self.objects()?;
+        let cached = index.cached_tree();
+        let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
+        let how = (&options.pathspec, Announced::Empty);
+        tree_and_index(Some(&tree), (index, cached.as_ref()), how, &mut read)
+            .map(|found| found.differences)
+            .map_err(from_worktree)
+    }
+}
+
+fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: bool) -> Difference {
+    Difference {
+        path,
+        old,
+        new,
+        origin: None,
+        unmerged,
+    }
+}
+
+/// Whether either side is a submodule and none is anything else.
+fn is_submodule(difference: &Difference) -> bool {
+    let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+    is_link(&difference.old) && is_link(&difference.new) && !difference.unmerged
+}
