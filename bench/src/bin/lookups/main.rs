@@ -1,5 +1,5 @@
 //! `cargo run --release -p bench --bin lookups -- INDEX…`: what a pack index is used for, beside
-//! JGit. Opening it and finding one id, finding ids in random order, reading all ids and offsets.
+//! JGit and whoever else can tell. Opening it and finding one id, finding ids in random order, reading all ids and offsets.
 
 #![expect(
     clippy::print_stdout,
@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use measure::Figures;
 
-/// Measures lookups in pack indexes beside JGit.
+/// Measures lookups in pack indexes beside JGit and others.
 #[derive(Parser, Debug)]
 #[command(name = "lookups")]
 struct Arguments {
@@ -29,6 +29,10 @@ struct Arguments {
     /// JGit, as `mvn -q -f bench/jgit package` makes it; left out when it is not there.
     #[arg(long, default_value = "bench/jgit/target/bench-jgit.jar")]
     jgit: PathBuf,
+    /// Another peer, as `gix=bench/gix/target/release/bench-gix`: a program that is called with an index, a number of counted runs, and how many
+    /// ids to look up at most, and prints a line for each figure: what, a tab, seconds.
+    #[arg(long, value_name = "NAME=PROGRAM", value_parser = parse_peer)]
+    peer: Vec<(String, PathBuf)>,
     /// Counted runs of each, after an uncounted one.
     #[arg(long, default_value_t = 7)]
     runs: usize,
@@ -42,11 +46,15 @@ fn main() -> ExitCode {
         println!("\n### {wanted}: {} objects\n", ours.objects);
         println!("| what | who | median | least | most |\n|---|---|---|---|---|");
         let mut all = vec![("pronto", ours.figures)];
+        let mut add = |who, theirs| match theirs {
+            Ok(theirs) => all.push((who, theirs)),
+            Err(message) => println!("| all | {who} | {message} | | |"),
+        };
+        for (name, program) in &arguments.peer {
+            add(name, ask(Command::new(program), &path, arguments.runs));
+        }
         if arguments.jgit.exists() {
-            match jgit(&path, &arguments) {
-                Ok(theirs) => all.push(("jgit", theirs)),
-                Err(message) => println!("| all | jgit | {message} | | |"),
-            }
+            add("jgit", ask(jgit(&arguments.jgit), &path, arguments.runs));
         }
         for what in measure::ALL {
             for (who, figures) in &all {
@@ -105,21 +113,31 @@ fn find(wanted: &str, data: &Path) -> Result<PathBuf, String> {
     largest.ok_or_else(|| format!("there is no pack index in '{wanted}'"))
 }
 
-/// Has JGit measure the same. Its heap holds the whole index.
-fn jgit(index: &Path, arguments: &Arguments) -> Result<Figures, String> {
-    let output = Command::new("java")
-        .args(["-XX:MaxRAMPercentage=70", "-jar"])
-        .arg(&arguments.jgit)
-        .arg("lookups")
+/// JGit. Its heap holds the whole index.
+fn jgit(jar: &Path) -> Command {
+    let mut java = Command::new("java");
+    java.args(["-XX:MaxRAMPercentage=70", "-jar"]).arg(jar);
+    java.arg("lookups");
+    java
+}
+
+/// Has another program measure the same.
+fn ask(mut program: Command, index: &Path, runs: usize) -> Result<Figures, String> {
+    let output = program
         .arg(index)
-        .arg(arguments.runs.to_string())
+        .arg(runs.to_string())
         .arg(measure::MOST_IDS.to_string())
         .output()
-        .map_err(|error| format!("cannot run java: {error}"))?;
+        .map_err(|error| format!("cannot be run: {error}"))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
         let first = errors.lines().next().unwrap_or_default();
         return Err(format!("failed: {first}"));
     }
     Figures::parse(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn parse_peer(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, program) = text.split_once('=').ok_or("must be NAME=PROGRAM")?;
+    Ok((name.to_owned(), program.into()))
 }
