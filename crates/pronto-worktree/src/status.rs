@@ -3,6 +3,8 @@
 //! and opens each directory at most once.
 
 mod content;
+mod recall;
+mod remember;
 mod scan;
 mod scheduler;
 mod tracked;
@@ -20,6 +22,7 @@ use pronto_io::interrupt::Interrupt;
 use std::path::Path;
 
 pub use content::{Conversion, Unconverted, digest_file};
+pub use remember::{News, Remembered, blob_id, renew};
 pub use scheduler::default_threads;
 
 /// Which untracked files to name.
@@ -148,6 +151,9 @@ pub struct Job<'a> {
     pub submodules: &'a dyn Submodules,
     /// A request to stop.
     pub interrupt: &'a Interrupt,
+    /// What was found untracked before, if that may be gone by: without a pathspec, and without
+    /// a question for ignored files.
+    pub remembered: Option<&'a Remembered<'a>>,
     /// What to look for.
     pub options: Options,
 }
@@ -190,6 +196,8 @@ pub struct Outcome {
     /// Entries whose recorded facts are out of date while their content is the same, with the
     /// facts of now; or, with a size of zero, entries that differ without a trace in their facts.
     pub refreshed: Vec<(usize, Stat)>,
+    /// What was found anew, for the next [`Remembered`]: see [`renew`].
+    pub news: Vec<News>,
     /// What could not be looked at.
     pub problems: Vec<(BString, std::io::Error)>,
     /// Tracked files that were looked at.
@@ -204,6 +212,7 @@ impl Outcome {
         self.untracked.append(&mut other.untracked);
         self.ignored.append(&mut other.ignored);
         self.refreshed.append(&mut other.refreshed);
+        self.news.append(&mut other.news);
         self.problems.append(&mut other.problems);
         self.stat_count += other.stat_count;
         self.open_count += other.open_count;

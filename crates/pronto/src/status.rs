@@ -11,6 +11,7 @@ mod settings;
 mod state;
 mod submodules;
 mod tracking;
+mod untracked_cache;
 mod write_back;
 
 use crate::refs::Head;
@@ -84,6 +85,8 @@ pub struct Report {
     pub ignored: Vec<BString>,
     /// What is in progress.
     pub state: State,
+    /// There is an untracked cache, which was made at another place or system.
+    pub has_foreign_cache: bool,
     /// What could not be looked at: path and reason.
     pub problems: Vec<(BString, std::io::Error)>,
 }

@@ -95,6 +95,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .status(&options, &context.interrupt)
         .map_err(failure)?;
     context.report();
+    if report.has_foreign_cache {
+        context.warn("untracked cache is disabled on this system or location");
+    }
     for (path, error) in &report.problems {
         let reason = error.to_string();
         let end = reason.find(" (os error").unwrap_or(reason.len());

@@ -1,5 +1,6 @@
 //! One thread's part of the walk.
 
+use super::remember::{News, Place};
 use super::scheduler::Task;
 use super::{Change, Changed, Ignored, Job, Outcome, SubmoduleState, Untracked};
 use crate::Error;
@@ -15,6 +16,10 @@ pub(super) struct Scanner<'a> {
     pub(super) stack: Stack<'a>,
     pub(super) outcome: Outcome,
     pub(super) index_time: Time,
+    /// Directories that are being read, for the untracked cache: each within the one before.
+    pub(super) noting: Vec<News>,
+    /// The place in the untracked cache of the directory at hand.
+    pub(super) here: Option<Place>,
     /// Listings that are not in use, for the next directory.
     spare: Vec<Listing>,
 }
@@ -28,6 +33,8 @@ impl<'a> Scanner<'a> {
             stack: Stack::new(job.patterns, read),
             outcome: Outcome::default(),
             index_time: job.index.timestamp(),
+            noting: Vec::new(),
+            here: None,
             spare: Vec::new(),
         }
     }
@@ -43,8 +50,13 @@ impl<'a> Scanner<'a> {
                 entries,
                 prefix_len,
                 ignored,
-            } => self.scan_tracked(entries, (prefix_len, ignored), tasks),
+                place,
+            } => {
+                self.here = place.filter(|_| !ignored);
+                self.scan_tracked(entries, (prefix_len, ignored), tasks)
+            }
             Task::Untracked { path } => {
+                self.here = None;
                 self.scan_untracked(&path, tasks);
                 Ok(())
             }

@@ -1,6 +1,7 @@
 //! Sharing the directories of a worktree between threads: each works depth first on what it
 //! found itself, and gives away the widest part of it when another one has nothing to do.
 
+use super::remember::Place;
 use super::scan::Scanner;
 use super::{Job, Outcome};
 use crate::{Error, ErrorKind};
@@ -24,6 +25,8 @@ pub(super) enum Task {
         prefix_len: usize,
         /// It is ignored, so nothing untracked in it counts unless ignored files do.
         ignored: bool,
+        /// Where it is in the untracked cache, if there is one.
+        place: Option<Place>,
     },
     /// One without tracked files, whose files are named one by one.
     Untracked {
@@ -68,6 +71,7 @@ pub(super) fn run(job: &Job<'_>, root: &Directory) -> Result<Outcome, Error> {
                 entries: 0..entries,
                 prefix_len: 0,
                 ignored: false,
+                place: Scanner::top_place(job),
             }],
             working: threads,
         }),

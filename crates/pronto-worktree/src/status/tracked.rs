@@ -30,16 +30,21 @@ impl Scanner<'_> {
             Err(error) => return self.all_missing(entries, &error),
         };
         let children = Name::all(job.index, entries, prefix_len);
+        let seen = self.see(&directory, path.as_bstr(), lists);
         for child in &children {
             let end = prefix_len + child.name.len();
             if child.is_directory {
                 let below = job.index.path(child.entries.start)[..end].as_bstr();
                 if job.pathspec.directory(below) != pathspec::Directory::Outside {
-                    let ignored = ignored || (prefix_len == 0 && self.is_hidden(below));
+                    let (ignored, place) = match &seen {
+                        Some(seen) => self.place_of(seen, below, prefix_len),
+                        None => (ignored || (prefix_len == 0 && self.is_hidden(below)), None),
+                    };
                     tasks.push(Task::Tracked {
                         entries: child.entries.clone(),
                         prefix_len: end + 1,
                         ignored,
+                        place,
                     });
                 }
             } else if job.options.tracked
@@ -50,15 +55,21 @@ impl Scanner<'_> {
                 self.check(&directory, child.entries.clone(), child.name)?;
             }
         }
-        if lists {
+        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
+            self.recall(&directory, (path.as_bstr(), &children), node, tasks);
+        } else if lists {
             match self.list(&directory) {
                 Ok(listing) => {
                     for (name, kind) in listing.iter() {
                         self.meet(&directory, (path.as_bstr(), &children), (name, kind), tasks);
                     }
                     self.put_back(listing);
+                    self.end_news(true);
                 }
-                Err(error) => self.problem(path.as_bstr(), error),
+                Err(error) => {
+                    self.problem(path.as_bstr(), error);
+                    self.end_news(false);
+                }
             }
         }
         Ok(())
@@ -106,14 +117,15 @@ impl Scanner<'_> {
         self.meet_untracked(directory, path, (name, kind), tasks);
     }
 
-    /// Whether nothing untracked in the directory `path` at the top can count, because it is
-    /// ignored: then it need not be read. Asked only at the top, where it costs little and says
+    /// Whether nothing untracked in the directory `path` can count, because it is ignored: then it
+    /// need not be read. Without a cache asked only at the top, where it costs little and says
     /// most.
-    fn is_hidden(&mut self, path: &BStr) -> bool {
+    pub(super) fn is_hidden(&mut self, path: &BStr) -> bool {
         if !self.wants_untracked() || self.wants_ignored() {
             return false;
         }
-        self.stack.enter("".into());
+        let parent = path.rfind_byte(b'/').map_or(0, |slash| slash);
+        self.stack.enter(path[..parent].as_bstr());
         self.stack.is_ignored(path, true)
     }
 

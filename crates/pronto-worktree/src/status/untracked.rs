@@ -1,5 +1,6 @@
 //! What the index does not know: untracked and ignored files and directories.
 
+use super::remember::Place;
 use super::scan::Scanner;
 use super::scheduler::Task;
 use super::{Ignored, Untracked};
@@ -13,7 +14,7 @@ const DEEPEST: usize = 1000;
 
 /// What a directory without tracked files turns out to be, the stronger last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+pub(super) enum State {
     /// Nothing to name: empty, or only what does not count.
     Nothing,
     /// Nothing but ignored files.
@@ -24,12 +25,14 @@ enum State {
 
 /// How an untracked directory is looked at.
 #[derive(Clone, Copy)]
-struct Look {
+pub(super) struct Look {
     /// Only its state is wanted, none of the names in it.
-    check_only: bool,
+    pub(super) check_only: bool,
     /// Any file settles its state.
-    stop_at_first: bool,
-    depth: usize,
+    pub(super) stop_at_first: bool,
+    pub(super) depth: usize,
+    /// Where the directory is in the untracked cache, if there is one.
+    pub(super) place: Option<Place>,
 }
 
 impl Scanner<'_> {
@@ -45,6 +48,7 @@ impl Scanner<'_> {
             check_only: false,
             stop_at_first: false,
             depth: 0,
+            place: self.here,
         };
         self.judge(directory, path, (name, kind), look, Some(tasks));
     }
@@ -111,6 +115,9 @@ impl Scanner<'_> {
         } else {
             State::Untracked
         };
+        if state == State::Untracked {
+            self.note_untracked(name, is_directory);
+        }
         if !look.check_only {
             match state {
                 State::Untracked => self.add_untracked(full),
@@ -121,7 +128,7 @@ impl Scanner<'_> {
         state
     }
 
-    fn judge_directory(
+    pub(super) fn judge_directory(
         &mut self,
         parent: &Directory,
         full: &BString,
@@ -162,7 +169,11 @@ impl Scanner<'_> {
             check_only,
             stop_at_first: check_only && ignored,
             depth: look.depth + 1,
+            place: look
+                .place
+                .map(|place| self.place_below(place, name.as_bstr())),
         };
+        self.note_below(name);
         let (ignored_before, untracked_before) =
             (self.outcome.ignored.len(), self.outcome.untracked.len());
         let mut state = self.state(full, look);
@@ -194,11 +205,17 @@ impl Scanner<'_> {
     }
 
     /// What is in the directory at `full`.
-    fn state(&mut self, full: &BString, look: Look) -> State {
+    pub(super) fn state(&mut self, full: &BString, look: Look) -> State {
         if look.depth > DEEPEST {
             return State::Untracked;
         }
         let path = full.as_bstr();
+        let seen = look
+            .place
+            .and_then(|place| self.see_untracked(place, path).ok());
+        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
+            return self.recall_state(full, node, look);
+        }
         let listed = self.open(path).and_then(|directory| {
             let listing = self.list(&directory)?;
             Ok((directory, listing))
@@ -210,6 +227,11 @@ impl Scanner<'_> {
                 return State::Nothing;
             }
         };
+        if let Some(seen) = &seen {
+            self.start_news(path, seen, true);
+        }
+        let place = seen.as_ref().map(|seen| seen.place);
+        let look = Look { place, ..look };
         let mut state = State::Nothing;
         for (name, kind) in listing.iter() {
             let kind = self.kind(&directory, name, kind);
@@ -225,6 +247,9 @@ impl Scanner<'_> {
             }
         }
         self.put_back(listing);
+        if seen.is_some() {
+            self.end_news(true);
+        }
         state
     }
 

@@ -33,6 +33,7 @@ pub(super) fn changed(
         conversion: &converter,
         submodules: &submodules,
         interrupt,
+        remembered: None,
         options: walk_options,
     })
     .map_err(from_worktree)

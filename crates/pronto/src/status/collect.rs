@@ -5,6 +5,7 @@ use super::conversion::Converter;
 use super::settings::walk_options;
 use super::state::{Reader, sparse_percentage};
 use super::submodules::Inspector;
+use super::untracked_cache::{self, Fate, Prepared};
 use super::write_back::{News, write_back};
 use super::{Entry, IgnoreSubmodules, Options, Origin, Report, ignores};
 use crate::refs::Head;
@@ -14,6 +15,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index, mode};
 use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Store;
 use pronto_worktree::diff::{
@@ -38,12 +40,9 @@ pub(super) fn collect(
     let store = repository.objects()?;
     let head = repository.head()?;
     let converter = Converter::new(repository, store);
-    let root = Directory::open(work_tree).map_err(|error| {
-        Error::new(ErrorKind::Io, "could not open directory")
-            .at_path(work_tree)
-            .because(error)
-    })?;
-    let outcome = {
+    let root =
+        Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
+    let (outcome, untracked, has_foreign_cache) = {
         let _region = pronto_io::region!("status", "worktrees");
         walk_files(
             repository,
@@ -73,6 +72,7 @@ pub(super) fn collect(
             refreshed: &outcome.refreshed,
             is_complete: options.pathspec.is_empty(),
             trees: staged.trees,
+            untracked,
         };
         write_back(repository, &index, news)?;
     }
@@ -94,18 +94,21 @@ pub(super) fn collect(
         untracked: outcome.untracked,
         ignored: outcome.ignored,
         state,
+        has_foreign_cache,
         problems: outcome.problems,
     })
 }
 
-fn walk_files(
+fn walk_files<'a>(
     repository: &Repository,
-    (index, store, root, converter): (&Index, &Store, &Directory, &Converter<'_>),
+    (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
     options: &Options,
     interrupt: &Interrupt,
-) -> Result<Outcome> {
+) -> Result<(Outcome, Fate<'a>, bool)> {
     let work_tree = repository.require_work_tree()?;
-    let patterns = ignores::ignore_patterns(repository)?;
+    let excludes = ignores::exclude_contents(repository)?;
+    let mut cache = untracked_cache::prepare(repository, index, options, &excludes)?;
+    let patterns = excludes.into_patterns(repository)?;
     let read = |directory: &BStr| {
         ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
     };
@@ -113,7 +116,8 @@ fn walk_files(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;
     walk_options.ignored = options.ignored;
-    walk(&Job {
+    let remembered = cache.remembered.take();
+    let mut outcome = walk(&Job {
         work_tree,
         git_dir: repository.git_dir(),
         index,
@@ -123,9 +127,13 @@ fn walk_files(
         conversion: converter,
         submodules: &submodules,
         interrupt,
+        remembered: remembered.as_ref(),
         options: walk_options,
     })
-    .map_err(from_worktree)
+    .map_err(from_worktree)?;
+    let news = std::mem::take(&mut outcome.news);
+    let fate = Prepared::fate((&cache, remembered), index, news);
+    Ok((outcome, fate, cache.is_elsewhere))
 }
 
 /// What `HEAD` against the index says.

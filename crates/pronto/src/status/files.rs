@@ -92,6 +92,7 @@ impl Repository {
             conversion: &walk::Unconverted,
             submodules: &(),
             interrupt,
+            remembered: None,
             options,
         })
         .map_err(from_worktree)?;
@@ -157,6 +158,7 @@ impl Repository {
             conversion: &converter,
             submodules: &Heads { repository: self },
             interrupt,
+            remembered: None,
             options,
         })
         .map_err(from_worktree)?;

@@ -2,10 +2,11 @@
 
 use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};
-use pronto_index::{Flags, Index};
+use pronto_index::{Flags, Index, Stat};
 use pronto_io::dir::Directory;
 use pronto_odb::Store;
 use pronto_worktree::ignore::Patterns;
+use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -14,24 +15,68 @@ use std::path::PathBuf;
 /// # Errors
 /// Configuration is not well formed.
 pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
-    let config = repository.config();
-    let mut patterns = Patterns::new(config.bool_or("core.ignoreCase", false)?);
+    exclude_contents(repository)?.into_patterns(repository)
+}
+
+/// A file with patterns.
+pub(super) struct ExcludeContent {
+    name: PathBuf,
+    pub(super) content: Vec<u8>,
+    pub(super) stat: Stat,
+}
+
+/// The files with patterns for the whole worktree: content and facts of those that are there.
+pub(super) struct ExcludeContents {
+    /// `core.excludesFile`, by the name it was given.
+    pub(super) file: Option<ExcludeContent>,
+    /// `info/exclude`.
+    pub(super) info: Option<ExcludeContent>,
+}
+
+impl ExcludeContents {
+    /// What they say.
+    ///
+    /// # Errors
+    /// `core.ignoreCase` is no boolean.
+    pub(super) fn into_patterns(self, repository: &Repository) -> Result<Patterns> {
+        let ignore_case = repository.config().bool_or("core.ignoreCase", false)?;
+        let mut patterns = Patterns::new(ignore_case);
+        for file in self.file.into_iter().chain(self.info) {
+            patterns.add_file(path::as_bytes(&file.name), file.content);
+        }
+        Ok(patterns)
+    }
+}
+
+/// Reads `core.excludesFile` (or its default place) and `info/exclude`.
+///
+/// # Errors
+/// Configuration is not well formed.
+pub(super) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
     let home = repository.environment().home();
-    let excludes = match config.path("core.excludesFile", home)? {
+    let excludes = match repository.config().path("core.excludesFile", home)? {
         Some(path) => Some(path),
         None => default_excludes(repository),
     };
     // Paths are relative to where Git would be: the top of the worktree.
     let top = repository.work_tree().unwrap_or(repository.git_dir());
+    let read = |path: PathBuf, name: PathBuf| {
+        let mut file = File::open(path).ok()?;
+        let stat = Stat::from_metadata(&file.metadata().ok()?);
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).ok()?;
+        Some(ExcludeContent {
+            name,
+            content,
+            stat,
+        })
+    };
     let info = repository.git_path("info/exclude");
     let spoken = repository.spoken(&info);
-    let excludes = excludes.map(|path| (top.join(&path), path));
-    for (file, name) in excludes.into_iter().chain([(info, spoken)]) {
-        if let Ok(content) = std::fs::read(&file) {
-            patterns.add_file(path::as_bytes(&name), content);
-        }
-    }
-    Ok(patterns)
+    Ok(ExcludeContents {
+        file: excludes.and_then(|path| read(top.join(&path), path)),
+        info: read(info, spoken),
+    })
 }
 
 fn default_excludes(repository: &Repository) -> Option<PathBuf> {

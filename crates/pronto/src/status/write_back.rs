@@ -1,5 +1,6 @@
 //! Writing the index after a look at the files, so that the next look is faster.
 
+use super::untracked_cache::Fate;
 use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 
@@ -11,6 +12,8 @@ pub(super) struct News<'a> {
     pub(super) is_complete: bool,
     /// Cached trees that know more.
     pub(super) trees: Option<CachedTree>,
+    /// The untracked cache.
+    pub(super) untracked: Fate<'a>,
 }
 
 /// Writes `index` with what is new, if that helps, nobody else is writing it, and it is still the
@@ -27,7 +30,8 @@ pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>)
     if has_racy && !news.is_complete {
         return Ok(());
     }
-    if news.refreshed.is_empty() && news.trees.is_none() && !has_racy {
+    let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
+    if news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked && !has_racy {
         return Ok(());
     }
     let mut edit = Edit::new(index);
@@ -37,6 +41,11 @@ pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>)
     }
     if news.trees.is_some() {
         edit.set_cached_tree(news.trees);
+    }
+    match &news.untracked {
+        Fate::Stay => {}
+        Fate::Better(cache) | Fate::Write(cache) => edit.set_untracked_cache(Some(cache)),
+        Fate::Remove => edit.set_untracked_cache(None),
     }
     let Ok(bytes) = repository.index_writer()?.encode(&edit.content()) else {
         return Ok(());

@@ -1,7 +1,7 @@
 //! What status remembers in the index for the next one.
 
 use crate::support::Sandbox;
-use pronto::status::Options;
+use pronto::status::{Options, Untracked};
 use pronto_hash::Kind;
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
@@ -106,4 +106,177 @@ fn nobody_is_disturbed_by_a_repair() {
         .filter(|name| Path::new(name).to_string_lossy().starts_with("index"))
         .collect();
     assert_eq!(left, ["index"]);
+}
+
+/// Numbers that are the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn pick<'a>(&mut self, names: &[&'a str]) -> &'a str {
+        names[self.below(names.len() as u64) as usize]
+    }
+
+    fn path(&mut self) -> String {
+        let depth = self.below(3);
+        let mut path = String::new();
+        for _ in 0..depth {
+            path.push_str(self.pick(&["d", "e", "d-x", "build"]));
+            path.push('/');
+        }
+        path + self.pick(&["f", "g", "x.o", "h"])
+    }
+}
+
+/// Changes something; whatever is not possible does not happen.
+fn change(sandbox: &Sandbox, random: &mut Random) {
+    let top = sandbox.root.join("a");
+    let path = top.join(random.path());
+    let folder = path.parent().expect("it is below").to_owned();
+    match random.below(12) {
+        0..4 => {
+            let _ = std::fs::create_dir_all(&folder);
+            let _ = std::fs::write(&path, format!("{}", random.below(1000)));
+        }
+        4 | 5 => drop(std::fs::remove_file(&path)),
+        6 if folder != top => drop(std::fs::remove_dir_all(&folder)),
+        7 if folder != top => {
+            let target = top.join(random.pick(&["d", "moved", "e", "build"]));
+            let _ = std::fs::rename(&folder, target);
+        }
+        8 => {
+            let _ = std::fs::create_dir_all(&folder);
+            let content = random.pick(&["*.o\n", "", "build\n", "f\n!g\n", "d/\n"]);
+            let _ = std::fs::write(folder.join(".gitignore"), content);
+        }
+        9 => drop(sandbox.git_or_nothing("a", &["add", "-f", &random.path()])),
+        10 => drop(sandbox.git_or_nothing("a", &["rm", "-rq", "--cached", &random.path()])),
+        11 => {
+            let content = random.pick(&["*.tmp\n", "h\n", ""]);
+            let _ = std::fs::write(top.join(".git/info/exclude"), content);
+        }
+        _ => drop(std::fs::create_dir_all(&folder)),
+    }
+}
+
+/// Paths that differ and untracked ones, without any cache.
+fn truth(sandbox: &Sandbox, mode: &str) -> Vec<String> {
+    let mode = format!("-u{mode}");
+    let without = ["--no-optional-locks", "-c", "core.untrackedCache=false"];
+    let status = ["status", "--porcelain", "-z", "--no-renames", &mode];
+    let told = sandbox.git("a", &[&without[..], &status].concat());
+    told.split('\0')
+        .filter(|line| !line.is_empty())
+        .map(|line| line[3..].to_owned())
+        .collect()
+}
+
+fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
+    let options = Options {
+        untracked,
+        renames: None,
+        ..Options::default()
+    };
+    let report = sandbox.open("a").status(&options, &Interrupt::new());
+    let report = report.expect("nothing is broken");
+    let entries = report.entries.iter().map(|entry| entry.path.to_string());
+    entries
+        .chain(report.untracked.iter().map(ToString::to_string))
+        .collect()
+}
+
+#[test]
+fn the_untracked_cache_never_changes_an_answer() {
+    let sandbox = Sandbox::new();
+    sandbox.repository("a");
+    write(&sandbox, "d/f", "x");
+    write(&sandbox, "keep", "x");
+    sandbox.git("a", &["add", "."]);
+    sandbox.git("a", &["commit", "-qm", "two"]);
+    sandbox.git("a", &["config", "core.untrackedCache", "true"]);
+    let mut random = Random(11);
+    for round in 0..150 {
+        for _ in 0..=random.below(3) {
+            change(&sandbox, &mut random);
+        }
+        if random.below(12) == 0 {
+            // Only what is older than the index is believed.
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+        }
+        let (mode, name) = match random.below(3) {
+            0 => (Untracked::All, "all"),
+            _ => (Untracked::Normal, "normal"),
+        };
+        assert_eq!(
+            told(&sandbox, mode),
+            truth(&sandbox, name),
+            "{round} {name}"
+        );
+        if random.below(4) == 0 {
+            sandbox.git("a", &["status"]);
+        }
+        assert_eq!(told(&sandbox, mode), truth(&sandbox, name), "{round} again");
+    }
+    assert!(index(&sandbox).untracked_cache().is_some());
+}
+
+#[test]
+fn git_goes_by_the_untracked_cache_that_status_wrote() {
+    let sandbox = Sandbox::new();
+    sandbox.repository("a");
+    for path in [".gitignore", "d/.gitignore", "d/e/f", "g/h/i"] {
+        write(&sandbox, path, "*.o\n");
+    }
+    sandbox.git("a", &["add", "."]);
+    sandbox.git("a", &["commit", "-qm", "two"]);
+    for path in ["u/v/w", "d/new", "d/x.o", "g/j/k.o", "g/h/.gitignore"] {
+        write(&sandbox, path, "x");
+    }
+    std::fs::create_dir(sandbox.root.join("a/hollow")).expect("a directory");
+    sandbox.git("a", &["init", "-q", "nested"]);
+    sandbox.git("a", &["config", "core.untrackedCache", "true"]);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
+    let counts = |sandbox: &Sandbox| {
+        let log = sandbox.root.join("log");
+        let variable = ["trace2.perfTarget=", &log.to_string_lossy()].concat();
+        // Only global configuration counts for traces.
+        let (_, path) = variable.split_once('=').expect("it was put there");
+        sandbox.git("", &["config", "--global", "trace2.perfTarget", path]);
+        sandbox.git("a", &["status"]);
+        sandbox.git("", &["config", "--global", "--unset", "trace2.perfTarget"]);
+        let text = std::fs::read_to_string(&log).expect("git wrote it");
+        std::fs::remove_file(&log).expect("it is there");
+        [
+            "node-creation",
+            "gitignore-invalidation",
+            "directory-invalidation",
+            "opendir",
+        ]
+        .map(|key| {
+            text.split(&format!("..{key}:")).nth(1).map(|rest| {
+                rest.split_whitespace()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
+        })
+        .map(|count| count.unwrap_or_else(|| text.clone()))
+    };
+    assert_eq!(counts(&sandbox), ["0", "0", "0", "0"]);
+    // And the other way round: nothing is read that git has read.
+    sandbox.git("a", &["update-index", "--no-untracked-cache"]);
+    sandbox.git("a", &["update-index", "--force-untracked-cache"]);
+    sandbox.git("a", &["status"]);
+    let before = std::fs::read(sandbox.root.join("a/.git/index")).expect("it is there");
+    assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
+    let after = std::fs::read(sandbox.root.join("a/.git/index")).expect("it is there");
+    assert_eq!(before, after);
 }

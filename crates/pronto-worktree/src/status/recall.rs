@@ -1,0 +1,237 @@
+//! What the untracked cache says of directories that are as they were.
+
+use super::Untracked;
+use super::remember::{Place, Seen};
+use super::scan::Scanner;
+use super::scheduler::Task;
+use super::untracked::{Look, State};
+use crate::names::{Name, compare};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::dir::Directory;
+use std::io;
+
+/// What the directories below say now.
+struct Below {
+    /// Names of those with untracked files.
+    untracked: Vec<BString>,
+    /// The cache says otherwise.
+    differs: bool,
+}
+
+impl Scanner<'_> {
+    /// Compares an open directory with tracked files with the cache, if there is one, and starts
+    /// to note what is in it if it has to be read.
+    pub(super) fn see(&mut self, directory: &Directory, path: &BStr, lists: bool) -> Option<Seen> {
+        let place = self.here.filter(|_| lists)?;
+        let own = || directory.own_metadata();
+        let seen = self.examine(place, (path, false), own).ok()?;
+        self.here = Some(seen.place);
+        if seen.valid.is_none() {
+            self.start_news(path, &seen, false);
+        }
+        Some(seen)
+    }
+
+    /// Compares an untracked directory with the cache.
+    pub(super) fn see_untracked(&mut self, place: Place, path: &BStr) -> io::Result<Seen> {
+        let root = self.root;
+        let bare = path.strip_suffix(b"/").unwrap_or(path);
+        self.examine(place, (path, true), || root.metadata(bare))
+    }
+
+    /// Whether the directory `path` with tracked files is ignored, and its place in the cache. The
+    /// cache knows those that are not.
+    pub(super) fn place_of(
+        &mut self,
+        seen: &Seen,
+        path: &BStr,
+        prefix_len: usize,
+    ) -> (bool, Option<Place>) {
+        let name = path[prefix_len..].as_bstr();
+        let place = self.place_below(seen.place, name);
+        let is_known = seen.valid.is_some() && place.node.is_some();
+        let ignored = !is_known && self.is_hidden(path);
+        if !ignored && seen.valid.is_none() {
+            self.note_below(name);
+        }
+        (ignored, Some(place))
+    }
+
+    /// Names what is untracked in a directory with tracked files that is as it was.
+    pub(super) fn recall(
+        &mut self,
+        directory: &Directory,
+        (path, tracked): (&BStr, &[Name<'_>]),
+        node: usize,
+        tasks: &mut Vec<Task>,
+    ) {
+        let Some(remembered) = self.job.remembered else {
+            return;
+        };
+        let cache = &remembered.cache;
+        let is_tracked = |name: &BStr| {
+            let find = |child: &Name<'_>| compare((child.name, child.is_directory), (name, true));
+            tracked.binary_search_by(find).is_ok()
+        };
+        let join = |name: &BStr| BString::from([path.as_bytes(), name].concat());
+        if self.job.options.untracked == Untracked::All {
+            let children = cache
+                .children(node)
+                .map(|child| &cache.directory(child).name);
+            let mut below: Vec<BString> = children
+                .filter(|name| !is_tracked(name.as_ref()))
+                .map(|name| join(name.as_ref()))
+                .collect();
+            for name in &cache.directory(node).untracked {
+                match name.strip_suffix(b"/") {
+                    Some(bare) => below.push(join(bare.as_bstr())),
+                    None => self.add_untracked(join(name)),
+                }
+            }
+            self.go_through_all(directory, (path, below), tasks);
+            return;
+        }
+        let below = self.look_below(path, node, &is_tracked, 0);
+        for name in &below.untracked {
+            self.add_untracked(join(name.as_bstr()));
+        }
+        let known = &cache.directory(node).untracked;
+        let files = known.iter().filter(|name| !name.ends_with(b"/"));
+        for name in files.clone() {
+            self.add_untracked(join(name));
+        }
+        let unknown = tracked.iter().filter(|child| child.is_directory);
+        let unknown: Vec<&[u8]> = unknown
+            .filter(|child| cache.child(node, child.name.as_bstr()).is_none())
+            .map(|child| child.name)
+            .filter(|name| !self.is_hidden(join(name.as_bstr()).as_bstr()))
+            .collect();
+        if below.differs || !unknown.is_empty() {
+            self.start_copy(path, node);
+            for name in files {
+                self.note_untracked(name, false);
+            }
+            for name in &below.untracked {
+                self.note_untracked(name.strip_suffix(b"/").unwrap_or(name), true);
+            }
+            unknown.into_iter().for_each(|name| self.note_below(name));
+            self.end_news(self.records());
+        }
+    }
+
+    /// Names every file in the directories `below`.
+    fn go_through_all(
+        &mut self,
+        directory: &Directory,
+        (path, mut below): (&BStr, Vec<BString>),
+        tasks: &mut Vec<Task>,
+    ) {
+        below.sort_unstable();
+        below.dedup();
+        for mut full in below {
+            let name = full[path.len()..].to_vec();
+            full.push(b'/');
+            let look = self.look(None, 0);
+            let state = self.judge_directory(directory, &full, &name, false, look, Some(tasks));
+            if state == State::Untracked {
+                self.add_untracked(full);
+            }
+        }
+    }
+
+    fn look(&self, place: Option<Place>, depth: usize) -> Look {
+        Look {
+            check_only: !self.wants_ignored(),
+            stop_at_first: false,
+            depth,
+            place,
+        }
+    }
+
+    /// What is in an untracked directory that is as it was.
+    pub(super) fn recall_state(&mut self, full: &BString, node: usize, look: Look) -> State {
+        let Some(remembered) = self.job.remembered else {
+            return State::Nothing;
+        };
+        let known = &remembered.cache.directory(node).untracked;
+        if known.iter().any(|name| !name.ends_with(b"/")) {
+            return State::Untracked;
+        }
+        let below = self.look_below(full.as_bstr(), node, &|_| false, look.depth);
+        if below.differs {
+            self.start_copy(full.as_bstr(), node);
+            for name in &below.untracked {
+                self.note_untracked(name.strip_suffix(b"/").unwrap_or(name), true);
+            }
+            self.end_news(self.records());
+        }
+        match below.untracked.is_empty() {
+            true => State::Nothing,
+            false => State::Untracked,
+        }
+    }
+
+    /// Which untracked directories directly in the directory `path` have untracked files.
+    fn look_below(
+        &mut self,
+        path: &BStr,
+        node: usize,
+        is_tracked: &dyn Fn(&BStr) -> bool,
+        depth: usize,
+    ) -> Below {
+        let mut below = Below {
+            untracked: Vec::new(),
+            differs: false,
+        };
+        let Some(remembered) = self.job.remembered else {
+            return below;
+        };
+        let cache = &remembered.cache;
+        let known = &cache.directory(node).untracked;
+        for child in cache.children(node) {
+            let name = cache.directory(child).name.as_ref();
+            if is_tracked(name) {
+                continue;
+            }
+            let mut full = BString::from([path.as_bytes(), name].concat());
+            full.push(b'/');
+            let place = Place {
+                node: Some(child),
+                is_trusted: true,
+            };
+            let state = self.look_again(&full, place, depth);
+            let with_slash = full[path.len()..].as_bstr();
+            let was = known.iter().any(|known| **known == *with_slash);
+            below.differs |= was != (state == State::Untracked);
+            if state == State::Untracked {
+                below.untracked.push(with_slash.to_owned());
+            }
+        }
+        // A repository of its own is not looked into.
+        for name in known.iter().filter(|name| name.ends_with(b"/")) {
+            let bare = name.strip_suffix(b"/").unwrap_or(name).as_bstr();
+            if cache.child(node, bare).is_none() {
+                below.untracked.push(name.as_ref().to_owned());
+            }
+        }
+        below
+    }
+
+    /// What an untracked directory is that the cache knows.
+    fn look_again(&mut self, full: &BString, place: Place, depth: usize) -> State {
+        let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
+        let Ok(seen) = self.see_untracked(place, full.as_bstr()) else {
+            return State::Nothing;
+        };
+        let look = self.look(Some(place), depth + 1);
+        if let Some(node) = seen.valid {
+            return self.recall_state(full, node, look);
+        }
+        // It may have become a repository.
+        let git = [bare.as_bytes(), b"/.git"].concat();
+        if self.root.metadata(&git).is_ok() && self.is_repository(full.as_bstr()) {
+            return State::Untracked;
+        }
+        self.state(full, look)
+    }
+}

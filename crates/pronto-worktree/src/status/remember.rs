@@ -1,0 +1,323 @@
+//! What was found untracked the last time, and what is found anew: the untracked cache as the walk
+//! uses it.
+
+use super::scan::Scanner;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+use pronto_index::{Stat, UntrackedCache, UntrackedDirectory};
+use pronto_io::dir::Metadata;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+/// A directory that changed so recently may change again without a trace in its facts.
+const TICK: Duration = Duration::from_millis(20);
+
+/// An untracked cache to go by.
+#[derive(Debug)]
+pub struct Remembered<'a> {
+    /// The cache, which holds for this place and these exclude files.
+    pub cache: UntrackedCache<'a>,
+    /// Note what is found anew, in [`Outcome::news`](super::Outcome::news): the cache is for the
+    /// untracked files that are asked for.
+    pub records: bool,
+}
+
+/// What was found in a directory that the cache did not know, or no longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// Its path; empty for the top.
+    pub path: BString,
+    /// What it was like before it was looked at.
+    stat: Stat,
+    is_valid: bool,
+    check_only: bool,
+    untracked: Vec<BString>,
+    /// The directories below that were looked at.
+    below: Vec<BString>,
+    exclude_id: ObjectId,
+}
+
+/// Where the walk is in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The position in the cache, if the directory is known there.
+    pub(super) node: Option<usize>,
+    /// The ignore files above are what they were.
+    pub(super) is_trusted: bool,
+}
+
+/// How a directory compares with what the cache says.
+pub(super) struct Seen {
+    /// The position in the cache of what still holds.
+    pub(super) valid: Option<usize>,
+    /// For those below.
+    pub(super) place: Place,
+    stat: Stat,
+    exclude_id: ObjectId,
+}
+
+impl Scanner<'_> {
+    /// The top of the cache, if there is one.
+    pub(super) fn top_place(job: &super::Job<'_>) -> Option<Place> {
+        let remembered = job.remembered?;
+        Some(Place {
+            node: (!remembered.cache.is_empty()).then_some(0),
+            is_trusted: true,
+        })
+    }
+
+    pub(super) fn records(&self) -> bool {
+        self.job.remembered.is_some_and(|it| it.records)
+    }
+
+    /// The place of the directory `name` below `place`.
+    pub(super) fn place_below(&self, place: Place, name: &BStr) -> Place {
+        let cache = self.job.remembered.map(|it| &it.cache);
+        Place {
+            node: place
+                .node
+                .zip(cache)
+                .and_then(|(node, cache)| cache.child(node, name)),
+            ..place
+        }
+    }
+
+    /// Compares the directory at `path` (slash at its end, or empty for the top) with the cache.
+    pub(super) fn examine(
+        &mut self,
+        place: Place,
+        (path, check_only): (&BStr, bool),
+        metadata: impl FnOnce() -> io::Result<Metadata>,
+    ) -> io::Result<Seen> {
+        let known = place.node.map(|node| self.known(node));
+        let stat = crate::recorded(&metadata()?);
+        let mut fresh = place.is_trusted
+            && known.is_some_and(|known| {
+                known.is_valid
+                    && known.check_only == check_only
+                    && !known.stat.is_racy_by_second(self.index_time)
+                    && known.stat.matches(&stat, self.job.options.rules)
+            });
+        let null = self.job.index.kind().null();
+        let mut place = place;
+        let mut exclude_id = null;
+        // Without a change of the directory, no ignore file has come.
+        if !fresh || known.is_some_and(|known| !known.exclude_id.is_null()) {
+            let directory = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+            exclude_id = self.exclude_id(directory, known.map(|known| known.exclude_id));
+            if known.is_none_or(|known| known.exclude_id != exclude_id) {
+                place.is_trusted = false;
+                fresh = false;
+            }
+        }
+        Ok(Seen {
+            valid: place.node.filter(|_| fresh),
+            place,
+            stat,
+            exclude_id,
+        })
+    }
+
+    fn known(&self, node: usize) -> &UntrackedDirectory<'_> {
+        match self.job.remembered {
+            Some(remembered) => remembered.cache.directory(node),
+            None => unreachable!("places are of a cache"),
+        }
+    }
+
+    /// What stands for the ignore file of `directory`: as Git has it, either the blob of its entry
+    /// or the digest of its content with one more line feed. `known` if that is one of both.
+    fn exclude_id(&self, directory: &BStr, known: Option<ObjectId>) -> ObjectId {
+        let kind = self.job.index.kind();
+        let Some(content) = self.job.ignore_files.and_then(|read| read(directory)) else {
+            return kind.null();
+        };
+        let blob = |more: &[u8]| blob_id(kind, &content, more);
+        let own = blob(b"");
+        if content.is_empty() || known == Some(own) {
+            return own;
+        }
+        let mut path = directory.to_owned();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(b".gitignore");
+        let entry = self.job.index.find(path.as_bstr(), 0).ok();
+        let is_staged = entry.is_some_and(|at| *self.job.index.entry(at).id == *own);
+        if known != Some(blob(b"\n"))
+            && is_staged
+            && self.job.conversion.is_identity(path.as_bstr())
+        {
+            return own;
+        }
+        blob(b"\n")
+    }
+
+    /// Starts to note what is in a directory that has to be read.
+    pub(super) fn start_news(&mut self, path: &BStr, seen: &Seen, check_only: bool) {
+        if !self.records() {
+            return;
+        }
+        let modified = SystemTime::UNIX_EPOCH
+            + Duration::new(
+                u64::from(seen.stat.mtime.seconds),
+                seen.stat.mtime.nanoseconds,
+            );
+        let age = SystemTime::now().duration_since(modified);
+        self.noting.push(News {
+            path: path.strip_suffix(b"/").unwrap_or(path).into(),
+            stat: seen.stat,
+            is_valid: age.is_ok_and(|age| age > TICK),
+            check_only,
+            untracked: Vec::new(),
+            below: Vec::new(),
+            exclude_id: seen.exclude_id,
+        });
+    }
+
+    /// Starts to note what has changed in the result of a directory that is itself as it was.
+    pub(super) fn start_copy(&mut self, path: &BStr, node: usize) {
+        if !self.records() {
+            return;
+        }
+        let known = self.known(node);
+        let (stat, exclude_id) = (known.stat, known.exclude_id);
+        let check_only = known.check_only;
+        let mut news = News {
+            path: path.strip_suffix(b"/").unwrap_or(path).into(),
+            stat,
+            is_valid: true,
+            check_only,
+            untracked: Vec::new(),
+            below: Vec::new(),
+            exclude_id,
+        };
+        if let Some(remembered) = self.job.remembered {
+            let children = remembered.cache.children(node);
+            news.below.extend(
+                children.map(|child| remembered.cache.directory(child).name.as_ref().into()),
+            );
+        }
+        self.noting.push(news);
+    }
+
+    /// Notes an untracked name in the directory at hand.
+    pub(super) fn note_untracked(&mut self, name: &[u8], is_directory: bool) {
+        if let Some(news) = self.noting.last_mut() {
+            let mut name = BString::from(name);
+            if is_directory {
+                name.push(b'/');
+            }
+            news.untracked.push(name);
+        }
+    }
+
+    /// Notes a directory that is looked at below the one at hand.
+    pub(super) fn note_below(&mut self, name: &[u8]) {
+        if let Some(news) = self.noting.last_mut() {
+            news.below.push(name.into());
+        }
+    }
+
+    /// Ends what was started last; `keep` it, or not.
+    pub(super) fn end_news(&mut self, keep: bool) {
+        if let Some(news) = self.noting.pop()
+            && keep
+        {
+            self.outcome.news.push(news);
+        }
+    }
+}
+
+/// The blob that `content` with `more` at its end would be.
+pub fn blob_id(kind: Kind, content: &[u8], more: &[u8]) -> ObjectId {
+    let header = format!("blob {}\0", content.len() + more.len());
+    pronto_hash::digest(kind, &[header.as_bytes(), content, more]).unwrap_or(kind.null())
+}
+
+/// The cache with `news` in place of what it says of those directories.
+pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<'a> {
+    let mut renewal = Renewal {
+        old: cache,
+        news: news
+            .into_iter()
+            .map(|news| (news.path.clone(), news))
+            .collect(),
+        new: cache.successor(),
+    };
+    let top = (!cache.is_empty()).then_some(0);
+    renewal.directory(top, Cow::Borrowed(b"".as_bstr()), &mut BString::default());
+    renewal.new
+}
+
+struct Renewal<'o, 'a> {
+    old: &'o UntrackedCache<'a>,
+    news: BTreeMap<BString, News>,
+    new: UntrackedCache<'a>,
+}
+
+impl<'a> Renewal<'_, 'a> {
+    fn directory(&mut self, old: Option<usize>, name: Cow<'a, BStr>, path: &mut BString) {
+        let news = self.news.remove(path);
+        if let Some(old) = old
+            && news.is_none()
+            && !self.has_news_below(path)
+        {
+            self.new.copy(self.old, old);
+            return;
+        }
+        let kind = self.old.info_exclude.id.kind();
+        let mut directory = match old {
+            Some(old) => self.old.directory(old).clone(),
+            None => UntrackedDirectory::unknown(name, kind),
+        };
+        let mut below: Vec<(Cow<'a, BStr>, Option<usize>)> = Vec::new();
+        let known = old.into_iter().flat_map(|old| self.old.children(old));
+        let known = known.map(|child| (self.old.directory(child).name.clone(), child));
+        match news {
+            Some(mut news) => {
+                news.below.sort_unstable();
+                news.below.dedup();
+                let mut known = known.peekable();
+                for name in news.below {
+                    while known.next_if(|(known, _)| **known < *name).is_some() {}
+                    let child = known.next_if(|(known, _)| **known == *name);
+                    below.push((Cow::Owned(name), child.map(|(_, child)| child)));
+                }
+                directory.untracked = news.untracked.into_iter().map(Cow::Owned).collect();
+                directory.is_valid = news.is_valid;
+                directory.check_only = news.check_only;
+                directory.stat = if news.is_valid {
+                    news.stat
+                } else {
+                    Stat::default()
+                };
+                directory.exclude_id = news.exclude_id;
+            }
+            None => below.extend(known.map(|(name, child)| (name, Some(child)))),
+        }
+        let position = self.new.open(directory);
+        let len = path.len();
+        for (name, child) in below {
+            if len > 0 {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name);
+            self.directory(child, name, path);
+            path.truncate(len);
+        }
+        self.new.close(position);
+    }
+
+    fn has_news_below(&self, path: &BString) -> bool {
+        if path.is_empty() {
+            return !self.news.is_empty();
+        }
+        let mut prefix = path.clone();
+        prefix.push(b'/');
+        let next = self.news.range(prefix.clone()..).next();
+        next.is_some_and(|(path, _)| path.starts_with(&prefix))
+    }
+}

@@ -1,0 +1,188 @@
+//! The untracked cache of the index: whether it may be gone by, and what is to become of it.
+
+use super::ignores::ExcludeContents;
+use super::{Ignored, Options, Untracked};
+use crate::{Repository, Result, path};
+use pronto_index::{ExcludeFile, Index, UntrackedCache};
+use pronto_worktree::status::{News, Remembered, blob_id, renew};
+use std::time::SystemTime;
+
+/// `core.untrackedCache`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Setting {
+    /// Use one that is there.
+    Keep,
+    /// Have one.
+    Write,
+    /// Have none.
+    Remove,
+}
+
+/// What is to become of the cache.
+#[derive(Debug)]
+pub(super) enum Fate<'a> {
+    /// It stays as it is.
+    Stay,
+    /// This is better, but not worth writing the index for.
+    Better(UntrackedCache<'a>),
+    /// This is to be written.
+    Write(UntrackedCache<'a>),
+    /// There is to be none.
+    Remove,
+}
+
+/// The cache for one status.
+pub(super) struct Prepared<'a> {
+    setting: Setting,
+    /// What the walk goes by.
+    pub(super) remembered: Option<Remembered<'a>>,
+    /// There is one for another place or system.
+    pub(super) is_elsewhere: bool,
+    /// It differs already from what the index holds.
+    is_new: bool,
+}
+
+fn setting(repository: &Repository) -> Result<Setting> {
+    let config = repository.config();
+    let many = config.bool_or("feature.manyFiles", false)?;
+    let otherwise = if many { Setting::Write } else { Setting::Keep };
+    let Some(entry) = config.entry_of("core.untrackedCache") else {
+        return Ok(otherwise);
+    };
+    Ok(match entry.bool() {
+        Ok(true) => Setting::Write,
+        Ok(false) => Setting::Remove,
+        Err(_) => otherwise,
+    })
+}
+
+/// The place that a cache is for, as Git spells it.
+fn ident(repository: &Repository) -> Result<Vec<u8>> {
+    let top = repository.require_work_tree()?;
+    let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    let top = path::as_bytes(&top);
+    let system = rustix::system::uname();
+    let system = system.sysname().to_bytes();
+    Ok([b"Location ", &**top, b", system ", system].concat())
+}
+
+/// Finds out whether the cache of `index` may be gone by.
+pub(super) fn prepare<'a>(
+    repository: &Repository,
+    index: &'a Index,
+    options: &Options,
+    excludes: &ExcludeContents,
+) -> Result<Prepared<'a>> {
+    let setting = setting(repository)?;
+    let mut prepared = Prepared {
+        setting,
+        remembered: None,
+        is_elsewhere: false,
+        is_new: false,
+    };
+    let environment = repository.environment();
+    let is_general = options.pathspec.is_empty()
+        && options.ignored == Ignored::No
+        && options.untracked != Untracked::No;
+    if setting == Setting::Remove
+        || !is_general
+        || environment.boolean("GIT_DISABLE_UNTRACKED_CACHE", false)?
+        || (setting == Setting::Keep && !index.has_untracked_cache())
+    {
+        return Ok(prepared);
+    }
+    let ident = ident(repository)?;
+    let shown = repository
+        .config()
+        .entry_of("status.showUntrackedFiles")
+        .and_then(|entry| entry.string().ok());
+    let wants_normal = shown.is_none_or(|shown| *shown != *b"all");
+    let kind = index.kind();
+    let mut cache = index.untracked_cache();
+    let here = |cache: &UntrackedCache<'_>| {
+        cache.ident.split(|&byte| byte == 0).next() == Some(&ident[..])
+    };
+    if cache.as_ref().is_some_and(|cache| !here(cache)) {
+        prepared.is_elsewhere = setting == Setting::Keep;
+        if prepared.is_elsewhere {
+            return Ok(prepared);
+        }
+        cache = None;
+    }
+    if cache
+        .as_ref()
+        .is_none_or(|cache| cache.flags != UntrackedCache::NORMAL)
+    {
+        // One that names each file is Git's own business.
+        if !wants_normal {
+            return Ok(prepared);
+        }
+        cache = None;
+    }
+    prepared.is_new = cache.is_none();
+    let mut cache =
+        cache.unwrap_or_else(|| UntrackedCache::new(&ident, UntrackedCache::NORMAL, kind));
+    prepared.is_new |= renew_excludes(&mut cache, excludes);
+    prepared.remembered = Some(Remembered {
+        cache,
+        records: wants_normal
+            && options.untracked == Untracked::Normal
+            && options.write_back
+            && !index.is_split(),
+    });
+    Ok(prepared)
+}
+
+/// Whether `info/exclude` or `core.excludesFile` are not what they were: then nothing is known.
+fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) -> bool {
+    let kind = cache.info_exclude.id.kind();
+    let mut changed = false;
+    for (known, now) in [
+        (&mut cache.info_exclude, &excludes.info),
+        (&mut cache.excludes_file, &excludes.file),
+    ] {
+        let id = match now {
+            None => kind.null(),
+            Some(file) if file.content.is_empty() => blob_id(kind, b"", b""),
+            Some(file) => blob_id(kind, &file.content, b"\n"),
+        };
+        if known.id != id {
+            changed = true;
+            let stat = now.as_ref().map(|file| file.stat).unwrap_or_default();
+            *known = ExcludeFile { stat, id };
+        }
+    }
+    if changed && !cache.is_empty() {
+        cache.invalidate_directory(0, true);
+    }
+    changed
+}
+
+impl<'a> Prepared<'a> {
+    /// What is to become of the cache after a walk that found `news`.
+    pub(super) fn fate(
+        setting: (&Prepared<'a>, Option<Remembered<'a>>),
+        index: &Index,
+        news: Vec<News>,
+    ) -> Fate<'a> {
+        let (prepared, remembered) = setting;
+        let Some(remembered) = remembered.filter(|remembered| remembered.records) else {
+            let remove = prepared.setting == Setting::Remove && index.has_untracked_cache();
+            return if remove { Fate::Remove } else { Fate::Stay };
+        };
+        if news.is_empty() && !prepared.is_new {
+            return Fate::Stay;
+        }
+        let renewed = renew(&remembered.cache, news);
+        // What is as young as the index is looked at again until that is older.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
+        if !is_later && !prepared.is_new && renewed == remembered.cache {
+            return Fate::Stay;
+        }
+        match prepared.setting {
+            Setting::Write => Fate::Write(renewed),
+            _ => Fate::Better(renewed),
+        }
+    }
+}
