@@ -10,12 +10,15 @@
 //! - [`pack`]: packs read in place, and whole objects out of them.
 //! - [`commit_graph`]: what history is made of, read in place.
 //! - [`bitmap`]: what commits lead to.
+//! - [`deflate`]: whole objects deflated, for packs and loose files.
+//! - [`writer`]: new packs, entry by entry.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
 
 pub mod bitmap;
 mod chunks;
 pub mod commit_graph;
+pub mod deflate;
 pub mod delta;
 pub mod entry;
 pub mod error;
@@ -26,5 +29,6 @@ pub mod inflate;
 pub mod midx;
 pub mod pack;
 pub mod rev;
+pub mod writer;
 
 pub use error::{Error, ErrorKind};

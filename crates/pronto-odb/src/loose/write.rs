@@ -12,8 +12,9 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Digester, ObjectId, digest, oid};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use pronto_pack::deflate::Deflater;
 use sirocco::Format;
-use sirocco::deflate::{Encoder, Flush, Level, Writer, compress_bound};
+use sirocco::deflate::{Level, Writer};
 
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
@@ -54,7 +55,7 @@ pub(crate) fn write(
     let mut temporary = Temporary::create(directory, objects, options)?;
     let written = if content.len() <= SMALL_LEN {
         DEFLATER.with_borrow_mut(|deflater| {
-            let deflated = deflater.deflate(level(options), &header, content);
+            let deflated = deflater.deflate(options.loose_compression, &header, content);
             temporary.write_all(deflated).map(|()| temporary)
         })
     } else {
@@ -70,38 +71,6 @@ pub(crate) fn write(
 
 thread_local! {
     static DEFLATER: RefCell<Deflater> = RefCell::default();
-}
-
-/// Deflates whole objects, keeping its tables and buffers between them.
-#[derive(Default)]
-struct Deflater {
-    encoder: Option<Encoder>,
-    inflated: Vec<u8>,
-    deflated: Vec<u8>,
-}
-
-impl Deflater {
-    fn deflate(&mut self, level: Level, header: &[u8], content: &[u8]) -> &[u8] {
-        if self
-            .encoder
-            .as_ref()
-            .is_none_or(|encoder| encoder.level() != level)
-        {
-            self.encoder = None;
-        }
-        let encoder = self
-            .encoder
-            .get_or_insert_with(|| Encoder::new(Format::Zlib, level));
-        self.inflated.clear();
-        self.inflated.extend_from_slice(header);
-        self.inflated.extend_from_slice(content);
-        let bound = compress_bound(Format::Zlib, self.inflated.len());
-        if self.deflated.len() < bound {
-            self.deflated.resize(bound, 0);
-        }
-        let progress = encoder.compress(&self.inflated, &mut self.deflated, Flush::Finish);
-        progress.output
-    }
 }
 
 /// Writes an object of `size_bytes` from a stream, without ever holding it whole.

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const SORT_ALONE: usize = 1 << 15;
 
 /// What the files of a pack are called.
-pub(super) struct Names {
-    pub(super) pack: PathBuf,
-    pub(super) index: PathBuf,
+pub(crate) struct Names {
+    pub(crate) pack: PathBuf,
+    pub(crate) index: PathBuf,
     /// A pack of that name goes; else it stays.
     pub(super) replaces_pack: bool,
     /// The same with indexes.
@@ -29,7 +29,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Those in `directory` of the pack with this checksum, or those that the options give.
-    pub(super) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
+    pub(crate) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
         let by_checksum = || directory.join(format!("pack-{checksum}.pack"));
         let pack = options.pack_path.clone().unwrap_or_else(by_checksum);
         Names {
@@ -63,7 +63,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
 }
 
 /// Numbers of entries by rising id; those of one id by rising number.
-pub(super) fn sort_by_id(ids: &[u8], kind: Kind, threads: usize) -> Vec<u32> {
+pub(crate) fn sort_by_id(ids: &[u8], kind: Kind, threads: usize) -> Vec<u32> {
     let id_len = kind.len_in_bytes();
     let mut keys: Vec<(u64, u32)> = ids
         .chunks_exact(id_len)
@@ -141,7 +141,7 @@ fn write_indexes(
 }
 
 /// Writes the indexes of the pack and gives all files their names. The `.keep` file, if it is new.
-pub(super) fn install(
+pub(crate) fn install(
     names: &Names,
     options: &Options,
     rows: &Rows<'_>,

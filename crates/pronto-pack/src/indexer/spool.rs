@@ -28,15 +28,15 @@ pub(super) trait Sink {
 }
 
 /// A file under a temporary name, which goes when this is dropped.
-pub(super) struct Temporary {
-    pub(super) path: PathBuf,
-    pub(super) file: File,
+pub(crate) struct Temporary {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
     guard: Guard,
 }
 
 impl Temporary {
     /// Makes `directory/tmp_{what}_XXXXXX`, read-only for everyone but this handle.
-    pub(super) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
+    pub(crate) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
         const ATTEMPTS: usize = 100;
         for _ in 0..ATTEMPTS {
             let path = directory.join(format!("tmp_{what}_{}", random_letters()));
@@ -77,7 +77,7 @@ impl Temporary {
     }
 
     /// Waits until the content is on the disk.
-    pub(super) fn sync(&self) -> Result<(), Error> {
+    pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_all()
             .context(ErrorKind::Io, "unable to fsync", &self.path)
