@@ -13,6 +13,7 @@
 //! ```
 
 mod alternates;
+mod bulk;
 mod error;
 mod loose;
 mod options;
@@ -23,6 +24,7 @@ mod store;
 mod traits;
 
 pub use alternates::unquote_c;
+pub use bulk::{Bulk, PACKED_FROM};
 pub use error::{Error, ErrorKind};
 pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;

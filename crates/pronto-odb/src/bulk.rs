@@ -1,0 +1,237 @@
+//! Adding many objects at once: as one pack instead of a file for each.
+//!
+//! A loose object costs five system calls, an inode and a block at least; an entry of a pack costs
+//! none of these. From [`PACKED_FROM`] objects on that is worth a pack, which is Git's own measure
+//! (`fetch.unpackLimit`) for the same question. Fewer are written loose, as Git does.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::entry::Header;
+use pronto_pack::writer::{self, Encoder, PackWriter};
+
+use crate::error::{Error, from_pack, to_pack};
+use crate::loose;
+use crate::store::{Inventory, Store};
+
+/// So many new objects make a pack.
+pub const PACKED_FROM: usize = 100;
+
+/// Contents that may wait in memory until it is known whether there are enough for a pack.
+const WAITING_BYTES: usize = 16 << 20;
+
+/// Sets of ids, so that threads seldom wait for one another.
+const SHARDS: usize = 16;
+
+/// Takes objects from any number of threads. What was added is there for readers when
+/// [`finish`](Self::finish) is done; dropping it instead may leave loose objects, and no pack.
+#[derive(Debug)]
+pub struct Bulk {
+    store: Store,
+    options: writer::Options,
+    /// `None` when there are too few objects for a pack.
+    many: Option<Many>,
+}
+
+#[derive(Debug)]
+struct Many {
+    inventory: Inventory,
+    /// What has been added in this run.
+    claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not enough for a pack yet.
+    Waiting {
+        objects: Vec<(ObjectId, ObjectKind, Vec<u8>)>,
+        bytes: usize,
+    },
+    Packing(Box<PackWriter>),
+}
+
+impl Store {
+    /// Begins to add about `expected` objects. With fewer than [`PACKED_FROM`] each is looked for
+    /// and written on its own; else the store is listed once.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn bulk(&self, expected: usize, options: writer::Options) -> Result<Bulk, Error> {
+        let many = match expected {
+            0..PACKED_FROM => None,
+            _ => Some(Many {
+                inventory: self.inventory()?,
+                claimed: std::array::from_fn(|_| Mutex::default()),
+                state: Mutex::new(State::Waiting {
+                    objects: Vec::new(),
+                    bytes: 0,
+                }),
+            }),
+        };
+        Ok(Bulk {
+            store: self.clone(),
+            options,
+            many,
+        })
+    }
+}
+
+impl Bulk {
+    /// Makes entries for the pack: one for each thread.
+    pub fn encoder(&self) -> Encoder {
+        Encoder::new(self.options.level)
+    }
+
+    /// Adds an object whose id is known to be `id`, unless it is there already; then it is marked
+    /// as used. No system call for an object that is new and goes into the pack.
+    ///
+    /// # Errors
+    /// `Io` when something cannot be written or listed.
+    pub fn add(
+        &self,
+        id: &oid,
+        (kind, content): (ObjectKind, &[u8]),
+        encoder: &mut Encoder,
+    ) -> Result<(), Error> {
+        let Some(many) = &self.many else {
+            return self.store.write_known(id, kind, content);
+        };
+        if !many.claim(id) || self.is_there(many, id)? {
+            return Ok(());
+        }
+        let waited = {
+            let mut state = lock(&many.state);
+            match &mut *state {
+                State::Waiting { objects, bytes }
+                    if objects.len() + 1 < PACKED_FROM
+                        && *bytes + content.len() <= WAITING_BYTES =>
+                {
+                    *bytes += content.len();
+                    objects.push((id.to_owned(), kind, content.to_vec()));
+                    return Ok(());
+                }
+                State::Waiting { objects, .. } => {
+                    let waited = std::mem::take(objects);
+                    *state = State::Packing(Box::new(self.begin_pack()?));
+                    waited
+                }
+                State::Packing(_) => Vec::new(),
+            }
+        };
+        for (id, kind, content) in &waited {
+            many.append(id, *kind, content, encoder)?;
+        }
+        many.append(id, kind, content, encoder)
+    }
+
+    /// Adds an object of `size_bytes` from a stream, which is never held whole, and gives its id.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be read or written, `Corrupt` or `Truncated` when the stream is of
+    /// another size, `Collision` when its content is part of a known attack on SHA-1.
+    pub fn add_stream(
+        &self,
+        kind: ObjectKind,
+        size_bytes: u64,
+        from: &mut dyn Read,
+    ) -> Result<ObjectId, Error> {
+        let Some(many) = &self.many else {
+            return self.store.write_stream(kind, size_bytes, from);
+        };
+        let mut exists = |id: &oid| {
+            if !many.claim(id) {
+                return Ok(true);
+            }
+            self.is_there(many, id).map_err(to_pack)
+        };
+        let mut state = lock(&many.state);
+        if let State::Waiting { objects, .. } = &mut *state {
+            let waited = std::mem::take(objects);
+            let mut pack = self.begin_pack()?;
+            let mut encoder = self.encoder();
+            for (id, kind, content) in &waited {
+                let entry = encoder.encode(Header::Object(*kind), content);
+                pack.append(id, &entry).map_err(from_pack)?;
+            }
+            *state = State::Packing(Box::new(pack));
+        }
+        let State::Packing(pack) = &mut *state else {
+            unreachable!("a pack was begun above");
+        };
+        pack.append_stream(kind, size_bytes, from, &mut exists)
+            .map_err(from_pack)
+    }
+
+    /// Writes what still waits, and the index of the pack: then all is there for readers, this
+    /// store included.
+    ///
+    /// # Errors
+    /// `Io` when something cannot be written.
+    pub fn finish(self) -> Result<(), Error> {
+        let Some(many) = self.many else {
+            return Ok(());
+        };
+        match many
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            State::Waiting { objects, .. } => {
+                for (id, kind, content) in objects {
+                    let (path, options) = (self.store.path(), self.store.options());
+                    loose::write::write(path, options, &id, kind, &content)?;
+                }
+            }
+            State::Packing(pack) if pack.is_empty() => {}
+            State::Packing(pack) => {
+                pack.finish().map_err(from_pack)?;
+                self.store.refresh()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_pack(&self) -> Result<PackWriter, Error> {
+        let directory = self.store.path().join("pack");
+        loose::write::make_directory(&directory, self.store.options())?;
+        PackWriter::begin(&directory, self.options.clone()).map_err(from_pack)
+    }
+
+    /// Whether the store had it at the start. It is marked as used then, so that it stays.
+    fn is_there(&self, many: &Many, id: &oid) -> Result<bool, Error> {
+        let mut found = Vec::new();
+        many.inventory
+            .contains_batch(&[id.to_owned()], &mut found)?;
+        Ok(!found.is_empty() && self.store.freshen(id)?)
+    }
+}
+
+impl Many {
+    /// False if it was added already in this run.
+    fn claim(&self, id: &oid) -> bool {
+        let shard = usize::from(id.first_byte()) % SHARDS;
+        lock(&self.claimed[shard]).insert(id.to_owned())
+    }
+
+    fn append(
+        &self,
+        id: &oid,
+        kind: ObjectKind,
+        content: &[u8],
+        encoder: &mut Encoder,
+    ) -> Result<(), Error> {
+        let entry = encoder.encode(Header::Object(kind), content);
+        match &mut *lock(&self.state) {
+            State::Packing(pack) => pack.append(id, &entry).map(|_| ()).map_err(from_pack),
+            State::Waiting { .. } => unreachable!("a pack that was begun stays"),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
