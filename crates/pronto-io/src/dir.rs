@@ -206,6 +206,26 @@ impl Directory {
         Ok(retry(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?.into())
     }
 
+    /// Opens the file at `path` (components separated by `/`, relative) for reading, none of whose
+    /// components may be a symbolic link. One system call where the kernel has `openat2`.
+    ///
+    /// # Errors
+    /// As [`open_beneath`](Self::open_beneath) and [`open_file`](Self::open_file).
+    pub fn open_file_beneath(&self, path: &[u8]) -> io::Result<std::fs::File> {
+        let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else {
+            return self.open_file(path);
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match retry(|| rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)) {
+            Ok(fd) => Ok(fd.into()),
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => self
+                .open_beneath(&path[..slash])?
+                .open_file(&path[slash + 1..]),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The names in this directory, without `.` and `..`, in the order the file system has them,
     /// with the kind of each as far as the file system says it without being asked again.
     ///
@@ -426,6 +446,14 @@ impl Metadata {
     pub fn kind(&self) -> EntryKind {
         EntryKind::new(FileType::from_raw_mode(self.mode))
     }
+}
+
+/// What the open file is.
+///
+/// # Errors
+/// Those of `fstat(2)`.
+pub fn file_metadata(file: &impl AsFd) -> io::Result<Metadata> {
+    Ok(Metadata::new(&retry(|| rustix::fs::fstat(file))?))
 }
 
 /// What the file at `path` is, without following a link in its last component: for paths the

@@ -214,6 +214,11 @@ impl Conversion {
         self.runs_program(settings, Direction::ToWorktree)
     }
 
+    /// Whether a program must be run to make a blob of a file.
+    pub fn needs_program_towards_git(&self, settings: &Settings) -> bool {
+        self.runs_program(settings, Direction::ToGit)
+    }
+
     fn changes_towards_worktree(&self, settings: &Settings) -> bool {
         self.ident
             || self.encoding != Encoding::None

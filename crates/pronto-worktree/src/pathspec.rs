@@ -149,6 +149,43 @@ impl Pathspec {
         is_literal.then(|| item.text.as_bstr())
     }
 
+    /// Whether the pathspec at `position` excludes what it matches.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn excludes(&self, position: usize) -> bool {
+        self.items[position].exclude
+    }
+
+    /// Whether the pathspec at `position` has the magic `glob` or `icase`, so that there is no one
+    /// file it names.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn is_loose(&self, position: usize) -> bool {
+        self.items[position].glob || self.items[position].icase
+    }
+
+    /// Whether the pathspec at `position` matches `path`, whatever the others say.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn matches_at(&self, position: usize, path: &BStr) -> bool {
+        self.items[position].matches(path, false)
+    }
+
+    /// Whether a pathspec names `path` (no slash at its end) up to its first wildcard, or
+    /// something below it: then it counts as asked for even if it is ignored.
+    pub fn asks_for(&self, path: &BStr) -> bool {
+        self.items.iter().any(|item| {
+            let literal = &item.text[..item.literal_len];
+            let ends_here = literal.len() == path.len();
+            literal.len() >= path.len()
+                && item.same(&literal[..path.len()], path)
+                && (ends_here || literal[path.len()] == b'/')
+        })
+    }
+
     /// How the directory at `path` (no slash at its end) relates to the pathspecs.
     pub fn directory(&self, path: &BStr) -> Directory {
         if self.items.is_empty() || path.is_empty() {

@@ -72,6 +72,9 @@ pub struct Options {
     pub ignore_case: bool,
     /// In a sparse checkout: entries marked to be absent count as present if their file is there.
     pub notice_present_sparse: bool,
+    /// Compare the content of files whose facts do not tell. Without, such files are taken to be
+    /// modified: for whoever reads them anyway.
+    pub compare_content: bool,
     /// Threads to use; `None` for as many as pay.
     pub threads: Option<usize>,
 }
@@ -89,6 +92,7 @@ impl Default for Options {
             has_symlinks: true,
             ignore_case: false,
             notice_present_sparse: false,
+            compare_content: true,
             threads: None,
         }
     }

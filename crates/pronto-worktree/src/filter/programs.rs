@@ -160,27 +160,29 @@ impl Programs {
             Ok(Some(MaybeDelayed::Delayed(key))) => return Ok(Asked::Delayed(Delayed(key))),
             Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
                 Ok(_) => return Ok(Asked::Filtered),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(exit_code(&error)),
             },
             Ok(None) => None,
-            Err(error) => Some(error.to_string()),
+            Err(_) => Some(None),
         };
         out.clear();
+        if let Some(code) = failed {
+            let command = driver.process.as_ref().or(match direction {
+                Direction::ToWorktree => driver.smudge.as_ref(),
+                Direction::ToGit => driver.clean.as_ref(),
+            });
+            let command = command.cloned().unwrap_or_default();
+            let code = code.map(|code| format!("error: external filter '{command}' failed {code}"));
+            self.warnings.extend(code);
+            self.warnings
+                .push(format!("error: external filter '{command}' failed"));
+        }
         if driver.required {
             let message = match direction {
                 Direction::ToWorktree => format!("{path}: {verb} filter {} failed", driver.name),
                 Direction::ToGit => format!("{path}: {verb} filter '{}' failed", driver.name),
             };
             return Err(Error::new(ErrorKind::Filter, message));
-        }
-        if failed.is_some() {
-            let command = driver.process.as_ref().or(match direction {
-                Direction::ToWorktree => driver.smudge.as_ref(),
-                Direction::ToGit => driver.clean.as_ref(),
-            });
-            let command = command.cloned().unwrap_or_default();
-            self.warnings
-                .push(format!("error: external filter '{command}' failed"));
         }
         Ok(Asked::Unfiltered)
     }
@@ -227,6 +229,15 @@ impl Drop for Programs {
     fn drop(&mut self) {
         // Git ignores how they end: every answer has been checked by then.
         let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
+    }
+}
+
+/// The exit code of a program that failed, if it had one.
+fn exit_code(error: &std::io::Error) -> Option<i64> {
+    let message = error.get_ref()?.downcast_ref::<gix_error::Message>()?;
+    match message.values.get("exit_code")? {
+        gix_error::MetadataValue::I64(code) => Some(*code),
+        _ => None,
     }
 }
 

@@ -108,9 +108,9 @@ impl ToGit {
             return Ok(false);
         }
         let programs = self.programs.get_or_insert_with(|| Programs::new(settings));
-        let asked = programs.clean(path, file, driver, &mut self.current)?;
+        let asked = programs.clean(path, file, driver, &mut self.current);
         self.warnings.append(&mut programs.take_warnings());
-        Ok(matches!(asked, Asked::Filtered))
+        Ok(matches!(asked?, Asked::Filtered))
     }
 
     /// Decodes `file`, or what is in the buffer.

@@ -236,8 +236,8 @@ impl Scanner<'_> {
         if matches && !entry.stat.is_racy(self.index_time) {
             return Ok(());
         }
-        let sizes_differ = entry.stat.size_bytes != 0 && entry.stat.size_bytes != stat.size_bytes;
-        if sizes_differ || (self.job.options.facts_decide && self.facts_differ(entry, stat)) {
+        let differs = self.job.options.facts_decide && self.facts_differ(entry, stat);
+        if differs || self.is_settled(entry, metadata) {
             self.report(position, Some(Change::Modified), now, clean);
             return Ok(());
         }
@@ -291,6 +291,16 @@ impl Scanner<'_> {
             || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
     }
 
+    /// Whether a file whose facts differ, or say too little, counts as modified without a look at
+    /// its content.
+    fn is_settled(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
+        let recorded_size = entry.stat.size_bytes;
+        let size = Stat::recorded_size(metadata.size_bytes);
+        !self.job.options.compare_content
+            || (recorded_size != 0 && recorded_size != size)
+            || !(metadata.is_file() || metadata.is_symlink())
+    }
+
     fn is_empty_blob(&self, entry: &EntryRef<'_>) -> bool {
         entry.id == pronto_hash::ObjectId::empty_blob(self.job.index.kind())
     }
@@ -301,7 +311,8 @@ impl Scanner<'_> {
         let options = &self.job.options;
         if metadata.is_symlink() {
             Some(mode::SYMLINK)
-        } else if metadata.is_file() {
+        } else if !metadata.is_directory() {
+            // A device or a pipe counts as a file that differs.
             let kind = entry.mode & mode::TYPE;
             if kind == mode::SYMLINK && !options.has_symlinks {
                 return Some(mode::SYMLINK);
@@ -315,7 +326,7 @@ impl Scanner<'_> {
             } else {
                 mode::FILE
             })
-        } else if metadata.is_directory() && self.is_repository(entry.path) {
+        } else if self.is_repository(entry.path) {
             Some(mode::GITLINK)
         } else {
             None
