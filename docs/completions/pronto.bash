@@ -16,6 +16,9 @@ _pronto() {
             ",$1")
                 cmd="pronto"
                 ;;
+            pronto,add)
+                cmd="pronto__subcmd__add"
+                ;;
             pronto,cat-file)
                 cmd="pronto__subcmd__cat__subcmd__file"
                 ;;
@@ -140,6 +143,28 @@ _pronto() {
                     return 0
                     ;;
                 --trace-chrome)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__add)
+            opts="-n -v -i -p -e -f -u -N -A --dry-run --verbose --interactive --patch --edit --force --update --renormalize --intent-to-add --all --ignore-removal --refresh --ignore-errors --ignore-missing --sparse --chmod --no-warn-embedded-repo --pathspec-from-file --pathspec-file-nul"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --chmod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pathspec-from-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -48,6 +48,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -l icase-pathspecs -d 'Match
 complete -c pronto -n "__fish_pronto_needs_command" -l list-native -d 'List the commands that pronto runs itself'
 complete -c pronto -n "__fish_pronto_needs_command" -s v -l version -d 'Show the version'
 complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the commands, or the manual of one'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "add" -d 'stage what is in files'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-attr" -d 'show what attributes files say of paths'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-ignore" -d 'tell which paths are ignored, and why'
@@ -74,6 +75,25 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'rea
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'make loose objects of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l chmod -d 'Make the files executable in the index (+x), or not (-x)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l pathspec-from-file -d 'Read paths from this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s n -l dry-run -d 'Only say what would be done'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s v -l verbose -d 'Name the files that are added and removed'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s i -l interactive -d 'Pick interactively (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s p -l patch -d 'Select hunks interactively (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s e -l edit -d 'Edit the difference and apply it (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s f -l force -d 'Add ignored files too'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s u -l update -d 'Update tracked files'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l renormalize -d 'Convert the line endings of tracked files anew (implies -u)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s N -l intent-to-add -d 'Record only that the files will be added later'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -s A -l all -d 'Add changes of all tracked and untracked files'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l ignore-removal -d 'Ignore files that were removed (same as --no-all)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l refresh -d 'Do not add, only refresh the index'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l ignore-errors -d 'Skip files that cannot be added because of errors'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l ignore-missing -d 'Check whether even missing files are ignored (with --dry-run)'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l sparse -d 'Update entries outside of the sparse checkout too'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l no-warn-embedded-repo -d 'Say nothing about other repositories that are added'
+complete -c pronto -n "__fish_pronto_using_subcommand add" -l pathspec-file-nul -d 'Paths in that file end with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch -d 'Print type, size and content of each object named on the standard input' -r
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-check -d 'Print type and size of each object named on the standard input' -r
 complete -c pronto -n "__fish_pronto_using_subcommand cat-file" -l batch-command -d 'Obey the commands on the standard input: contents, info, flush' -r

@@ -1,5 +1,6 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
+mod add;
 mod cat_file;
 mod check_attr;
 mod check_ignore;
@@ -17,6 +18,7 @@ mod init;
 mod ls_files;
 mod ls_tree;
 mod multi_pack_index;
+mod pathspecs;
 mod rev_parse;
 mod show_index;
 mod show_ref;
@@ -126,6 +128,7 @@ macro_rules! command {
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
+    command!(add, "add", "stage what is in files", Change, Options, signals: true),
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(check_attr, "check-attr", "show what attributes files say of paths", Plumbing, Options, signals: false),
     command!(check_ignore, "check-ignore", "tell which paths are ignored, and why", Plumbing, Options, signals: false),

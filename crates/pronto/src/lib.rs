@@ -1,5 +1,6 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 
+pub mod add;
 pub mod attributes;
 pub mod bitmaps;
 pub mod checkout_paths;

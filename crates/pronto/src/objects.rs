@@ -10,6 +10,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
 
 use crate::init::shared;
+use crate::packs::{Fsync, loose_compression};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// How many tags may point to one another.
@@ -47,17 +48,8 @@ impl Repository {
             options.delta_base_cache_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
         }
         options.multi_pack_index = config.bool_or("core.multipackindex", true)?;
-        for key in ["core.compression", "core.loosecompression"] {
-            match config.i64(key)? {
-                Some(level @ 0..=9) => options.loose_compression = level as u8,
-                Some(-1) => options.loose_compression = 6,
-                Some(level) => {
-                    let message = format!("bad zlib compression level {level}");
-                    return Err(Error::new(ErrorKind::ConfigValue, message));
-                }
-                None => {}
-            }
-        }
+        options.loose_compression = loose_compression(config)?;
+        options.fsync_loose = Fsync::configured(config)?.loose;
         Ok(options)
     }
 

@@ -3,6 +3,7 @@
 use pronto_hash::Kind;
 use pronto_pack::idx::Version;
 use pronto_pack::indexer::Options;
+use pronto_pack::writer;
 
 use crate::config::Config;
 use crate::init::shared;
@@ -38,6 +39,99 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     }
     options.permissions = shared::configured(config)?.adjust(0o444, false);
     Ok(options)
+}
+
+/// How to write a pack of new objects, which would be loose otherwise.
+///
+/// Its level is `pack.compression` or `core.compression`. If neither is set it is that of loose
+/// objects, which Git would write here: whoever repacks later deflates what is worth it.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
+    let mut files = indexer_options(config, hash)?;
+    files.sync = Fsync::configured(config)?.pack;
+    let level = match compression(config, "pack.compression")? {
+        Some(level) => level,
+        None => match compression(config, "core.compression")? {
+            Some(level) => level,
+            None => loose_compression(config)?,
+        },
+    };
+    Ok(writer::Options {
+        level,
+        count: None,
+        files,
+    })
+}
+
+/// The zlib level of loose objects: `core.looseCompression`, or `core.compression`, or 1.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub(crate) fn loose_compression(config: &Config) -> Result<u8> {
+    let general = compression(config, "core.compression")?;
+    let own = compression(config, "core.loosecompression")?;
+    Ok(own.or(general).unwrap_or(1))
+}
+
+fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
+    match config.i64(key)? {
+        None => Ok(None),
+        Some(-1) => Ok(Some(6)),
+        Some(level @ 0..=9) => Ok(Some(level as u8)),
+        Some(level) => {
+            let message = format!("bad zlib compression level {level}");
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
+    }
+}
+
+/// Which files are flushed to the disk before they count (`core.fsync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fsync {
+    /// Loose objects.
+    pub(crate) loose: bool,
+    /// Packs, and the files beside them.
+    pub(crate) pack: bool,
+}
+
+impl Fsync {
+    /// # Errors
+    /// A configured value is not of its type.
+    pub(crate) fn configured(config: &Config) -> Result<Fsync> {
+        let mut fsync = Fsync {
+            loose: false,
+            pack: true,
+        };
+        let Some(list) = config.string("core.fsync")? else {
+            fsync.loose = config.bool_or("core.fsyncobjectfiles", false)?;
+            return Ok(fsync);
+        };
+        let parts = list.split(|byte| b", \t\r\n".contains(byte));
+        for part in parts.filter(|part| !part.is_empty()) {
+            let (part, on) = match part.strip_prefix(b"-") {
+                Some(part) => (part, false),
+                None => (part, true),
+            };
+            let (loose, pack) = match part.to_ascii_lowercase().as_slice() {
+                b"none" => {
+                    fsync = Fsync {
+                        loose: false,
+                        pack: false,
+                    };
+                    continue;
+                }
+                b"loose-object" => (true, false),
+                b"pack" | b"default" => (false, true),
+                b"objects" | b"committed" | b"added" | b"all" => (true, true),
+                _ => (false, false),
+            };
+            fsync.loose = if loose { on } else { fsync.loose };
+            fsync.pack = if pack { on } else { fsync.pack };
+        }
+        Ok(fsync)
+    }
 }
 
 /// The error of the pack crate as one of this crate.

@@ -23,6 +23,7 @@ use pronto_io::interrupt::Interrupt;
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
 pub(crate) use contents::{Contents, read_tree};
 pub(crate) use conversion::Converter;
+pub(crate) use files::Heads;
 pub use files::{FileState, Search};
 pub use ignores::ignore_patterns;
 pub(crate) use ignores::read_ignore_file;

@@ -1,7 +1,6 @@
 //! `checkout`: go to another branch, or put files back.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
@@ -10,6 +9,7 @@ use pronto::checkout_paths::{self, Stage};
 use pronto::status::Pathspec;
 use pronto::switch::{NewBranch, Options, Start};
 
+use crate::commands::pathspecs::{self, Source};
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -140,49 +140,16 @@ fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliErr
 }
 
 fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> {
-    let Some(file) = &args.pathspec_from_file else {
-        if args.pathspec_file_nul {
-            let message = "the option '--pathspec-file-nul' requires '--pathspec-from-file'";
-            return Err(CliError::fatal(message));
-        }
-        return Ok(paths.iter().map(|path| path.as_bytes().into()).collect());
-    };
-    if !paths.is_empty() {
-        let message = "'--pathspec-from-file' and pathspec arguments cannot be used together";
-        return Err(CliError::fatal(message));
-    }
-    if args.common.detach {
+    let from_file = args.pathspec_from_file.is_some();
+    if from_file && paths.is_empty() && args.common.detach {
         let message = "options '--pathspec-from-file' and '--detach' cannot be used together";
         return Err(CliError::fatal(message));
     }
-    let mut content = Vec::new();
-    let read = if file == "-" {
-        std::io::stdin().read_to_end(&mut content).map(|_| ())
-    } else {
-        std::fs::read(file).map(|bytes| content = bytes)
-    };
-    read.map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
-        let name = file.as_bytes().as_bstr();
-        CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
-    })?;
-    if args.pathspec_file_nul {
-        let parts = content
-            .split(|byte| *byte == 0)
-            .filter(|part| !part.is_empty());
-        return Ok(parts.map(BString::from).collect());
-    }
-    let mut specs = Vec::new();
-    for line in content.lines().filter(|line| !line.is_empty()) {
-        if line.starts_with(b"\"") {
-            return Err(CliError::unsupported(
-                "quoted paths in --pathspec-from-file",
-            ));
-        }
-        specs.push(line.into());
-    }
-    Ok(specs)
+    pathspecs::read(&Source {
+        given: paths,
+        file: args.pathspec_from_file.as_deref(),
+        ends_with_nul: args.pathspec_file_nul,
+    })
 }
 
 /// Options that make no sense with paths.

@@ -244,8 +244,8 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
 }
 
 /// Compares only which commit of a submodule is checked out.
-struct Heads<'a> {
-    repository: &'a Repository,
+pub(crate) struct Heads<'a> {
+    pub(crate) repository: &'a Repository,
 }
 
 impl Submodules for Heads<'_> {

@@ -1,0 +1,281 @@
+//! `add`: stage what is in files.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use bstr::{BString, ByteSlice};
+use pronto::Repository;
+use pronto::add::{Options, Report, Said, Selection};
+
+use crate::commands::pathspecs::{self, Source};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `add`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Only say what would be done
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Name the files that are added and removed
+    #[arg(short, long)]
+    verbose: bool,
+    /// Pick interactively (handed to git)
+    #[arg(short, long)]
+    interactive: bool,
+    /// Select hunks interactively (handed to git)
+    #[arg(short, long)]
+    patch: bool,
+    /// Edit the difference and apply it (handed to git)
+    #[arg(short, long)]
+    edit: bool,
+    /// Add ignored files too
+    #[arg(short, long)]
+    force: bool,
+    /// Update tracked files
+    #[arg(short, long)]
+    update: bool,
+    /// Convert the line endings of tracked files anew (implies -u)
+    #[arg(long)]
+    renormalize: bool,
+    /// Record only that the files will be added later
+    #[arg(short = 'N', long)]
+    intent_to_add: bool,
+    /// Add changes of all tracked and untracked files
+    #[arg(short = 'A', long)]
+    all: Option<bool>,
+    /// Ignore files that were removed (same as --no-all)
+    #[arg(long)]
+    ignore_removal: Option<bool>,
+    /// Do not add, only refresh the index
+    #[arg(long)]
+    refresh: bool,
+    /// Skip files that cannot be added because of errors
+    #[arg(long)]
+    ignore_errors: Option<bool>,
+    /// Check whether even missing files are ignored (with --dry-run)
+    #[arg(long)]
+    ignore_missing: bool,
+    /// Update entries outside of the sparse checkout too
+    #[arg(long)]
+    sparse: bool,
+    /// Make the files executable in the index (+x), or not (-x)
+    #[arg(long, value_name = "(+|-)x", allow_hyphen_values = true)]
+    chmod: Option<String>,
+    /// Say nothing about other repositories that are added
+    #[arg(long, hide = true)]
+    no_warn_embedded_repo: bool,
+    /// Read paths from this file
+    #[arg(long, value_name = "FILE")]
+    pathspec_from_file: Option<OsString>,
+    /// Paths in that file end with NUL
+    #[arg(long)]
+    pathspec_file_nul: bool,
+    /// Files to add
+    #[arg(value_name = "PATHSPEC")]
+    path: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    for (given, what) in [
+        (args.interactive, "option '--interactive' of add"),
+        (args.patch, "option '--patch' of add"),
+        (args.edit, "option '--edit' of add"),
+    ] {
+        if given {
+            return Err(CliError::unsupported(what));
+        }
+    }
+    let repository = context.repository()?;
+    repository.require_work_tree()?;
+    let mut options = understand(args, &repository)?;
+    let specs = pathspecs::read(&Source {
+        given: &args.path,
+        file: args.pathspec_from_file.as_deref(),
+        ends_with_nul: args.pathspec_file_nul,
+    })?;
+    if specs.is_empty() && needs_paths(args) {
+        nothing_specified(&repository, context);
+        return Ok(ExitCode::SUCCESS);
+    }
+    options.pathspec = repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(lacking)?;
+    if args.refresh {
+        return Err(CliError::unsupported("option '--refresh' of add"));
+    }
+    // `add PATH` stages that files are gone, too.
+    options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
+    let interrupt = context.interrupt.clone();
+    let report = repository.add(&options, &interrupt).map_err(lacking)?;
+    tell(report, (&repository, args), context)
+}
+
+fn lacking(error: pronto::Error) -> CliError {
+    match error.kind() {
+        pronto::ErrorKind::Unsupported => CliError::lacking(error),
+        pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+        _ => error.into(),
+    }
+}
+
+/// `--all`, or the opposite of `--ignore-removal`.
+fn all(args: &Args) -> Option<bool> {
+    args.all.or(args.ignore_removal.map(|ignore| !ignore))
+}
+
+fn needs_paths(args: &Args) -> bool {
+    !(args.update || all(args) == Some(true))
+}
+
+/// What the options mean, if they go together.
+fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
+    if all(args) == Some(true) && args.update {
+        let message = "options '-A' and '-u' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    if args.ignore_missing && !args.dry_run {
+        let message = "the option '--ignore-missing' requires '--dry-run'";
+        return Err(CliError::fatal(message));
+    }
+    let executable = match args.chmod.as_deref() {
+        None => None,
+        Some("+x") => Some(true),
+        Some("-x") => Some(false),
+        Some(other) => {
+            let message = format!("--chmod param '{other}' must be either -x or +x");
+            return Err(CliError::fatal(message));
+        }
+    };
+    let config = repository.config();
+    let ignore_errors = match args.ignore_errors {
+        Some(given) => given,
+        None => match config.bool("add.ignoreErrors")? {
+            Some(value) => value,
+            None => config.bool_or("add.ignore-errors", false)?,
+        },
+    };
+    Ok(Options {
+        selection: match (args.renormalize, args.update) {
+            (true, _) => Selection::Renormalize,
+            (_, true) => Selection::Tracked,
+            _ => Selection::All,
+        },
+        force: args.force,
+        intent_to_add: args.intent_to_add,
+        dry_run: args.dry_run,
+        ignore_errors,
+        ignore_missing: args.ignore_missing,
+        sparse: args.sparse,
+        executable,
+        verbose: args.verbose,
+        ..Options::default()
+    })
+}
+
+/// Whether the advice is wanted, and what turns it off.
+fn advises(repository: &Repository, name: &str) -> bool {
+    let key = format!("advice.{name}");
+    repository.config().bool_or(key, true).unwrap_or(true)
+}
+
+fn nothing_specified(repository: &Repository, context: &mut Context) {
+    context.remark("Nothing specified, nothing added.");
+    if advises(repository, "addEmptyPathspec") {
+        context.hint(
+            "Maybe you wanted to say 'git add .'?\n\
+             Turn this message off by running\n\
+             \"git config advice.addEmptyPathspec false\"",
+        );
+    }
+}
+
+fn tell(
+    report: Report,
+    (repository, args): (&Repository, &Args),
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let mut advised = false;
+    for said in report.said {
+        match said {
+            Said::Added(path) => tell_path(context, "add", &path)?,
+            Said::Removed(path) => tell_path(context, "remove", &path)?,
+            Said::Line(line) => context.remark(&line),
+            Said::Hint(hint) => context.hint(&hint),
+            Said::Ignored(paths) => {
+                context.remark("The following paths are ignored by one of your .gitignore files:");
+                list(context, &paths);
+                if advises(repository, "addIgnoredFile") {
+                    context.hint(
+                        "Use -f if you really want to add them.\n\
+                         Turn this message off by running\n\
+                         \"git config advice.addIgnoredFile false\"",
+                    );
+                }
+            }
+            Said::OutsideSparse(paths) => {
+                context.remark(
+                    "The following paths and/or pathspecs matched paths that exist\n\
+                     outside of your sparse-checkout definition, so will not be\n\
+                     updated in the index:",
+                );
+                list(context, &paths);
+                if advises(repository, "updateSparsePath") {
+                    context.hint(
+                        "If you intend to update such entries, try one of the following:\n\
+                         * Use the --sparse option.\n\
+                         * Disable or modify the sparsity rules.\n\
+                         Disable this message with \"git config advice.updateSparsePath false\"",
+                    );
+                }
+            }
+            Said::Embedded(_) if args.no_warn_embedded_repo => {}
+            Said::Embedded(path) => {
+                context.warn(&format!("adding embedded git repository: {path}"));
+                if !advised && advises(repository, "addEmbeddedRepo") {
+                    advised = true;
+                    // With a blank at the end of empty lines.
+                    for line in embedded(&path).split('\n') {
+                        context.remark(&format!("hint: {line}"));
+                    }
+                }
+            }
+            Said::Fatal(message) => return Err(CliError::fatal(message)),
+        }
+    }
+    Ok(match (report.mode_kept, report.failed) {
+        (true, _) => ExitCode::new(255),
+        (_, true) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn tell_path(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
+    let out = &mut context.out;
+    write!(out, "{verb} '")?;
+    out.write_all(path)?;
+    Ok(out.write_all(b"'\n")?)
+}
+
+fn list(context: &mut Context, paths: &[BString]) {
+    for path in paths {
+        context.remark(&path.to_string());
+    }
+}
+
+fn embedded(path: &BString) -> String {
+    format!(
+        "You've added another git repository inside your current repository.\n\
+         Clones of the outer repository will not contain the contents of\n\
+         the embedded repository and will not know how to obtain it.\n\
+         If you meant to add a submodule, use:\n\n\
+         \tgit submodule add <url> {path}\n\n\
+         If you added this path by mistake, you can remove it from the\n\
+         index with:\n\n\
+         \tgit rm --cached {path}\n\n\
+         See \"git help submodule\" for more information."
+    )
+}

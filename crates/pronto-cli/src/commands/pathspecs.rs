@@ -1,0 +1,105 @@
+//! Where pathspecs come from: the command line or a file.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+
+use crate::CliError;
+
+/// What the command line says.
+pub(crate) struct Source<'a> {
+    /// Pathspecs themselves.
+    pub(crate) given: &'a [OsString],
+    /// `--pathspec-from-file`; `-` is the standard input.
+    pub(crate) file: Option<&'a OsStr>,
+    /// `--pathspec-file-nul`.
+    pub(crate) ends_with_nul: bool,
+}
+
+/// The pathspecs.
+///
+/// # Errors
+/// They contradict each other, or the file cannot be read or is not well formed.
+pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
+    let Some(file) = source.file else {
+        if source.ends_with_nul {
+            let message = "the option '--pathspec-file-nul' requires '--pathspec-from-file'";
+            return Err(CliError::fatal(message));
+        }
+        let given = source.given.iter();
+        return Ok(given.map(|path| path.as_bytes().into()).collect());
+    };
+    if !source.given.is_empty() {
+        let message = "'--pathspec-from-file' and pathspec arguments cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let mut content = Vec::new();
+    let read = if file == "-" {
+        std::io::stdin().read_to_end(&mut content).map(|_| ())
+    } else {
+        std::fs::read(file).map(|bytes| content = bytes)
+    };
+    read.map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let name = file.as_bytes().as_bstr();
+        CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
+    })?;
+    if source.ends_with_nul {
+        let parts = content.split(|byte| *byte == 0);
+        return Ok(parts
+            .filter(|part| !part.is_empty())
+            .map(BString::from)
+            .collect());
+    }
+    let lines = content.lines().filter(|line| !line.is_empty());
+    lines.map(unquote).collect()
+}
+
+/// A line of the file, which may be quoted as in C.
+fn unquote(line: &[u8]) -> Result<BString, CliError> {
+    let Some(mut rest) = line.strip_prefix(b"\"") else {
+        return Ok(line.into());
+    };
+    let bad = || {
+        let line = line.as_bstr();
+        CliError::fatal(format!("line is badly quoted: {line}"))
+    };
+    let mut path = BString::default();
+    loop {
+        match rest {
+            [b'"'] => return Ok(path),
+            [
+                b'\\',
+                one @ b'0'..=b'3',
+                two @ b'0'..=b'7',
+                three @ b'0'..=b'7',
+                after @ ..,
+            ] => {
+                path.push((one - b'0') << 6 | (two - b'0') << 3 | (three - b'0'));
+                rest = after;
+            }
+            [b'\\', letter, after @ ..] => {
+                path.push(match letter {
+                    b'a' => 7,
+                    b'b' => 8,
+                    b't' => b'\t',
+                    b'n' => b'\n',
+                    b'v' => 11,
+                    b'f' => 12,
+                    b'r' => b'\r',
+                    b'"' | b'\\' => *letter,
+                    _ => return Err(bad()),
+                });
+                rest = after;
+            }
+            [byte, after @ ..] if !matches!(byte, b'"' | b'\\') => {
+                path.push(*byte);
+                rest = after;
+            }
+            _ => return Err(bad()),
+        }
+    }
+}
