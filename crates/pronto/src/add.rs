@@ -258,6 +258,7 @@ impl Work<'_> {
                 repository: self.repository,
             },
             interrupt,
+            remembered: None,
             options: walk_options,
         })
         .map_err(from_worktree)?;

@@ -1,0 +1,59 @@
+//! The magic in front of a pathspec.
+
+use super::{Magic, wrong};
+use crate::{Error, ErrorKind};
+use bstr::{BStr, ByteSlice};
+
+/// Takes the magic off the front of `spec`.
+pub(super) fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a BStr, Error> {
+    let Some(rest) = spec.strip_prefix(b":") else {
+        return Ok(spec);
+    };
+    if let Some(long) = rest.strip_prefix(b"(") {
+        let Some(end) = long.find_byte(b')') else {
+            return Err(wrong(format!(
+                "Missing ')' at the end of pathspec magic in '{spec}'"
+            )));
+        };
+        for word in long[..end].split_str(",").filter(|word| !word.is_empty()) {
+            match word {
+                b"top" => magic.top = true,
+                b"literal" => magic.literal = true,
+                b"glob" => magic.glob = true,
+                b"icase" => magic.icase = true,
+                b"exclude" => magic.exclude = true,
+                word if word.starts_with(b"attr:") || word.starts_with(b"prefix:") => {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        format!("pathspec magic '{}'", word.as_bstr()),
+                    ));
+                }
+                word => {
+                    let word = word.as_bstr();
+                    return Err(wrong(format!(
+                        "Invalid pathspec magic '{word}' in '{spec}'"
+                    )));
+                }
+            }
+        }
+        return Ok(long[end + 1..].as_bstr());
+    }
+    let mut at = 0;
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'/' => magic.top = true,
+            b'!' | b'^' => magic.exclude = true,
+            b':' => return Ok(rest[at + 1..].as_bstr()),
+            // What cannot be magic is where the path starts.
+            byte if !byte.is_ascii_punctuation() || b"*?[\\._-+$()|{}".contains(&byte) => break,
+            byte => {
+                return Err(wrong(format!(
+                    "Unimplemented pathspec magic '{}' in '{spec}'",
+                    char::from(byte)
+                )));
+            }
+        }
+        at += 1;
+    }
+    Ok(rest[at..].as_bstr())
+}
