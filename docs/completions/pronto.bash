@@ -97,6 +97,9 @@ _pronto() {
             pronto,version)
                 cmd="pronto__subcmd__version"
                 ;;
+            pronto,write-tree)
+                cmd="pronto__subcmd__write__subcmd__tree"
+                ;;
             *)
                 ;;
         esac
@@ -104,7 +107,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1068,6 +1071,24 @@ _pronto() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__write__subcmd__tree)
+            opts="--missing-ok --prefix"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

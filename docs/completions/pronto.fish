@@ -75,6 +75,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'rea
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'make loose objects of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "write-tree" -d 'make trees of the index'
 complete -c pronto -n "__fish_pronto_using_subcommand add" -l chmod -d 'Make the files executable in the index (+x), or not (-x)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand add" -l pathspec-from-file -d 'Read paths from this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand add" -s n -l dry-run -d 'Only say what would be done'
@@ -409,3 +410,5 @@ complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -l object-for
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s v -l verbose -d 'List what is in the packs'
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s s -l stat-only -d 'Count what is in the packs, and say nothing else'
 complete -c pronto -n "__fish_pronto_using_subcommand version" -l build-options -d 'Also tell how this binary was built'
+complete -c pronto -n "__fish_pronto_using_subcommand write-tree" -l prefix -d 'The tree of this directory' -r
+complete -c pronto -n "__fish_pronto_using_subcommand write-tree" -l missing-ok -d 'Objects need not be there'

@@ -29,6 +29,7 @@ mod symbolic_ref;
 mod unpack_objects;
 mod verify_pack;
 mod version;
+mod write_tree;
 
 use std::ffi::OsString;
 
@@ -155,6 +156,7 @@ pub static COMMANDS: &[Command] = &[
     command!(unpack_objects, "unpack-objects", "make loose objects of a pack", Plumbing, Options, signals: true),
     command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
+    command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),
 ];
 
 /// The whole command line as one definition, from which manual, completions and reference are

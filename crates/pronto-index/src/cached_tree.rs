@@ -246,6 +246,13 @@ impl Builder {
         self.open.push(at);
     }
 
+    /// The tree object of the current directory, where it was not known when it was entered.
+    pub fn set_id(&mut self, id: ObjectId) {
+        if let Some(&at) = self.open.last() {
+            self.nodes[at].id = id;
+        }
+    }
+
     /// Counts `count` entries of the index that are directly in the current directory.
     pub fn add_entries(&mut self, count: usize) {
         if let Some(&at) = self.open.last() {

@@ -7,6 +7,7 @@
 //! - [`sparse`]: which paths are to be in the worktree at all.
 //! - [`status`]: how files differ from the index, and which are untracked: one walk.
 //! - [`diff`]: how the index differs from a tree; renames.
+//! - [`trees`]: the trees that an index makes.
 //! - [`ignore`], [`pathspec`]: which paths count.
 
 pub mod attributes;
@@ -22,6 +23,7 @@ pub mod pathspec;
 mod recorded;
 pub mod sparse;
 pub mod status;
+pub mod trees;
 pub mod unpack;
 
 pub use error::{Error, ErrorKind};

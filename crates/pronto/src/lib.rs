@@ -32,6 +32,7 @@ pub mod revision;
 pub mod status;
 pub mod switch;
 mod worktree;
+pub mod write_tree;
 
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,57 @@
+//! `write-tree`: a tree of what is in the index.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::ByteSlice;
+use pronto::ErrorKind;
+use pronto::write_tree::WrittenTree;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `write-tree`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Objects need not be there
+    #[arg(long)]
+    missing_ok: bool,
+    /// The tree of this directory
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let prefix = args
+        .prefix
+        .as_ref()
+        .map(|prefix| prefix.as_bytes().as_bstr());
+    let written = repository.write_tree(prefix, args.missing_ok, &context.interrupt);
+    let written = written.map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => CliError::lacking(error),
+        _ => error.into(),
+    })?;
+    let failure = || Err(CliError::fatal("git-write-tree: error building trees"));
+    match written {
+        WrittenTree::Tree(id) => {
+            writeln!(context.out, "{id}")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        WrittenTree::Faults(lines) => {
+            for line in lines {
+                context.remark(&line);
+            }
+            failure()
+        }
+        WrittenTree::Missing(what) => {
+            context.complain(&what);
+            failure()
+        }
+        WrittenTree::NoSuchDirectory => {
+            let prefix = prefix.unwrap_or_default();
+            let message = format!("git-write-tree: prefix {prefix} not found");
+            Err(CliError::fatal(message))
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The trees that an index makes. Directories whose cached tree is known are not looked into.
+
+use std::ops::Range;
+
+use bstr::ByteSlice;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index, mode};
+
+use crate::names::Name;
+use crate::{Error, ErrorKind};
+
+/// Deeper directories are refused.
+const DEEPEST: usize = 2048;
+
+/// How many faults are told.
+const MOST_FAULTS: usize = 10;
+
+/// What making trees does with objects.
+pub struct Workshop<'a> {
+    /// Whether the object is there.
+    pub contains: &'a mut dyn FnMut(&oid) -> Result<bool, Error>,
+    /// Adds a tree of this content, and gives its id.
+    pub write: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId, Error>,
+    /// Objects of entries need not be there.
+    pub missing_ok: bool,
+}
+
+/// Why `index` makes no trees, as lines in Git's words: entries in conflict, or else files where
+/// directories are. Empty if it does.
+pub fn faults(index: &Index) -> Vec<String> {
+    let unmerged = index.iter().filter(|entry| entry.stage() != 0);
+    let mut lines: Vec<String> = unmerged
+        .map(|entry| format!("{}: unmerged ({})", entry.path, entry.id))
+        .take(MOST_FAULTS + 1)
+        .collect();
+    if lines.is_empty() {
+        let pairs = (1..index.len()).map(|at| (index.path(at - 1), index.path(at)));
+        let is_in = |(file, path): &(&bstr::BStr, &bstr::BStr)| {
+            let rest = path.strip_prefix(file.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        let both = pairs.filter(is_in);
+        lines = both
+            .map(|(file, path)| format!("You have both {file} and {path}"))
+            .take(MOST_FAULTS + 1)
+            .collect();
+    }
+    if let Some(last) = lines.get_mut(MOST_FAULTS) {
+        "...".clone_into(last);
+    }
+    lines
+}
+
+/// Whether every directory of `index` has a cached tree that is there.
+///
+/// # Errors
+/// Those of `contains`.
+pub fn are_known(
+    index: &Index,
+    cached: Option<&CachedTree>,
+    contains: &mut dyn FnMut(&oid) -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    let Some(cached) = cached else {
+        return Ok(false);
+    };
+    if cached.root().entry_count() != Some(index.len()) {
+        return Ok(false);
+    }
+    let mut todo = vec![cached.root()];
+    while let Some(directory) = todo.pop() {
+        match directory.id() {
+            Some(id) if contains(id)? => todo.extend(directory.children()),
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Makes the trees of `index`, which has no [`faults`], and gives the cached trees that it has by
+/// that, and the uppermost tree. Entries that are only announced are in no tree, and no cached
+/// tree is known of their directories.
+///
+/// # Errors
+/// [`ErrorKind::MissingObject`] in Git's words for an entry whose object is not there; those of
+/// the workshop.
+pub fn make(
+    index: &Index,
+    cached: Option<&CachedTree>,
+    workshop: &mut Workshop<'_>,
+) -> Result<(ObjectId, CachedTree), Error> {
+    let mut maker = Maker {
+        index,
+        workshop,
+        builder: CachedTree::builder(index.kind().null()),
+    };
+    let cached = cached.map(CachedTree::root);
+    let (id, _) = maker.directory((0..index.len(), 0), cached, 0)?;
+    Ok((id, maker.builder.finish()))
+}
+
+struct Maker<'a, 'w> {
+    index: &'a Index,
+    workshop: &'a mut Workshop<'w>,
+    builder: CachedTreeBuilder,
+}
+
+impl Maker<'_, '_> {
+    /// The tree of the directory that the builder is in, and whether something in it is only
+    /// announced.
+    fn directory(
+        &mut self,
+        (entries, prefix_len): (Range<usize>, usize),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(ObjectId, bool), Error> {
+        if let Some(cached) = cached
+            && let Some(id) = cached.id()
+            && cached.entry_count() == Some(entries.len())
+            && (self.workshop.contains)(id)?
+        {
+            self.builder.set_id(id.to_owned());
+            self.builder.copy(cached);
+            return Ok((id.to_owned(), false));
+        }
+        if depth > DEEPEST {
+            let message = "exceeded maximum allowed tree depth";
+            return Err(Error::new(ErrorKind::Index, message));
+        }
+        let mut content = Vec::new();
+        let mut announces = false;
+        let mut at = entries.start;
+        while at < entries.end {
+            let name = Name::at(self.index, at, entries.end, prefix_len);
+            at = name.entries.end;
+            if name.is_directory {
+                announces |= self.below(&name, prefix_len, (cached, depth), &mut content)?;
+            } else {
+                announces |= self.file(&name, &mut content)?;
+            }
+        }
+        let id = (self.workshop.write)(&content)?;
+        self.builder.set_id(id);
+        Ok((id, announces))
+    }
+
+    fn below(
+        &mut self,
+        name: &Name<'_>,
+        prefix_len: usize,
+        (cached, depth): (Option<CachedDirectory<'_>>, usize),
+        content: &mut Vec<u8>,
+    ) -> Result<bool, Error> {
+        let below = cached.and_then(|cached| cached.child(name.name.as_bstr()));
+        self.builder
+            .enter(name.name.as_bstr(), self.index.kind().null());
+        let place = (name.entries.clone(), prefix_len + name.name.len() + 1);
+        let (id, announces) = self.directory(place, below, depth + 1)?;
+        self.builder.leave();
+        if !(announces && id.is_empty_tree()) {
+            push(content, mode::TREE, name.name, &id);
+        }
+        Ok(announces)
+    }
+
+    fn file(&mut self, name: &Name<'_>, content: &mut Vec<u8>) -> Result<bool, Error> {
+        let entry = self.index.entry(name.entries.start);
+        let needs_object = !self.workshop.missing_ok && entry.mode != mode::GITLINK;
+        if entry.id.is_null() || (needs_object && !(self.workshop.contains)(entry.id)?) {
+            let (mode, id, path) = (entry.mode, entry.id, entry.path);
+            let message = format!("invalid object {mode:06o} {id} for '{path}'");
+            return Err(Error::new(ErrorKind::MissingObject, message));
+        }
+        if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            self.builder.spoil();
+            return Ok(true);
+        }
+        self.builder.add_entries(1);
+        push(content, entry.mode, name.name, entry.id);
+        Ok(false)
+    }
+}
+
+fn push(content: &mut Vec<u8>, mode: u32, name: &[u8], id: &oid) {
+    content.extend_from_slice(format!("{mode:o} ").as_bytes());
+    content.extend_from_slice(name);
+    content.push(0);
+    content.extend_from_slice(id.as_bytes());
+}

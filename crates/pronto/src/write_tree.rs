@@ -1,0 +1,123 @@
+//! A tree of what is in the index.
+
+use bstr::{BStr, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{CachedTree, Edit, Index, Lock};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::Store;
+use pronto_worktree::trees::{self, Workshop};
+
+use crate::switch::Prepared;
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// What came of writing a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WrittenTree {
+    /// The tree.
+    Tree(ObjectId),
+    /// The index makes no tree, for reasons in Git's words, one a line.
+    Faults(Vec<String>),
+    /// An entry's object is not there: Git's words.
+    Missing(String),
+    /// There is no such directory.
+    NoSuchDirectory,
+}
+
+impl Repository {
+    /// Writes the trees that the index makes and gives the uppermost, or that of the directory
+    /// `prefix`. The index then knows them: it is written if it did not. Objects of entries have
+    /// to be there, unless `missing_ok`.
+    ///
+    /// # Errors
+    /// The index cannot be read or is locked; a tree cannot be written;
+    /// [`Unsupported`](ErrorKind::Unsupported) for an index with sparse directories.
+    pub fn write_tree(
+        &self,
+        prefix: Option<&BStr>,
+        missing_ok: bool,
+        interrupt: &Interrupt,
+    ) -> Result<WrittenTree> {
+        if self.work_tree().is_some() {
+            let (prepared, lock) = Prepared::new(self)?;
+            let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
+            return self.write_trees((&prepared.index, lock), (prefix, missing_ok), &encode);
+        }
+        let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
+        let index = self.index()?;
+        if index.is_sparse() {
+            let message = "pronto does not have a sparse index";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let writer = self.index_writer()?;
+        let encode = |edit: &Edit<'_>| writer.encode(&edit.content()).map_err(from_index);
+        self.write_trees((&index, lock), (prefix, missing_ok), &encode)
+    }
+
+    fn write_trees(
+        &self,
+        (index, lock): (&Index, Lock),
+        (prefix, missing_ok): (Option<&BStr>, bool),
+        encode: &dyn Fn(&Edit<'_>) -> Result<Vec<u8>>,
+    ) -> Result<WrittenTree> {
+        let store = self.objects()?;
+        let mut contains = |id: &oid| contains(store, id);
+        let cached = index.cached_tree();
+        let known = trees::are_known(index, cached.as_ref(), &mut contains);
+        if known.map_err(from_worktree)?
+            && let Some(cached) = &cached
+        {
+            return Ok(find(cached, prefix));
+        }
+        let faults = trees::faults(index);
+        if !faults.is_empty() {
+            return Ok(WrittenTree::Faults(faults));
+        }
+        let mut write = |content: &[u8]| {
+            let written = store.write(ObjectKind::Tree, content);
+            written.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::Io))
+        };
+        let mut workshop = Workshop {
+            contains: &mut contains,
+            write: &mut write,
+            missing_ok,
+        };
+        let (id, made) = match trees::make(index, cached.as_ref(), &mut workshop) {
+            Ok(made) => made,
+            Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
+                return Ok(WrittenTree::Missing(error.message().to_owned()));
+            }
+            Err(error) => return Err(from_worktree(error)),
+        };
+        let found = match prefix {
+            None => WrittenTree::Tree(id),
+            Some(_) => find(&made, prefix),
+        };
+        let mut edit = Edit::new(index);
+        edit.set_cached_tree(Some(made));
+        // That it cannot be written takes nothing from the tree.
+        if let Ok(bytes) = encode(&edit) {
+            let _ = lock.commit(&bytes);
+        }
+        Ok(found)
+    }
+}
+
+fn contains(store: &Store, id: &oid) -> std::result::Result<bool, pronto_worktree::Error> {
+    let found = store.contains(id);
+    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
+}
+
+fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
+    let names = prefix.map(|prefix| {
+        let names = prefix.split_str("/").filter(|name| !name.is_empty());
+        bstr::join("/", names)
+    });
+    let directory = cached.lookup(names.unwrap_or_default().as_bstr());
+    match directory.map(|directory| directory.id()) {
+        None => WrittenTree::NoSuchDirectory,
+        Some(Some(id)) => WrittenTree::Tree(id.to_owned()),
+        Some(None) => WrittenTree::NoSuchDirectory,
+    }
+}
