@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         if arguments.jgit.exists() {
             add("jgit", ask(jgit(&arguments.jgit), &path, arguments.runs));
         }
-        for what in measure::ALL {
+        for what in &measure::all() {
             for (who, figures) in &all {
                 print_row(what, who, figures);
             }

@@ -4,8 +4,10 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
+use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::Access;
+use pronto_odb::{Options, Store};
 use pronto_pack::idx::{Index, IndexPosition};
 
 /// More ids than this are not looked up, but as many, evenly spread.
@@ -19,8 +21,18 @@ pub(crate) const FIND: &str = "random find, each";
 pub(crate) const SORTED: &str = "sorted find, each";
 pub(crate) const SCAN: &str = "scan of all";
 
+/// How many commits are read from a repository that is opened for that.
+const COMMITS: [usize; 4] = [1, 10, 100, 1000];
+
 /// What is measured, in the order to print it.
-pub(crate) const ALL: [&str; 4] = [OPEN, FIND, SORTED, SCAN];
+pub(crate) fn all() -> Vec<String> {
+    let of_index = [OPEN, FIND, SORTED, SCAN].map(str::to_owned);
+    of_index.into_iter().chain(COMMITS.map(reading)).collect()
+}
+
+fn reading(commits: usize) -> String {
+    format!("open and read {commits} commits")
+}
 
 /// What each run took, in seconds.
 #[derive(Debug, Default)]
@@ -57,7 +69,9 @@ pub(crate) fn pronto(path: &Path, runs: usize) -> Result<Measured, String> {
     measured.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn measure(path: &Path, runs: usize) -> Result<Measured, pronto_pack::Error> {
+type Failure = Box<dyn std::error::Error>;
+
+fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
     let open = || Index::open(path, Kind::Sha1, Access::Auto);
     let index = open()?;
     let random = sample(&index)?;
@@ -72,7 +86,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, pronto_pack::Error> {
             }
         };
         for one in random.iter().take(OPENINGS) {
-            let opening = time(|| open()?.find_offset(one).map(|found| found.is_some()))?;
+            let opening = time(|| Ok(open()?.find_offset(one)?.is_some()))?;
             note(OPEN, opening);
         }
         let finding = time(|| {
@@ -98,13 +112,56 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, pronto_pack::Error> {
         })?;
         note(SCAN, scanning);
     }
+    if path.with_extension("pack").exists()
+        && let Some(objects) = path.ancestors().nth(2)
+    {
+        read_commits(objects, &random, runs, &mut figures)?;
+    }
     Ok(Measured {
         objects: index.len(),
         figures,
     })
 }
 
-fn time(run: impl FnOnce() -> Result<bool, pronto_pack::Error>) -> Result<f64, pronto_pack::Error> {
+/// Opens the objects and reads commits of them, each time anew.
+fn read_commits(
+    objects: &Path,
+    ids: &[ObjectId],
+    runs: usize,
+    figures: &mut Figures,
+) -> Result<(), Failure> {
+    let open = || Store::open(objects, Options::default());
+    let mut commits = Vec::new();
+    let store = open()?;
+    for id in ids {
+        let header = store.header(id)?;
+        if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
+            commits.push(*id);
+        }
+        if Some(&commits.len()) == COMMITS.last() {
+            break;
+        }
+    }
+    let mut out = Vec::new();
+    for count in COMMITS.into_iter().filter(|count| *count <= commits.len()) {
+        for run in 0..=runs {
+            let seconds = time(|| {
+                let store = open()?;
+                let mut all = true;
+                for id in &commits[..count] {
+                    all &= store.find(id, &mut out)?.is_some();
+                }
+                Ok(all)
+            })?;
+            if run > 0 {
+                figures.0.push((reading(count), seconds));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn time(run: impl FnOnce() -> Result<bool, Failure>) -> Result<f64, Failure> {
     let start = Instant::now();
     let sound = run()?;
     let taken = start.elapsed().as_secs_f64();

@@ -2,9 +2,16 @@ package bench;
 
 import java.io.File;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import org.eclipse.jgit.internal.storage.file.PackIndex;
+import org.eclipse.jgit.lib.Constants;
 import org.eclipse.jgit.lib.MutableObjectId;
 import org.eclipse.jgit.lib.ObjectId;
+import org.eclipse.jgit.lib.ObjectReader;
+import org.eclipse.jgit.lib.Repository;
+import org.eclipse.jgit.storage.file.FileRepositoryBuilder;
+import org.eclipse.jgit.storage.file.WindowCacheConfig;
 
 /** What a pack index is used for: the same as in bench/src/bin/lookups/measure.rs. */
 final class Lookups {
@@ -39,6 +46,45 @@ final class Lookups {
             }
             tell(run, "scan of all", start, 1, sum != -1);
         }
+        String name = file.getName();
+        if (new File(file.getParent(), name.substring(0, name.length() - 3) + "pack").exists()) {
+            index = null;
+            commits(file.getParentFile().getParentFile().getParentFile(), ids, runs);
+        }
+    }
+
+    /** Opens the repository and reads commits, each time anew. */
+    private static void commits(File directory, ObjectId[] ids, int runs) throws IOException {
+        List<ObjectId> commits = new ArrayList<>();
+        try (Repository repository = open(directory);
+                ObjectReader reader = repository.newObjectReader()) {
+            for (ObjectId id : ids) {
+                if (reader.open(id).getType() == Constants.OBJ_COMMIT) {
+                    commits.add(id);
+                }
+                if (commits.size() == 1000) {
+                    break;
+                }
+            }
+        }
+        for (int count = 1; count <= commits.size(); count *= 10) {
+            for (int run = 0; run <= runs; run++) {
+                new WindowCacheConfig().install();
+                long start = System.nanoTime();
+                long sum = 0;
+                try (Repository repository = open(directory);
+                        ObjectReader reader = repository.newObjectReader()) {
+                    for (ObjectId id : commits.subList(0, count)) {
+                        sum += reader.open(id, Constants.OBJ_COMMIT).getBytes().length;
+                    }
+                }
+                tell(run, "open and read " + count + " commits", start, 1, sum > 0);
+            }
+        }
+    }
+
+    private static Repository open(File directory) throws IOException {
+        return new FileRepositoryBuilder().setGitDir(directory).setMustExist(true).build();
     }
 
     private static void tell(int run, String what, long start, long count, boolean sound) {
