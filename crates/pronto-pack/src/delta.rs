@@ -309,27 +309,49 @@ mod tests {
             body(&mut maker);
             maker.0
         };
-        let cases: Vec<(&str, Vec<u8>)> = vec![
-            ("empty", vec![]),
-            ("one size", vec![10]),
-            ("wrong base", Maker::new(11, 0).0),
-            ("opcode 0", with(1, &|maker| maker.0.push(0))),
-            ("copy past the base", with(8, &|maker| maker.copy(3, 8))),
+        const END: &str = "delta ends within an instruction";
+        const OUTSIDE: &str = "delta reaches outside of its base or its result";
+        const BASE: &str = "delta base is not of the size the delta expects";
+        const SIZE: &str = "delta does not yield the size it claims";
+        let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+            ("empty", vec![], END),
+            ("one size", vec![10], END),
+            ("wrong base", Maker::new(11, 0).0, BASE),
+            (
+                "opcode 0",
+                with(1, &|maker| maker.0.push(0)),
+                "unexpected delta opcode 0",
+            ),
+            (
+                "copy past the base",
+                with(8, &|maker| maker.copy(3, 8)),
+                OUTSIDE,
+            ),
             (
                 "copy far past the base",
                 with(8, &|maker| maker.copy(u32::MAX, 8)),
+                OUTSIDE,
             ),
-            ("insert past the delta", with(8, &|maker| maker.0.push(8))),
-            ("too little", with(9, &|maker| maker.copy(0, 8))),
-            ("too much", with(7, &|maker| maker.copy(0, 8))),
-            ("cut copy", with(8, &|maker| maker.0.push(0xff))),
-            ("absurd", with(u64::MAX, &|maker| maker.copy(0, 8))),
-            ("a size of 70 bits", vec![0xff; 10]),
+            (
+                "insert past the delta",
+                with(8, &|maker| maker.0.push(8)),
+                OUTSIDE,
+            ),
+            ("too little", with(9, &|maker| maker.copy(0, 8)), SIZE),
+            ("too much", with(7, &|maker| maker.copy(0, 8)), OUTSIDE),
+            ("cut copy", with(8, &|maker| maker.0.push(0xff)), END),
+            ("absurd", with(u64::MAX, &|maker| maker.copy(0, 8)), SIZE),
+            (
+                "a size of 70 bits",
+                vec![0xff; 10],
+                "size in a delta does not fit 64 bits",
+            ),
         ];
-        for (name, delta) in cases {
+        for (name, delta, message) in cases {
             let mut out = Vec::new();
             let error = apply(base, &delta, &mut out).expect_err(name);
-            assert_eq!(*error.kind(), ErrorKind::Corrupt, "{name}");
+            let found = (*error.kind(), error.message());
+            assert_eq!(found, (ErrorKind::Corrupt, message), "{name}");
             assert!(out.capacity() < 4096, "{name}");
         }
     }

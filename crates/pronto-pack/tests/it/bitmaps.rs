@@ -15,7 +15,7 @@ use pronto_pack::{Error, ErrorKind};
 
 use super::support::{Random, Repository, forking_history, paths};
 
-fn with_history(kind: Kind, options: &[&str]) -> Repository {
+pub(crate) fn with_history(kind: Kind, options: &[&str]) -> Repository {
     let repository = Repository::empty(kind);
     let history = forking_history(11, 150);
     repository.git(&["fast-import", "--quiet", "--force"], history.as_bytes());
@@ -24,7 +24,7 @@ fn with_history(kind: Kind, options: &[&str]) -> Repository {
     repository
 }
 
-fn file(repository: &Repository, extension: &str) -> PathBuf {
+pub(crate) fn file(repository: &Repository, extension: &str) -> PathBuf {
     let directory = repository.path().join("objects/pack");
     let mut found = paths(&directory).into_iter();
     found

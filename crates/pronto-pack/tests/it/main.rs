@@ -4,6 +4,7 @@ mod ahead;
 mod bitmaps;
 mod broken;
 mod commit_graph;
+mod corpus;
 mod indexer;
 mod support;
 mod thin;
