@@ -52,6 +52,9 @@ _pronto() {
             pronto,fetch)
                 cmd="pronto__subcmd__fetch"
                 ;;
+            pronto,hash-object)
+                cmd="pronto__subcmd__hash__subcmd__object"
+                ;;
             pronto,help)
                 cmd="pronto__subcmd__help"
                 ;;
@@ -630,6 +633,28 @@ _pronto() {
                     return 0
                     ;;
                 --recurse-submodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__hash__subcmd__object)
+            opts="-t -w --stdin --stdin-paths --no-filters --literally --path"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -60,6 +60,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compa
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-index" -d 'compare a tree with files or the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-tree" -d 'compare trees, and commits with their parents'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "hash-object" -d 'tell the id of an object, and store it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
@@ -282,6 +283,13 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintena
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Leave out the maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s t -d 'The type of the object' -r
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l path -d 'Convert as if the content were that of this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s w -d 'Store the object'
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l stdin -d 'Read the object from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l stdin-paths -d 'Read names of files from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l no-filters -d 'Take files as they are'
+complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l literally -d 'Make objects of any type and content (handed to git)'
 complete -c pronto -n "__fish_pronto_using_subcommand help" -s a -l all -d 'List all commands, with what becomes of those that pronto lacks'
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l strict -d 'Refuse broken objects, and links to what is not there' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l fsck-objects -d 'Refuse broken objects' -r

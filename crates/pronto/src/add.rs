@@ -12,8 +12,7 @@ mod stage;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
-use pronto_worktree::attributes::{Attributes, FromIndex, FromWorktree};
-use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf};
+use pronto_worktree::filter::SafeCrlf;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
@@ -364,33 +363,13 @@ impl Work<'_> {
         if is_quiet {
             settings.safe_crlf = SafeCrlf::Ignore;
         }
-        let attributes = || -> Result<Attributes> {
-            let blobs = index.iter().map(|entry| (entry.path, entry.id.to_owned()));
-            let top = self.repository.require_work_tree()?;
-            let open = pronto_io::dir::Directory::open(top);
-            let source = FromWorktree {
-                top: open.map_err(|error| {
-                    let message = "could not open directory";
-                    Error::new(ErrorKind::Io, message)
-                        .at_path(top)
-                        .because(error)
-                })?,
-                otherwise: FromIndex {
-                    blobs: FromIndex::<pronto_odb::Store>::find(blobs),
-                    objects: prepared.objects.clone(),
-                    worktree: None,
-                },
-            };
-            let files = self.repository.attribute_files()?;
-            Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)
-        };
         if targets.is_empty() {
             return Ok(Vec::new());
         }
         Hasher {
             repository: self.repository,
             prepared,
-            attributes: attributes()?,
+            attributes: self.repository.attributes_of_files(index)?,
             settings: std::sync::Arc::new(settings),
             renormalize: self.options.selection == Selection::Renormalize,
             intent_to_add: self.options.intent_to_add,

@@ -13,6 +13,7 @@ pub mod environment;
 mod error;
 pub mod fetch;
 pub mod fsck;
+pub mod hash_object;
 mod history;
 pub mod hooks;
 pub mod identity;

@@ -4,12 +4,15 @@
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::Rules;
+use pronto_index::{Index, Rules};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
 use pronto_io::pool::Workers;
+use pronto_odb::Store;
 use pronto_worktree::Protect;
-use pronto_worktree::attributes::Files;
+use pronto_worktree::attributes::{Attributes, Files, FromIndex, FromWorktree};
 use pronto_worktree::checkout;
-use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
+use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -84,6 +87,26 @@ impl Repository {
             info: Some(self.git_path("info/attributes")),
             ignore_case: self.ignores_case()?,
         })
+    }
+
+    /// What is said of files that are about to be added, by the attributes of the work tree, or of
+    /// `index` where that has none.
+    ///
+    /// # Errors
+    /// There is no work tree, or an attributes file cannot be read.
+    pub(crate) fn attributes_of_files(&self, index: &Index) -> Result<Attributes> {
+        let top = self.require_work_tree()?;
+        let blobs = index.iter().map(|entry| (entry.path, entry.id.to_owned()));
+        let source = FromWorktree {
+            top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
+            otherwise: FromIndex {
+                blobs: FromIndex::<Store>::find(blobs),
+                objects: self.objects()?.clone(),
+                worktree: None,
+            },
+        };
+        let files = self.attribute_files()?;
+        Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)
     }
 
     /// How contents are converted between blobs and files.

@@ -59,47 +59,13 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
 }
 
 /// A line of the file, which may be quoted as in C.
-fn unquote(line: &[u8]) -> Result<BString, CliError> {
-    let Some(mut rest) = line.strip_prefix(b"\"") else {
+///
+/// # Errors
+/// It is not quoted well.
+pub(crate) fn unquote(line: &[u8]) -> Result<BString, CliError> {
+    if !line.starts_with(b"\"") {
         return Ok(line.into());
-    };
-    let bad = || {
-        let line = line.as_bstr();
-        CliError::fatal(format!("line is badly quoted: {line}"))
-    };
-    let mut path = BString::default();
-    loop {
-        match rest {
-            [b'"'] => return Ok(path),
-            [
-                b'\\',
-                one @ b'0'..=b'3',
-                two @ b'0'..=b'7',
-                three @ b'0'..=b'7',
-                after @ ..,
-            ] => {
-                path.push((one - b'0') << 6 | (two - b'0') << 3 | (three - b'0'));
-                rest = after;
-            }
-            [b'\\', letter, after @ ..] => {
-                path.push(match letter {
-                    b'a' => 7,
-                    b'b' => 8,
-                    b't' => b'\t',
-                    b'n' => b'\n',
-                    b'v' => 11,
-                    b'f' => 12,
-                    b'r' => b'\r',
-                    b'"' | b'\\' => *letter,
-                    _ => return Err(bad()),
-                });
-                rest = after;
-            }
-            [byte, after @ ..] if !matches!(byte, b'"' | b'\\') => {
-                path.push(*byte);
-                rest = after;
-            }
-            _ => return Err(bad()),
-        }
     }
+    let path = pronto::quote::c_unquote(line).map(BString::from);
+    path.ok_or_else(|| CliError::fatal(format!("line is badly quoted: {}", line.as_bstr())))
 }

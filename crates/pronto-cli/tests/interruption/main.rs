@@ -76,6 +76,53 @@ fn an_interrupted_checkout_leaves_no_lock() {
     });
 }
 
+#[test]
+fn a_killed_add_leaves_nothing_half_written() {
+    const KILLS: u64 = 50;
+    let place = Place::new("add-kill");
+    let work = place.base.path().join("work");
+    std::fs::create_dir_all(&work).expect("a directory");
+    place.git(&work, &["init", "-q"]);
+    for file in 0..900 {
+        let directory = work.join(format!("d{}", file % 30));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let text = format!("file {file}\n").repeat(500 + file);
+        std::fs::write(directory.join(format!("f{file}")), text).expect("a file");
+    }
+    let fresh = || {
+        let git = work.join(".git");
+        for name in ["objects", "index", "index.lock"] {
+            let path = git.join(name);
+            let _ = std::fs::remove_dir_all(&path);
+            let _ = std::fs::remove_file(&path);
+        }
+        std::fs::create_dir_all(git.join("objects/pack")).expect("a directory");
+        std::fs::create_dir_all(git.join("objects/info")).expect("a directory");
+    };
+    let spawn = || place.pronto(&work, &["add", "-A"]).spawn();
+    let whole = time(|| {
+        let mut child = spawn().expect("pronto starts");
+        child.wait().expect("it ends").success()
+    });
+    let expected = place.git(&work, &["ls-files", "-s"]).stdout;
+    for round in 0..KILLS {
+        fresh();
+        let child = spawn().expect("pronto starts");
+        stop(child, Signal::KILL, delay(whole, round * ROUNDS / KILLS));
+        place.assert_sound(&work);
+        let staged = place.git(&work, &["ls-files", "-s"]).stdout;
+        assert!(
+            staged.is_empty() || staged == expected,
+            "a killed add staged a part"
+        );
+        let _ = std::fs::remove_file(work.join(".git/index.lock"));
+        let again = place.pronto(&work, &["add", "-A"]).output();
+        assert!(again.expect("pronto starts").status.success());
+        place.assert_sound(&work);
+        assert_eq!(place.git(&work, &["ls-files", "-s"]).stdout, expected);
+    }
+}
+
 /// A source repository of two quite different trees, and room for clones of it.
 struct Place {
     base: tempfile::TempDir,

@@ -335,3 +335,53 @@ fn a_checkout_of_many_directories_does_not_look_for_them() {
     // The few at the top for what may lie in the way, for attributes, and by each worker.
     assert!(failed <= 24, "{log}");
 }
+
+#[test]
+fn adding_a_file_takes_an_open_a_stat_a_read_and_a_close() {
+    const DIRECTORIES: usize = 40;
+    const FILES: usize = 60;
+    if !strace_is_installed() {
+        return;
+    }
+    let scratch = Scratch::new();
+    git(scratch.path(), &["init", "-q", "work"]);
+    let work = scratch.path().join("work");
+    for directory in 0..DIRECTORIES {
+        let path = work.join(format!("d{}/e{directory}", directory % 4));
+        std::fs::create_dir_all(&path).expect("a directory");
+        for file in 0..FILES {
+            let content = format!("file {file} of {directory}\n");
+            std::fs::write(path.join(format!("f{file}")), content).expect("a file");
+        }
+    }
+    let log = trace_command(&scratch, &work, &["add", "-A"], Stdio::null(), &[]);
+    git(&work, &["fsck", "--strict", "--full"]);
+    git(&work, &["diff", "--quiet"]);
+    let count = |names: &[&str]| {
+        let is_it = |line: &&str| {
+            let call = line.split('(').next().unwrap_or_default();
+            names.iter().any(|name| call.ends_with(name))
+        };
+        log.lines().filter(is_it).count()
+    };
+    let files = DIRECTORIES * FILES;
+    // The directory itself, and what it may say of ignored files and attributes.
+    let directories = 3 * (DIRECTORIES + 5);
+    for (names, bound) in [
+        (&["open", "openat", "openat2"][..], files + directories + 60),
+        (
+            &["stat", "fstat", "lstat", "newfstatat", "statx"],
+            files + DIRECTORIES + 60,
+        ),
+        (&["read", "pread64"], files + 60),
+        (&["close"], files + DIRECTORIES + 80),
+        (
+            &["write", "pwrite64", "rename", "unlink", "link", "mkdir"],
+            60,
+        ),
+    ] {
+        let calls = count(names);
+        println!("{names:?}: {calls} for {files} files in {DIRECTORIES} directories");
+        assert!(calls <= bound, "{names:?}: {calls}, not up to {bound}");
+    }
+}

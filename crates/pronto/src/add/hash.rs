@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::BStr;
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{Collision, DigestStream, Digester, ObjectId};
+use pronto_hash::{Collision, DigestStream, ObjectId};
 use pronto_io::dir::{Metadata, file_metadata};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Gather, Workers};
@@ -22,6 +22,7 @@ use pronto_worktree::filter::{Settings, ToGit};
 use super::failure::{Failure, fatal, unfit, unseen, unstored};
 use super::paths::split;
 use super::reason;
+use crate::hash_object::digest_stream;
 use crate::objects::from_odb;
 use crate::packs::writer_options;
 use crate::switch::Prepared;
@@ -413,7 +414,7 @@ impl<'a> Worker<'a> {
             stored.map_err(|error| unstored(path, &error))?
         } else {
             let kind = self.shared.hasher.repository.object_hash();
-            digest_stream(kind, size, &mut file)
+            digest_stream(kind, ObjectKind::Blob, size, &mut file)
                 .map_err(|error| Failure::file(path, &error.to_string()))?
         };
         let result = hashed(Ok(id), metadata, Vec::new());
@@ -433,24 +434,4 @@ impl Hasher<'_> {
         let found = self.prepared.objects.find(index.entry(at).id, out);
         matches!(found, Ok(Some(ObjectKind::Blob)))
     }
-}
-
-/// The id of a blob that is read piece by piece.
-fn digest_stream(kind: pronto_hash::Kind, size: u64, file: &mut &File) -> io::Result<ObjectId> {
-    let mut digester = Digester::new(kind);
-    digester.update(&gix_object::encode::loose_header(ObjectKind::Blob, size));
-    let mut chunk = vec![0; 128 << 10];
-    let mut rest = file.take(size);
-    loop {
-        match rest.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(len) => digester.update(&chunk[..len]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    if rest.limit() > 0 {
-        return Err(io::Error::other("short read"));
-    }
-    digester.finish().map_err(io::Error::other)
 }

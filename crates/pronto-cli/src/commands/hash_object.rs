@@ -1,0 +1,237 @@
+//! `hash-object`: the id of an object that would have some content.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto::hash_object::{ContentHasher, is_well_formed};
+use pronto_hash::{Kind, ObjectId};
+
+use crate::commands::pathspecs::unquote;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `hash-object`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// The type of the object
+    #[arg(short = 't', value_name = "TYPE")]
+    kind: Option<String>,
+    /// Store the object
+    #[arg(short = 'w')]
+    write: bool,
+    /// Read the object from the standard input
+    #[arg(long)]
+    stdin: bool,
+    /// Read names of files from the standard input
+    #[arg(long)]
+    stdin_paths: bool,
+    /// Take files as they are
+    #[arg(long)]
+    no_filters: bool,
+    /// Make objects of any type and content (handed to git)
+    #[arg(long)]
+    literally: bool,
+    /// Convert as if the content were that of this file
+    #[arg(long, value_name = "FILE")]
+    path: Option<OsString>,
+    /// Files
+    file: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.literally {
+        return Err(CliError::unsupported("option '--literally' of hash-object"));
+    }
+    check(args)?;
+    let repository = match args.write {
+        true => Some(context.repository()?),
+        false => context.repository_if_any()?,
+    };
+    let kind = args.kind.as_deref().unwrap_or("blob");
+    let kind = ObjectKind::from_bytes(kind.as_bytes())
+        .map_err(|_| CliError::fatal(format!("invalid object type \"{kind}\"")))?;
+    let Some(repository) = repository else {
+        return without_repository(args, kind, context);
+    };
+    let work_tree = repository.work_tree().map(Path::to_owned);
+    let prefix = repository.prefix_or_empty();
+    let placed = |path: &[u8]| -> BString {
+        match path.starts_with(b"/") {
+            true => path.into(),
+            false => [prefix.as_slice(), path].concat().into(),
+        }
+    };
+    let as_path = args.path.as_ref().map(|path| placed(path.as_bytes()));
+    let mut maker = Maker {
+        hasher: repository.content_hasher(kind, args.write)?,
+        kind,
+        hash: repository.object_hash(),
+        filters: !args.no_filters && work_tree.is_some(),
+        write: args.write,
+    };
+    if args.stdin {
+        let mut content = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut content)
+            .map_err(|_| failed(args.write, "standard input"))?;
+        let path = as_path.as_ref().map(|path| path.as_bstr());
+        maker.check(&content)?;
+        let id = maker.hasher.content(&content, maker.path(path))?;
+        tell(&id, context)?;
+    }
+    let stood = repository.environment().current_dir().to_owned();
+    for file in &args.file {
+        let path = placed(file.as_bytes());
+        let path = as_path.as_ref().unwrap_or(&path);
+        let id = maker.file(&stood.join(file), file.as_bytes().as_bstr(), path.as_bstr())?;
+        tell(&id, context)?;
+    }
+    if args.stdin_paths {
+        let top = work_tree.unwrap_or(stood);
+        for line in std::io::stdin().lock().split(b'\n') {
+            let line = unquote(&line?)?;
+            let id = maker.file(
+                &top.join(pronto::path::borrow(&line)),
+                line.as_bstr(),
+                line.as_bstr(),
+            )?;
+            tell(&id, context)?;
+            context.out.flush()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which combinations make no sense. Git shows how it wants to be called.
+fn check(args: &Args) -> Result<(), CliError> {
+    let wrong = if args.stdin_paths {
+        if args.stdin {
+            Some("Can't use --stdin-paths with --stdin")
+        } else if !args.file.is_empty() {
+            Some("Can't specify files with --stdin-paths")
+        } else if args.path.is_some() {
+            Some("Can't use --stdin-paths with --path")
+        } else {
+            None
+        }
+    } else if args.path.is_some() && args.no_filters {
+        Some("Can't use --path with --no-filters")
+    } else {
+        None
+    };
+    match wrong {
+        Some(message) => Err(CliError::misuse(message)),
+        None => Ok(()),
+    }
+}
+
+fn tell(id: &ObjectId, context: &mut Context) -> Result<(), CliError> {
+    context.report();
+    writeln!(context.out, "{id}")?;
+    Ok(())
+}
+
+fn failed(write: bool, name: &str) -> CliError {
+    CliError::fatal(match write {
+        true => format!("Unable to add {name} to database"),
+        false => format!("Unable to hash {name}"),
+    })
+}
+
+struct Maker<'a> {
+    hasher: ContentHasher<'a>,
+    kind: ObjectKind,
+    hash: Kind,
+    filters: bool,
+    write: bool,
+}
+
+impl Maker<'_> {
+    fn path<'p>(&self, path: Option<&'p BStr>) -> Option<&'p BStr> {
+        path.filter(|path| self.filters && !path.starts_with(b"/"))
+    }
+
+    fn check(&self, content: &[u8]) -> Result<(), CliError> {
+        match is_well_formed(self.kind, content, self.hash) {
+            true => Ok(()),
+            false => Err(CliError::fatal(format!("corrupt {}", self.kind))),
+        }
+    }
+
+    /// The object of the file `place`, which is called `name` and converted as `path`.
+    fn file(&mut self, place: &Path, name: &BStr, path: &BStr) -> Result<ObjectId, CliError> {
+        let file = open(place, name)?;
+        if self.kind != ObjectKind::Blob {
+            let mut content = Vec::new();
+            (&mut &file)
+                .read_to_end(&mut content)
+                .map_err(|_| failed(self.write, &name.to_string()))?;
+            if !is_well_formed(self.kind, &content, self.hash) {
+                return Err(CliError::unsupported("checks of objects as git words them"));
+            }
+            return Ok(self.hasher.content(&content, None)?);
+        }
+        let path = self.path(Some(path));
+        self.hasher
+            .file(&file, path)
+            .map_err(|error| match error.kind() {
+                pronto::ErrorKind::Io => failed(self.write, &name.to_string()),
+                _ => CliError::fatal(error.message()),
+            })
+    }
+}
+
+fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
+    File::open(place).map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
+    })
+}
+
+/// Nothing is stored or converted, and names are those of SHA-1.
+fn without_repository(
+    args: &Args,
+    kind: ObjectKind,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let hash = |content: &[u8], name: &str| {
+        if !is_well_formed(kind, content, Kind::Sha1) {
+            return Err(CliError::fatal(format!("corrupt {kind}")));
+        }
+        let header = gix_object::encode::loose_header(kind, content.len() as u64);
+        pronto_hash::digest(Kind::Sha1, &[&header, content]).map_err(|_| failed(false, name))
+    };
+    let mut content = Vec::new();
+    if args.stdin {
+        let read = std::io::stdin().read_to_end(&mut content);
+        read.map_err(|_| failed(false, "standard input"))?;
+        tell(&hash(&content, "standard input")?, context)?;
+    }
+    let mut names: Vec<BString> = args
+        .file
+        .iter()
+        .map(|name| name.as_bytes().into())
+        .collect();
+    if args.stdin_paths {
+        for line in std::io::stdin().lock().split(b'\n') {
+            names.push(unquote(&line?)?);
+        }
+    }
+    for name in names {
+        content.clear();
+        let mut file = open(pronto::path::borrow(&name), name.as_bstr())?;
+        let read = file.read_to_end(&mut content);
+        read.map_err(|_| failed(false, &name.to_string()))?;
+        tell(&hash(&content, &name.to_string())?, context)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
