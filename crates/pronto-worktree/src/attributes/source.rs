@@ -16,6 +16,9 @@ use crate::{Error, ErrorKind};
 /// Larger files are passed over (the limit is Git's).
 const LARGEST_BYTES: u64 = 100 * 1024 * 1024;
 
+/// What the files are called.
+const NAME: &[u8] = b".gitattributes";
+
 /// Reads the `.gitattributes` of directories.
 pub trait Source: Send + Sync {
     /// The `.gitattributes` of `directory` (no slash at its end, empty for the top), if it has
@@ -46,7 +49,15 @@ pub struct FromWorktree<S> {
 
 impl<S: Source> Source for FromWorktree<S> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
-        match look(&self.top, directory)? {
+        let file = match directory.is_empty() {
+            true => self.top.open_file(NAME),
+            // One call, and none for the directory.
+            false => {
+                let path = [directory.as_bytes(), b"/", NAME].concat();
+                self.top.open_file_beneath(&path)
+            }
+        };
+        match found(file, directory)? {
             Found::File(Some(content)) => Ok(Some(content)),
             _ => self.otherwise.read(directory),
         }
@@ -149,16 +160,19 @@ enum Found {
 }
 
 fn look(top: &Directory, directory: &BStr) -> Result<Found, Error> {
-    let name = b".gitattributes".as_slice();
     let file = if directory.is_empty() {
-        top.open_file(name)
+        top.open_file(NAME)
     } else {
         match top.open_beneath(directory) {
-            Ok(directory) => directory.open_file(name),
+            Ok(directory) => directory.open_file(NAME),
             Err(error) if error.kind() == IoErrorKind::NotFound => return Ok(Found::NoDirectory),
             Err(error) => Err(error),
         }
     };
+    found(file, directory)
+}
+
+fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found, Error> {
     let shown = || Path::new(&directory.to_str_lossy().into_owned()).join(".gitattributes");
     match file {
         Ok(file) => {

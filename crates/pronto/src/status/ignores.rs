@@ -98,8 +98,7 @@ pub(crate) fn read_ignore_file(
     let opened = if directory.is_empty() {
         root.open_file(name)
     } else {
-        root.open_beneath(directory)
-            .and_then(|directory| directory.open_file(name))
+        root.open_file_beneath(&[directory.as_bytes(), b"/", name].concat())
     };
     if let Ok(mut file) = opened {
         let mut content = Vec::new();
