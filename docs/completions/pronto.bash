@@ -110,7 +110,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch hash-object help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
