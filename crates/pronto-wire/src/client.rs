@@ -15,7 +15,7 @@ use crate::fetch::{Negotiator, Next, Request, ShallowUpdate, v0, v2};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
-use crate::transport::{self, Connection, Options, Service, http::Credentials};
+use crate::transport::{self, Connection, Options, Readiness, Service, http::Credentials};
 
 /// A connection to a repository from which to fetch.
 pub struct Client {
@@ -291,6 +291,14 @@ impl Pack<'_> {
             return Ok(());
         }
         Err(malformed("protocol error: data after the end of the pack"))
+    }
+
+    /// What tells whether more of the pack has come; `None` where that cannot be known.
+    pub fn readiness(&self) -> Option<Readiness> {
+        match &self.stream {
+            Stream::Sideband(stream) => stream.source().readiness(),
+            Stream::Raw(packets) => packets.source().readiness(),
+        }
     }
 
     /// The error behind the last [`io::Error`] that reading gave, with its kind.

@@ -95,6 +95,11 @@ impl<R: Read> PacketReader<R> {
     }
 
     /// The stream under the packets.
+    pub fn source(&self) -> &R {
+        &self.source
+    }
+
+    /// The stream under the packets, to write to.
     pub fn source_mut(&mut self) -> &mut R {
         &mut self.source
     }

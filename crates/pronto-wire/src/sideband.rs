@@ -75,6 +75,11 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         Ok(&self.packets.current()[self.left.clone()])
     }
 
+    /// The stream under the packets.
+    pub fn source(&self) -> &R {
+        self.packets.source()
+    }
+
     /// Takes `count` of the bytes that [`data`](Self::data) showed.
     pub fn advance(&mut self, count: usize) {
         self.left.start = (self.left.start + count).min(self.left.end);

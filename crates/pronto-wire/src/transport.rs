@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use bstr::BString;
+use pronto_io::descriptor;
 
 use crate::address::Address;
 use crate::advertisement::Version;
@@ -56,6 +58,12 @@ pub trait Connection: Read + Send {
         None
     }
 
+    /// What tells whether something has come that nobody has read; `None` where that cannot be
+    /// known.
+    fn readiness(&self) -> Option<Readiness> {
+        None
+    }
+
     /// Ends the connection and waits for what runs behind it, so that all it prints is printed.
     ///
     /// # Errors
@@ -63,6 +71,15 @@ pub trait Connection: Read + Send {
     fn close(&mut self) -> Result<(), Error> {
         Ok(())
     }
+}
+
+/// Says, at the cost of a system call, whether reading from a connection would not have to wait.
+pub type Readiness = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Watches `stream`; `None` if no more descriptors may be opened.
+fn watch(stream: impl AsFd) -> Option<Readiness> {
+    let descriptor = stream.as_fd().try_clone_to_owned().ok()?;
+    Some(Box::new(move || descriptor::is_readable(&descriptor)))
 }
 
 impl Connection for Box<dyn Connection> {
@@ -76,6 +93,10 @@ impl Connection for Box<dyn Connection> {
 
     fn take_notice(&mut self) -> Option<String> {
         (**self).take_notice()
+    }
+
+    fn readiness(&self) -> Option<Readiness> {
+        (**self).readiness()
     }
 
     fn close(&mut self) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 
 use bstr::BStr;
 
-use super::{Connection, Family, Options, Service, version_parameter};
+use super::{Connection, Family, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
 use crate::pktline;
 
@@ -111,6 +111,10 @@ impl Connection for Daemon {
         self.0.write_all(request).map_err(|error| {
             Error::new(ErrorKind::Connection, "unable to write to remote").because(error)
         })
+    }
+
+    fn readiness(&self) -> Option<Readiness> {
+        watch(&self.0)
     }
 
     fn close(&mut self) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Connection, LOCAL_VARIABLES, Options, Service, version_parameter};
+use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
 
 /// A pipe this large lets the server run ahead of us while we work.
@@ -66,6 +66,10 @@ impl Connection for Process {
             };
             Error::new(kind, "unable to write to remote").because(error)
         })
+    }
+
+    fn readiness(&self) -> Option<Readiness> {
+        watch(&self.output)
     }
 
     fn close(&mut self) -> Result<(), Error> {

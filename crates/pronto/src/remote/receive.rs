@@ -95,11 +95,14 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
         Inspector::new(receive.repository.object_hash(), levels, scope)
     });
     let both = Both(receive.inspect, checks.as_ref());
+    let readiness = pack.readiness();
+    let ready = readiness.as_deref();
     let context = Context {
         existing: receive.existing.map(|store| store as &dyn Existing),
         inspect: (both.0.is_some() || both.1.is_some()).then_some(&both),
         progress: receive.progress,
         interrupt: Some(receive.interrupt),
+        ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
         ..Context::default()
     };
     let taken = match &receive.unpack {
