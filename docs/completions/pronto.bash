@@ -73,6 +73,9 @@ _pronto() {
             pronto,multi-pack-index)
                 cmd="pronto__subcmd__multi__subcmd__pack__subcmd__index"
                 ;;
+            pronto,read-tree)
+                cmd="pronto__subcmd__read__subcmd__tree"
+                ;;
             pronto,rev-parse)
                 cmd="pronto__subcmd__rev__subcmd__parse"
                 ;;
@@ -110,7 +113,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch hash-object help index-pack init ls-files ls-tree multi-pack-index rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch hash-object help index-pack init ls-files ls-tree multi-pack-index read-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -863,6 +866,28 @@ _pronto() {
                     return 0
                     ;;
                 --batch-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__read__subcmd__tree)
+            opts="-v -m -u -i -n -q --index-output --empty --verbose --trivial --aggressive --reset --prefix --dry-run --no-sparse-checkout --quiet"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --index-output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

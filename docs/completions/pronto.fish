@@ -67,6 +67,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repo
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list references and what they hold'
@@ -365,6 +366,19 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l batch
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin-packs -d 'Cover only the packs whose indexes are named on the standard input'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l index-output -d 'Write the index to this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l prefix -d 'Read the tree into this directory of the index' -r
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l empty -d 'Only empty the index'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s v -l verbose -d 'Show the progress of writing files'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s m -d 'Merge with what is in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l trivial -d 'Merge three trees only if no file has to be'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l aggressive -d 'Merge removals and identical additions of three trees, too'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l reset -d 'As -m, but drop what is in conflict and what is changed'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s u -d 'Update the working tree, too'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Do not look at files'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Write nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Take no notice of a sparse checkout'
+complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not say why it fails'
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r

@@ -20,6 +20,7 @@ mod ls_files;
 mod ls_tree;
 mod multi_pack_index;
 mod pathspecs;
+mod read_tree;
 mod rev_parse;
 mod show_index;
 mod show_ref;
@@ -149,6 +150,7 @@ pub static COMMANDS: &[Command] = &[
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
+    command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
     command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list references and what they hold", Plumbing, Options, signals: false),

@@ -59,16 +59,26 @@ impl Lock {
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; the old index then stays and the lock is gone.
-    pub fn commit(mut self, bytes: &[u8]) -> Result<Identity, Error> {
+    pub fn commit(self, bytes: &[u8]) -> Result<Identity, Error> {
+        let index = self.index.clone();
+        self.commit_to(bytes, &index)
+    }
+
+    /// Writes `bytes` and puts them in place of `target`, on the same file system; the index
+    /// stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.
+    pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
         let written = self
             .file
             .write_all(bytes)
             .and_then(|()| self.file.metadata());
         let metadata = written.context(ErrorKind::Io, "unable to write", &self.path)?;
-        std::fs::rename(&self.path, &self.index).context(
+        std::fs::rename(&self.path, target).context(
             ErrorKind::Io,
             "unable to write new index file",
-            &self.index,
+            target,
         )?;
         self.guard.keep();
         Ok(Identity::of(&metadata))

@@ -147,6 +147,14 @@ impl Stat {
         }
     }
 
+    /// The same facts with times to the second: the rest then never differs, as it does not for
+    /// a Git that is not built to look at it.
+    #[must_use]
+    pub fn without_nanoseconds(mut self) -> Stat {
+        (self.mtime.nanoseconds, self.ctime.nanoseconds) = (0, 0);
+        self
+    }
+
     /// What differs between the recorded facts and those of `now`.
     pub fn changes(&self, now: &Stat, rules: Rules) -> Change {
         let mut change = Change::NONE;

@@ -10,6 +10,7 @@ pub use cached::cached_trees;
 pub use renames::{Content, Renames, detect};
 pub use similarity::Chunks;
 pub use tree::{Announced, Comparison, ReadTree, tree_and_index};
+pub(crate) use tree::{TreeEntry, read_tree};
 pub use trees::{Depth, trees};
 
 use bstr::BString;

@@ -4,6 +4,7 @@
 //! - [`all`]: everything in a tree, into a worktree where nothing is: clone.
 //! - [`one_way`]: the index becomes the tree, whatever is there: `checkout -f`, `reset --hard`.
 //! - [`two_way`]: from one tree to another, keeping local changes: switching branches.
+//! - [`merge`]: one, two or three trees by recorded facts alone: `read-tree`.
 //!
 //! Costs follow what differs: subtrees that two trees share are not read.
 
@@ -18,6 +19,7 @@ use crate::{Error, ErrorKind};
 mod cached;
 mod fresh;
 mod guard;
+pub mod merge;
 mod one_way;
 mod refusal;
 mod situation;

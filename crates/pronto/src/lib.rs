@@ -26,6 +26,7 @@ pub mod packs;
 pub mod path;
 pub mod quote;
 pub mod reachable;
+pub mod read_tree;
 pub mod refs;
 pub mod remote;
 pub mod repository;

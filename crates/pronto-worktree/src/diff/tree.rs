@@ -78,15 +78,16 @@ struct Walk<'a, 'r> {
 }
 
 /// A name in a tree.
-pub(super) struct TreeEntry {
-    pub(super) name: BString,
-    pub(super) side: Side,
+#[derive(Clone)]
+pub(crate) struct TreeEntry {
+    pub(crate) name: BString,
+    pub(crate) side: Side,
     /// The mode is spelled as Git spells it today.
     pub(super) is_canonical: bool,
 }
 
 impl TreeEntry {
-    pub(super) fn is_directory(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         self.side.mode == mode::TREE
     }
 }
@@ -209,7 +210,7 @@ impl Walk<'_, '_> {
     }
 }
 
-pub(super) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
+pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
     let mut content = Vec::new();
     read(id, &mut content)?;
     let mut entries = Vec::new();

@@ -285,9 +285,9 @@ impl Scanner<'_> {
     }
 
     /// Whether facts other than nanoseconds, which Git does not go by, differ.
-    fn facts_differ(&self, entry: &EntryRef<'_>, mut now: Stat) -> bool {
-        (now.mtime.nanoseconds, now.ctime.nanoseconds) = (0, 0);
-        !entry.stat.matches(&now, self.job.options.rules)
+    fn facts_differ(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
+        let rules = self.job.options.rules;
+        !entry.stat.matches(&now.without_nanoseconds(), rules)
             || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
     }
 

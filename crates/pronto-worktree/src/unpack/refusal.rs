@@ -1,6 +1,6 @@
 //! Why a plan is not carried out: what it would lose.
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 /// The paths that are in the way, by reason, each list in the order of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Refusals {
     pub overwritten: Vec<BString>,
     /// Untracked files in the place of removed ones.
     pub removed: Vec<BString>,
+    /// Entries in the place of those of a tree that is read into a directory.
+    pub overlapping: Vec<BString>,
 }
 
 impl Refusals {
@@ -33,10 +35,44 @@ impl Refusals {
             &mut self.current_directory,
             &mut self.overwritten,
             &mut self.removed,
+            &mut self.overlapping,
         ] {
             paths.sort();
             paths.dedup();
         }
+    }
+
+    /// What the plumbing of Git says: of the first path alone.
+    pub fn first(&self) -> Option<String> {
+        type Say = fn(&BStr) -> String;
+        let lists: [(&[BString], Say); 7] = [
+            (&self.staged, |path| {
+                format!("Entry '{path}' would be overwritten by merge. Cannot merge.")
+            }),
+            (&self.modified, |path| {
+                format!("Entry '{path}' not uptodate. Cannot merge.")
+            }),
+            (&self.directories, |path| {
+                format!("Updating '{path}' would lose untracked files in it")
+            }),
+            (&self.current_directory, |path| {
+                format!("Refusing to remove '{path}' since it is the current working directory.")
+            }),
+            (&self.overwritten, |path| {
+                format!("Untracked working tree file '{path}' would be overwritten by merge.")
+            }),
+            (&self.removed, |path| {
+                format!("Untracked working tree file '{path}' would be removed by merge.")
+            }),
+            (&self.overlapping, |path| {
+                format!("Entry '{path}' overlaps with '{path}'.  Cannot bind.")
+            }),
+        ];
+        let firsts = lists
+            .iter()
+            .filter_map(|(paths, say)| Some((paths.first()?, say)));
+        let (path, say) = firsts.min_by_key(|(path, _)| *path)?;
+        Some(say(path.as_bstr()))
     }
 
     /// What Git prints, from `error:` to before `Aborting`. `operation` is Git's word for what

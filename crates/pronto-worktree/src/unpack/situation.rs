@@ -30,6 +30,8 @@ pub struct Situation<'a> {
     pub protect: Protect,
     /// Which recorded facts count.
     pub rules: Rules,
+    /// A file whose facts are not the recorded ones is something else, whatever it holds.
+    pub facts_decide: bool,
     /// `core.fileMode`.
     pub file_mode: bool,
     /// `core.symlinks`.
@@ -193,6 +195,10 @@ impl<'a> Looker<'a> {
             && !recorded.is_racy(self.situation.index.timestamp())
         {
             return Ok(Comparison::Same(now));
+        }
+        let differs = || !recorded.matches(&now.without_nanoseconds(), self.situation.rules);
+        if self.situation.facts_decide && differs() {
+            return Ok(Comparison::Modified);
         }
         let id = self.digest(entry, &metadata)?;
         Ok(if id.as_ref() == entry.id {

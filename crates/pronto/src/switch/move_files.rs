@@ -21,7 +21,7 @@ use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
-use pronto_worktree::unpack::{self, Checker, Decision, Refusals, Situation, Unpacked};
+use pronto_worktree::unpack::{self, Checker, Decision, MayGo, Refusals, Situation, Unpacked};
 
 use super::{Destination, Options};
 use crate::checkout_tree::tree_of;
@@ -46,7 +46,7 @@ pub(crate) struct Prepared<'r> {
     pub(crate) options: checkout::Options,
     files: Files,
     rules: Rules,
-    sparse: Option<Sparse>,
+    pub(crate) sparse: Option<Sparse>,
     /// What holds for files that are there now.
     present: Attributes,
 }
@@ -105,6 +105,7 @@ impl<'r> Prepared<'r> {
             top: &self.top,
             protect: self.repository.protection()?,
             rules: self.rules,
+            facts_decide: false,
             file_mode: self.repository.trusts_file_mode()?,
             symlinks: self.options.symlinks,
             to_git: &to_git,
@@ -298,6 +299,25 @@ impl Prepared<'_> {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Decision> {
+        self.with_untracked(options.keep_ignored, |may_go| {
+            self.with_situation(interrupt, |situation| {
+                match (options.discard, options.overwrite_untracked) {
+                    (false, _) => unpack::two_way(old, new, situation, may_go),
+                    (true, false) => unpack::one_way(new, situation, Some(may_go)),
+                    (true, true) => unpack::one_way(new, situation, None),
+                }
+                .map_err(from_worktree)
+            })
+        })
+    }
+
+    /// Calls `work` with a way to tell which untracked files may go: those that are ignored,
+    /// unless they are kept.
+    pub(crate) fn with_untracked<T>(
+        &self,
+        keep_ignored: bool,
+        work: impl FnOnce(&mut MayGo<'_>) -> Result<T>,
+    ) -> Result<T> {
         let patterns: OnceCell<Patterns> = OnceCell::new();
         let read = |directory: &BStr| {
             read_ignore_file(
@@ -309,7 +329,7 @@ impl Prepared<'_> {
         };
         let mut stack: Option<Stack<'_>> = None;
         let mut may_go = |path: &BStr, is_directory: bool| {
-            if options.keep_ignored {
+            if keep_ignored {
                 return Ok(false);
             }
             let patterns =
@@ -319,13 +339,6 @@ impl Prepared<'_> {
             stack.enter(path[..end].as_bstr());
             Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
         };
-        self.with_situation(interrupt, |situation| {
-            match (options.discard, options.overwrite_untracked) {
-                (false, _) => unpack::two_way(old, new, situation, &mut may_go),
-                (true, false) => unpack::one_way(new, situation, Some(&mut may_go)),
-                (true, true) => unpack::one_way(new, situation, None),
-            }
-            .map_err(from_worktree)
-        })
+        work(&mut may_go)
     }
 }

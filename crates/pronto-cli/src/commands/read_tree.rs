@@ -1,0 +1,203 @@
+//! `read-tree`: trees into the index.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto::read_tree::{Mode, Options, ReadTrees};
+use pronto::revision::Want;
+use pronto::{ErrorKind, Repository};
+use pronto_hash::ObjectId;
+
+use super::switching::tell_failures;
+use crate::{CliError, Context, ExitCode};
+
+/// As many trees as git takes.
+const MOST_TREES: usize = 8;
+
+/// Arguments of `read-tree`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Write the index to this file
+    #[arg(long, value_name = "FILE")]
+    index_output: Option<OsString>,
+    /// Only empty the index
+    #[arg(long)]
+    empty: bool,
+    /// Show the progress of writing files
+    #[arg(long, short)]
+    verbose: bool,
+    /// Merge with what is in the index
+    #[arg(short = 'm')]
+    merge: bool,
+    /// Merge three trees only if no file has to be
+    #[arg(long)]
+    trivial: bool,
+    /// Merge removals and identical additions of three trees, too
+    #[arg(long)]
+    aggressive: bool,
+    /// As -m, but drop what is in conflict and what is changed
+    #[arg(long)]
+    reset: bool,
+    /// Read the tree into this directory of the index
+    #[arg(long, value_name = "DIRECTORY")]
+    prefix: Option<OsString>,
+    /// Update the working tree, too
+    #[arg(short = 'u')]
+    update: bool,
+    /// Do not look at files
+    #[arg(short = 'i')]
+    index_only: bool,
+    /// Write nothing
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Take no notice of a sparse checkout
+    #[arg(long)]
+    no_sparse_checkout: bool,
+    /// Do not say why it fails
+    #[arg(long, short)]
+    quiet: bool,
+    /// The trees
+    #[arg(value_name = "TREE-ISH")]
+    trees: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let mode = mode(args)?;
+    let repository = context.repository()?;
+    if repository.config().bool_or("submodule.recurse", false)? && args.update {
+        return Err(CliError::unsupported("checking out submodules"));
+    }
+    let merges = mode != Mode::Replace;
+    if merges && repository.work_tree().is_none() && args.index_only {
+        return Err(CliError::unsupported("merges without a working tree"));
+    }
+    if merges && mode != Mode::Reset {
+        let index = repository.index()?;
+        if index.iter().any(|entry| entry.stage() != 0) {
+            return Err(unmerged());
+        }
+    }
+    let trees = trees(args, &repository, context)?;
+    check(args, (merges, trees.len()), context)?;
+    if merges && !args.index_only {
+        repository.require_work_tree()?;
+    }
+    let options = Options {
+        mode,
+        trivial: args.trivial,
+        aggressive: args.aggressive,
+        update: args.update,
+        index_only: args.index_only,
+        dry_run: args.dry_run,
+        ignore_sparse: args.no_sparse_checkout,
+        output: args.index_output.as_ref().map(|output| {
+            let top = repository.work_tree().unwrap_or(repository.git_dir());
+            top.join(output)
+        }),
+    };
+    let progress = context.progress(Some(args.verbose), false);
+    let result = repository.read_trees(&trees, &options, &*progress, &context.interrupt);
+    context.report();
+    match result {
+        Ok(ReadTrees::Done(outcome)) => {
+            let failed = tell_failures(context, &outcome.warnings, &outcome.failed);
+            Ok(if failed {
+                ExitCode::FATAL
+            } else {
+                ExitCode::SUCCESS
+            })
+        }
+        Ok(ReadTrees::Unmerged) => Err(unmerged()),
+        Ok(ReadTrees::Refused(_)) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
+        Ok(ReadTrees::Refused(why)) => Err(CliError::error(why).with_code(ExitCode::FATAL)),
+        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(CliError::lacking(error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unmerged() -> CliError {
+    let message = "You need to resolve your current index first";
+    CliError::fatal(message)
+}
+
+fn mode(args: &Args) -> Result<Mode, CliError> {
+    match (args.merge, args.reset, &args.prefix) {
+        (false, false, None) => Ok(Mode::Replace),
+        (true, false, None) => Ok(Mode::Merge),
+        (false, true, None) => Ok(Mode::Reset),
+        (false, false, Some(prefix)) => {
+            let prefix = prefix.as_bytes();
+            if prefix.starts_with(b"/") {
+                let message = "Invalid prefix, prefix cannot start with '/'";
+                return Err(CliError::fatal(message));
+            }
+            let mut prefix: BString = prefix.strip_suffix(b"/").unwrap_or(prefix).into();
+            if !prefix.is_empty() {
+                prefix.push(b'/');
+            }
+            Ok(Mode::Prefix(prefix))
+        }
+        _ => {
+            let message = "Which one? -m, --reset, or --prefix?";
+            Err(CliError::fatal(message))
+        }
+    }
+}
+
+fn trees(
+    args: &Args,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<Vec<ObjectId>, CliError> {
+    let mut trees = Vec::new();
+    for name in &args.trees {
+        let name = name.as_bytes().as_bstr();
+        let found = repository.try_resolve(name, Want::Anything);
+        context.report();
+        let found = found.map_err(|error| match error.kind() {
+            ErrorKind::Ambiguous => CliError::misuse(error.message()),
+            _ => error.into(),
+        })?;
+        let invalid = || {
+            let message = format!("Not a valid object name {name}");
+            CliError::fatal(message)
+        };
+        let id = found.ok_or_else(invalid)?;
+        if trees.len() == MOST_TREES {
+            let message = format!("I cannot read more than {MOST_TREES} trees");
+            return Err(CliError::fatal(message));
+        }
+        let tree = repository.peel_to(id, ObjectKind::Tree)?;
+        let wrong = || CliError::fatal(format!("failed to unpack tree object {name}"));
+        trees.push(tree.ok_or_else(wrong)?);
+    }
+    Ok(trees)
+}
+
+/// Which combinations make no sense, in Git's words.
+fn check(
+    args: &Args,
+    (merges, count): (bool, usize),
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let wrong = |message: &str| Err(CliError::fatal(message));
+    if count == 0 && !args.empty && !merges {
+        context.warn("read-tree: emptying the index with no arguments is deprecated; use --empty");
+    } else if count > 0 && args.empty {
+        return wrong("passing trees as arguments contradicts --empty");
+    }
+    if args.update && args.index_only {
+        return wrong("-u and -i at the same time makes no sense");
+    }
+    if (args.update || args.index_only) && !merges {
+        let option = if args.update { "-u" } else { "-i" };
+        let message = format!("{option} is meaningless without -m, --reset, or --prefix");
+        return wrong(&message);
+    }
+    if merges && count == 0 {
+        return wrong("you must specify at least one tree to merge");
+    }
+    Ok(())
+}

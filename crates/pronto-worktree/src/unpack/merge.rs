@@ -1,0 +1,388 @@
+//! Up to three trees and the index into a new index, path by path: `read-tree -m` and its kin.
+//!
+//! Unlike [`two_way`](super::two_way) it goes by recorded facts alone, as the plumbing of Git
+//! does. Directories that are the same in all trees and in the cached trees of the index are not
+//! looked into.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{
+    CachedDirectory, CachedTree, CachedTreeBuilder, Entry, EntryRef, Flags, Index, mode,
+};
+
+use super::guard::MayGo;
+use super::refusal::Refusals;
+use super::situation::Situation;
+use super::{Side, TreeId, is_entry, new_entry};
+use crate::checkout::{Item, Outcome, Plan, Removal};
+use crate::diff::{TreeEntry, read_tree};
+use crate::names::{Name, compare};
+use crate::{Error, ErrorKind, objects};
+use lists::{slots, take};
+use rules::{Slot, Verdict};
+
+mod bind;
+mod finish;
+mod lists;
+mod rules;
+
+pub use bind::bind;
+pub use rules::Rule;
+
+/// Deeper trees are refused.
+const DEEPEST: usize = 2048;
+
+/// What is to be brought together, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The trees, as many as the rule takes.
+    pub trees: &'a [ObjectId],
+    /// What becomes of each path.
+    pub rule: Rule,
+    /// Local changes do not count.
+    pub reset: bool,
+    /// The worktree follows.
+    pub update: bool,
+    /// Files are looked at; else only the index counts.
+    pub look: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum MergeDecision {
+    /// Nothing is lost by this.
+    Plan(Merged),
+    /// Something would be lost.
+    Refused(Refusals),
+}
+
+/// The new index, and what is to be done in the worktree.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// For the worktree.
+    pub plan: Plan,
+    /// The cached trees of the new index.
+    pub cached_tree: Option<CachedTree>,
+    /// Some path is in conflict.
+    pub has_conflicts: bool,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// Entries of the old index.
+    Old(Range<usize>),
+    /// A new entry, and the item that writes its file.
+    New(Box<Entry>, Option<u32>),
+}
+
+impl Merged {
+    /// Puts the facts of the files that were written into the entries.
+    pub fn record(&mut self, outcome: &Outcome) {
+        for part in &mut self.parts {
+            let Part::New(entry, Some(item)) = part else {
+                continue;
+            };
+            if let Some(Some(stat)) = outcome.written.get(*item as usize) {
+                entry.stat = *stat;
+                entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+            }
+        }
+    }
+
+    /// The entries of the new index; `index` is the old one.
+    pub fn entries<'a>(&'a self, index: &'a Index) -> Vec<EntryRef<'a>> {
+        let mut entries = Vec::with_capacity(index.len());
+        for part in &self.parts {
+            match part {
+                Part::Old(range) => entries.extend(range.clone().map(|at| index.entry(at))),
+                Part::New(entry, _) => entries.push((**entry).as_ref()),
+            }
+        }
+        entries
+    }
+}
+
+/// Brings trees and index together. `may_go` says which untracked files may be overwritten.
+///
+/// # Errors
+/// A tree is missing, corrupt or hostile; a file cannot be looked at; it is interrupted;
+/// [`ErrorKind::Unsupported`] where files and directories change places in the index.
+pub fn merge(
+    request: &Request<'_>,
+    situation: &Situation<'_>,
+    may_go: &mut MayGo<'_>,
+) -> Result<MergeDecision, Error> {
+    let _region = pronto_io::region!("unpack_trees", "unpack_trees");
+    let index = situation.index;
+    let cached = index.cached_tree();
+    let mut walk = Walk::new(request, situation);
+    if let [tree] = request.trees {
+        walk.builder = Some(CachedTree::builder(*tree));
+    }
+    let trees: Vec<TreeId> = request.trees.iter().map(|tree| Some(*tree)).collect();
+    let top = cached.as_ref().map(CachedTree::root);
+    walk.directory(&trees, (0..index.len(), &mut BString::default()), top, 0)?;
+    walk.finish(may_go)
+}
+
+struct Walk<'a, 's> {
+    request: &'a Request<'a>,
+    situation: &'a Situation<'s>,
+    /// The cached trees, if there is one tree that the index becomes.
+    builder: Option<CachedTreeBuilder>,
+    merged: Merged,
+    refusals: Refusals,
+    /// Entries whose files must be as they say.
+    present: Vec<usize>,
+    /// Entries that stay while their files may have to be restored.
+    same: Vec<usize>,
+    /// Paths where nothing untracked may be, and what comes there.
+    free: Vec<(BString, Option<u32>)>,
+    /// Entries that do not stay as they are.
+    gone: HashSet<usize>,
+    changed: Vec<BString>,
+}
+
+impl<'a, 's> Walk<'a, 's> {
+    fn new(request: &'a Request<'a>, situation: &'a Situation<'s>) -> Walk<'a, 's> {
+        Walk {
+            request,
+            situation,
+            builder: None,
+            merged: Merged::default(),
+            refusals: Refusals::default(),
+            present: Vec::new(),
+            same: Vec::new(),
+            free: Vec::new(),
+            gone: HashSet::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    fn directory(
+        &mut self,
+        trees: &[TreeId],
+        (entries, prefix): (Range<usize>, &mut BString),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let known = cached.filter(|cached| cached.entry_count() == Some(entries.len()));
+        let id = known.and_then(|known| known.id());
+        let restores = self.request.reset && self.request.update;
+        let is_id = |tree: &TreeId| {
+            tree.as_ref()
+                .zip(id)
+                .is_some_and(|(tree, id)| **tree == *id)
+        };
+        if !restores && trees.iter().all(is_id) {
+            if let (Some(builder), Some(known)) = (&mut self.builder, known) {
+                builder.copy(known);
+            }
+            self.keep(entries);
+            return Ok(());
+        }
+        if depth > DEEPEST {
+            let message = "exceeded maximum allowed tree depth";
+            return Err(Error::new(ErrorKind::CorruptObject, message));
+        }
+        super::check(self.situation.interrupt)?;
+        let lists = self.read(trees)?;
+        let mut cursors = vec![0; lists.len()];
+        let mut at = entries.start;
+        loop {
+            let child = (at < entries.end)
+                .then(|| Name::at(self.situation.index, at, entries.end, prefix.len()));
+            let next = lists.iter().zip(&cursors).map(|(list, at)| list.get(*at));
+            let names = next
+                .flatten()
+                .map(|entry| (&**entry.name, entry.is_directory()));
+            let own = child.as_ref().map(|child| (child.name, child.is_directory));
+            let Some(least) = names.chain(own).min_by(|one, two| compare(*one, *two)) else {
+                return Ok(());
+            };
+            let (name, is_directory) = (least.0.to_vec(), least.1);
+            let child = child.filter(|_| own == Some((name.as_slice(), is_directory)));
+            at = child.as_ref().map_or(at, |child| child.entries.end);
+            let stages = child.map(|child| child.entries);
+            let found = take(&lists, &mut cursors, (&name, is_directory));
+            let len = prefix.len();
+            prefix.extend_from_slice(&name);
+            if is_directory {
+                let below = cached.and_then(|cached| cached.child(name.as_bstr()));
+                self.below(&found, (stages, prefix), below, depth)?;
+            } else {
+                let slots = slots(&lists, &cursors, &found, &name);
+                self.file(&slots, stages, prefix.as_bstr())?;
+            }
+            prefix.truncate(len);
+        }
+    }
+
+    fn below(
+        &mut self,
+        found: &[Option<&TreeEntry>],
+        (entries, prefix): (Option<Range<usize>>, &mut BString),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let trees: Vec<TreeId> = found
+            .iter()
+            .map(|found| Some(found.as_ref()?.side.id))
+            .collect();
+        let name = prefix.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        let entered = match (&mut self.builder, trees.first()) {
+            (Some(builder), Some(Some(id))) => {
+                builder.enter(prefix[name..].as_bstr(), *id);
+                true
+            }
+            _ => false,
+        };
+        prefix.push(b'/');
+        self.directory(
+            &trees,
+            (entries.unwrap_or_default(), prefix),
+            cached,
+            depth + 1,
+        )?;
+        if entered && let Some(builder) = &mut self.builder {
+            builder.leave();
+        }
+        Ok(())
+    }
+
+    fn read(&self, trees: &[TreeId]) -> Result<Vec<Vec<TreeEntry>>, Error> {
+        let source = self.situation.objects;
+        let mut read = |id: &oid, content: &mut Vec<u8>| objects::tree(source, id, content);
+        let mut lists: Vec<Vec<TreeEntry>> = Vec::with_capacity(trees.len());
+        for (at, tree) in trees.iter().enumerate() {
+            let known = trees[..at].iter().position(|other| other == tree);
+            lists.push(match (known, tree) {
+                (_, None) => Vec::new(),
+                (Some(known), _) => lists[known].clone(),
+                (None, Some(tree)) => read_tree(tree, &mut read)?,
+            });
+        }
+        Ok(lists)
+    }
+
+    fn keep(&mut self, entries: Range<usize>) {
+        if let Some(Part::Old(last)) = self.merged.parts.last_mut()
+            && last.end == entries.start
+        {
+            last.end = entries.end;
+        } else if !entries.is_empty() {
+            self.merged.parts.push(Part::Old(entries));
+        }
+    }
+
+    fn file(
+        &mut self,
+        slots: &[Slot],
+        stages: Option<Range<usize>>,
+        path: &BStr,
+    ) -> Result<(), Error> {
+        let index = self.situation.index;
+        let position = stages.as_ref().map(|stages| stages.start);
+        let current = position.map(|position| index.entry(position));
+        if let (Some(builder), Some(Slot::File(_))) = (&mut self.builder, slots.first()) {
+            builder.add_entries(1);
+        }
+        let verdict = rules::decide(
+            self.request.rule,
+            self.request.reset,
+            current.as_ref(),
+            slots,
+        );
+        let clean = current.filter(|current| current.stage() == 0);
+        match verdict {
+            Verdict::Become(side) if clean.is_some_and(|clean| is_entry(&clean, side)) => {
+                self.same.extend(position);
+                self.keep(stages.unwrap_or_default());
+                return Ok(());
+            }
+            Verdict::Keep => {
+                self.keep(stages.unwrap_or_default());
+                return Ok(());
+            }
+            Verdict::Nothing => return Ok(()),
+            Verdict::Free => {
+                self.free.push((path.to_owned(), None));
+                return Ok(());
+            }
+            Verdict::Refuse => {
+                self.refusals.staged.push(path.to_owned());
+                return Ok(());
+            }
+            Verdict::Become(_) | Verdict::Go | Verdict::Conflict(_) => {}
+        }
+        self.gone.extend(stages.into_iter().flatten());
+        self.changed.push(path.to_owned());
+        self.present.extend(position.filter(|_| clean.is_some()));
+        match verdict {
+            Verdict::Become(side) => self.change(path, side, current),
+            Verdict::Conflict(sides) => self.conflict(path, sides),
+            _ => {
+                let skipped = current.is_none_or(|it| it.flags.contains(Flags::SKIP_WORKTREE));
+                if self.request.update && !skipped {
+                    self.merged.plan.remove.push(Removal {
+                        path: path.to_owned(),
+                        gitlink: current.is_some_and(|current| current.mode == mode::GITLINK),
+                    });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        path: &BStr,
+        side: Side,
+        current: Option<EntryRef<'_>>,
+    ) -> Result<(), Error> {
+        let is_link = side.mode == mode::SYMLINK;
+        self.situation.protect.check_path(path, is_link)?;
+        if current.is_none() {
+            self.free.push((path.to_owned(), Some(side.mode)));
+        }
+        let mut entry = new_entry(path, side);
+        let skipped = current.is_some_and(|it| it.flags.contains(Flags::SKIP_WORKTREE));
+        if skipped {
+            entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+        }
+        let mut item = None;
+        if self.request.update && !skipped {
+            item = Some(self.write(path, side, current.is_some()));
+        }
+        self.merged.parts.push(Part::New(Box::new(entry), item));
+        Ok(())
+    }
+
+    fn write(&mut self, path: &BStr, side: Side, replaces: bool) -> u32 {
+        let items = &mut self.merged.plan.write;
+        items.push(Item {
+            path: path.to_owned(),
+            id: side.id,
+            mode: side.mode,
+            replaces,
+        });
+        items.len() as u32 - 1
+    }
+
+    fn conflict(&mut self, path: &BStr, sides: [Option<Side>; 3]) -> Result<(), Error> {
+        self.merged.has_conflicts = true;
+        for (stage, side) in (1..).zip(sides) {
+            let Some(side) = side else { continue };
+            let is_link = side.mode == mode::SYMLINK;
+            self.situation.protect.check_path(path, is_link)?;
+            let mut entry = new_entry(path, side);
+            entry.flags = entry.flags.with_stage(stage);
+            self.merged.parts.push(Part::New(Box::new(entry), None));
+        }
+        Ok(())
+    }
+}

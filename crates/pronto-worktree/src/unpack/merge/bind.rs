@@ -1,0 +1,49 @@
+//! A tree into a directory of the index where nothing is: `read-tree --prefix`.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::super::Side;
+use super::super::fresh::files;
+use super::super::guard::MayGo;
+use super::super::situation::Situation;
+use super::{MergeDecision, Request, Walk};
+use crate::Error;
+
+/// Adds what is in `tree` below the directory `prefix` (with a slash at its end, or empty for the
+/// top). Of `request` the trees and the rule do not count.
+///
+/// # Errors
+/// As for [`merge`](super::merge).
+pub fn bind(
+    (tree, prefix): (ObjectId, &BStr),
+    request: &Request<'_>,
+    situation: &Situation<'_>,
+    may_go: &mut MayGo<'_>,
+) -> Result<MergeDecision, Error> {
+    let _region = pronto_io::region!("unpack_trees", "unpack_trees");
+    let mut found: Vec<(BString, Side)> = Vec::new();
+    let source = (situation.objects, situation.protect);
+    files(tree, source, &mut |_| true, &mut |path, side| {
+        found.push(([prefix.as_bytes(), path.as_bytes()].concat().into(), side));
+    })?;
+    let index = situation.index;
+    let mut walk = Walk::new(request, situation);
+    let mut next = 0;
+    for (path, side) in found {
+        let path: &BStr = path.as_bstr();
+        let place = match index.find(path, 0) {
+            Ok(_) => {
+                walk.refusals.overlapping.push(path.to_owned());
+                continue;
+            }
+            Err(place) => place,
+        };
+        walk.keep(next..place);
+        next = place;
+        walk.changed.push(path.to_owned());
+        walk.change(path, side, None)?;
+    }
+    walk.keep(next..index.len());
+    walk.finish(may_go)
+}

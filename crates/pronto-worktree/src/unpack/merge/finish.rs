@@ -1,0 +1,149 @@
+//! From what was found to a plan, unless something would be lost.
+
+use bstr::ByteSlice;
+use pronto_index::{Flags, mode};
+
+use super::super::Side;
+use super::super::guard::{self, Free, MayGo};
+use super::{MergeDecision, Part, Rule, Walk};
+use crate::{Error, ErrorKind};
+
+impl Walk<'_, '_> {
+    /// Makes a plan of what was found, if nothing is lost by it.
+    pub(super) fn finish(mut self, may_go: &mut MayGo<'_>) -> Result<MergeDecision, Error> {
+        self.refuse_swaps()?;
+        self.guard(may_go)?;
+        if !self.refusals.is_empty() {
+            self.refusals.sort();
+            return Ok(MergeDecision::Refused(self.refusals));
+        }
+        self.restore()?;
+        let (mut merged, builder) = (self.merged, self.builder);
+        merged.cached_tree = match builder {
+            Some(builder) => Some(builder.finish()),
+            None => self.situation.index.cached_tree().map(|mut cached| {
+                for path in &self.changed {
+                    cached.invalidate(path.as_bstr());
+                }
+                cached
+            }),
+        };
+        Ok(MergeDecision::Plan(merged))
+    }
+
+    /// New files where entries stay below, or below entries that stay, are left to others.
+    fn refuse_swaps(&self) -> Result<(), Error> {
+        let index = self.situation.index;
+        let stays = |at: usize| !self.gone.contains(&at) && index.entry(at).stage() == 0;
+        for part in &self.merged.parts {
+            let Part::New(entry, _) = part else { continue };
+            let path = entry.path.as_bstr();
+            let above = path
+                .find_iter("/")
+                .filter_map(|end| index.find(path[..end].into(), 0).ok());
+            if entry.stage() == 0 && index.below(path).chain(above).any(stays) {
+                let message = "a file where there is a directory in the index";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether anything would be lost.
+    fn guard(&mut self, may_go: &mut MayGo<'_>) -> Result<(), Error> {
+        if !self.request.look || self.request.reset {
+            return Ok(());
+        }
+        let index = self.situation.index;
+        let compared = guard::compare(self.situation, &self.present)?;
+        let modified = compared.modified.iter().map(|at| index.entry(*at));
+        let files = modified.filter(|entry| entry.mode != mode::GITLINK);
+        self.refusals
+            .modified
+            .extend(files.map(|entry| entry.path.to_owned()));
+        if !self.request.update {
+            return Ok(());
+        }
+        let free: Vec<Free<'_>> = self
+            .free
+            .iter()
+            .map(|(path, mode)| Free {
+                path: path.as_bstr(),
+                mode: *mode,
+            })
+            .collect();
+        let leaving = self
+            .merged
+            .plan
+            .remove
+            .iter()
+            .map(|removal| removal.path.as_bstr());
+        let leaving = leaving.collect();
+        guard::refuse_untracked(self.situation, &free, &leaving, may_go, &mut self.refusals)
+    }
+
+    /// With a reset, files that are not as their entries say are written again.
+    fn restore(&mut self) -> Result<(), Error> {
+        if !(self.request.reset && self.request.update && self.request.rule == Rule::One) {
+            return Ok(());
+        }
+        let index = self.situation.index;
+        let is_skipped = |at: &usize| index.entry(*at).flags.contains(Flags::SKIP_WORKTREE);
+        let same: Vec<usize> = self
+            .same
+            .iter()
+            .copied()
+            .filter(|at| !is_skipped(at))
+            .collect();
+        let compared = guard::compare(self.situation, &same)?;
+        let missing = compared.missing.into_iter().map(|at| (at, false));
+        let modified = compared.modified.into_iter().map(|at| (at, true));
+        let mut again: Vec<(usize, bool)> = missing.chain(modified).collect();
+        again.sort_unstable();
+        let mut again = again.into_iter().peekable();
+        for part in std::mem::take(&mut self.merged.parts) {
+            let Part::Old(mut range) = part else {
+                self.merged.parts.push(part);
+                continue;
+            };
+            while let Some((at, replaces)) = again.next_if(|(at, _)| *at < range.end) {
+                let entry = index.entry(at).to_owned();
+                let (id, mode) = (entry.id, entry.mode);
+                if mode == mode::GITLINK {
+                    continue;
+                }
+                let item = self.write(entry.path.as_bstr(), Side { id, mode }, replaces);
+                let parts = &mut self.merged.parts;
+                parts.push(Part::Old(range.start..at));
+                parts.push(Part::New(Box::new(entry), Some(item)));
+                range.start = at + 1;
+            }
+            self.merged.parts.push(Part::Old(range));
+        }
+        self.put_in_order();
+        Ok(())
+    }
+
+    /// Items follow the order of the index again, and the parts know them by their new numbers.
+    fn put_in_order(&mut self) {
+        let merged = &mut self.merged;
+        let mut order: Vec<u32> = (0..merged.plan.write.len() as u32).collect();
+        order.sort_by(|one, two| {
+            let path = |at: &u32| &merged.plan.write[*at as usize].path;
+            path(one).cmp(path(two))
+        });
+        let mut places = vec![0; order.len()];
+        for (place, at) in (0..).zip(&order) {
+            places[*at as usize] = place;
+        }
+        merged
+            .plan
+            .write
+            .sort_by(|one, two| one.path.cmp(&two.path));
+        for part in &mut merged.parts {
+            if let Part::New(_, Some(item)) = part {
+                *item = places[*item as usize];
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The entries of several trees side by side.
+
+use super::super::Side;
+use super::rules::Slot;
+use crate::diff::TreeEntry;
+
+/// Takes the entry of this name from each list that has it next.
+pub(super) fn take<'l>(
+    lists: &'l [Vec<TreeEntry>],
+    cursors: &mut [usize],
+    (name, is_directory): (&[u8], bool),
+) -> Vec<Option<&'l TreeEntry>> {
+    let lists = lists.iter().zip(cursors);
+    lists
+        .map(|(list, at)| {
+            let next = list.get(*at);
+            let found =
+                next.filter(|next| next.name == name && next.is_directory() == is_directory);
+            *at += usize::from(found.is_some());
+            found
+        })
+        .collect()
+}
+
+/// What each tree has at the name of a file.
+pub(super) fn slots(
+    lists: &[Vec<TreeEntry>],
+    cursors: &[usize],
+    found: &[Option<&TreeEntry>],
+    name: &[u8],
+) -> Vec<Slot> {
+    let has_directory = |list: &[TreeEntry], from: usize| {
+        let later = list[from..]
+            .iter()
+            .take_while(|entry| entry.name.starts_with(name));
+        later
+            .into_iter()
+            .any(|entry| entry.name == name && entry.is_directory())
+    };
+    let lists = lists.iter().zip(cursors).zip(found);
+    lists
+        .map(|((list, from), found)| match found {
+            Some(entry) => Slot::File(Side {
+                id: entry.side.id,
+                mode: entry.side.mode,
+            }),
+            None if has_directory(list, *from) => Slot::Directory,
+            None => Slot::Nothing,
+        })
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! What becomes of one path, by the tables of git-read-tree(1) and trivial-merge.
+
+use pronto_index::EntryRef;
+
+use super::super::{Side, is_entry};
+
+/// How trees and index are brought together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The index becomes the one tree.
+    One,
+    /// From the first tree to the second, keeping what is staged.
+    Two {
+        /// There is no index yet, so that nothing was removed from it.
+        initial: bool,
+    },
+    /// Ours (the second) and theirs (the third), which came from the first.
+    Three {
+        /// Removals and identical additions are decided, too.
+        aggressive: bool,
+    },
+}
+
+/// What a tree has at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Nothing,
+    /// A directory, where others have a file.
+    Directory,
+    File(Side),
+}
+
+impl Slot {
+    fn side(self) -> Option<Side> {
+        match self {
+            Slot::File(side) => Some(side),
+            Slot::Nothing | Slot::Directory => None,
+        }
+    }
+}
+
+/// What becomes of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// There is nothing.
+    Nothing,
+    /// The entry stays.
+    Keep,
+    /// It becomes this, or stays if it is.
+    Become(Side),
+    /// The entry goes.
+    Go,
+    /// There is no entry, and nothing may be in the worktree.
+    Free,
+    /// It is in conflict: ancestor, ours, theirs.
+    Conflict([Option<Side>; 3]),
+    /// It may not be touched.
+    Refuse,
+}
+
+/// `current` is the first entry of the path in the index.
+pub(super) fn decide(
+    rule: Rule,
+    reset: bool,
+    current: Option<&EntryRef<'_>>,
+    slots: &[Slot],
+) -> Verdict {
+    let slot = |at: usize| slots.get(at).copied().unwrap_or(Slot::Nothing);
+    match rule {
+        Rule::One => match (slot(0).side(), current) {
+            (Some(side), _) => Verdict::Become(side),
+            (None, Some(_)) => Verdict::Go,
+            (None, None) => Verdict::Nothing,
+        },
+        Rule::Two { initial } => {
+            let sides = (slot(0).side(), slot(1).side());
+            match current {
+                Some(current) => two_with_entry(current, reset, sides),
+                None => two_without_entry(initial, sides),
+            }
+        }
+        Rule::Three { aggressive } => three(current, aggressive, [slot(0), slot(1), slot(2)]),
+    }
+}
+
+fn is(current: &EntryRef<'_>, side: Option<Side>) -> bool {
+    current.stage() == 0 && side.is_some_and(|side| is_entry(current, side))
+}
+
+fn become_or_go(side: Option<Side>) -> Verdict {
+    side.map_or(Verdict::Go, Verdict::Become)
+}
+
+fn two_with_entry(
+    current: &EntryRef<'_>,
+    reset: bool,
+    (old, new): (Option<Side>, Option<Side>),
+) -> Verdict {
+    if current.stage() != 0 {
+        return match old == new || reset {
+            true => become_or_go(new),
+            false => Verdict::Refuse,
+        };
+    }
+    if old == new || (new.is_some() && is(current, new)) {
+        return Verdict::Keep;
+    }
+    match is(current, old) {
+        true => become_or_go(new),
+        false => Verdict::Refuse,
+    }
+}
+
+fn two_without_entry(initial: bool, (old, new): (Option<Side>, Option<Side>)) -> Verdict {
+    match (old, new) {
+        (None, None) => Verdict::Nothing,
+        (Some(_), None) => Verdict::Free,
+        // Its removal is staged.
+        (Some(old), Some(new)) if !initial => match old == new {
+            true => Verdict::Nothing,
+            false => Verdict::Refuse,
+        },
+        (_, Some(new)) => Verdict::Become(new),
+    }
+}
+
+fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> Verdict {
+    let [base, ours, theirs] = slots.map(Slot::side);
+    let is_base = |side| slots[0] != Slot::Directory && base == side;
+    // Who did nothing, where both are not the same anyhow.
+    let (ours_stayed, theirs_stayed) = match ours == theirs {
+        true => (false, false),
+        false => (is_base(ours), is_base(theirs)),
+    };
+    let differs = |side| current.is_some_and(|current| !is(current, side));
+    if let Some(new) = theirs
+        && slots[1] != Slot::Directory
+        && ours_stayed
+        && !theirs_stayed
+    {
+        // Theirs alone changed it; the index may know already.
+        return match differs(ours) && differs(theirs) {
+            true => Verdict::Refuse,
+            false => Verdict::Become(new),
+        };
+    }
+    if differs(ours) {
+        return Verdict::Refuse;
+    }
+    if let Some(own) = ours {
+        let ours_alone = slots[2] != Slot::Directory && theirs_stayed && !ours_stayed;
+        if ours == theirs || ours_alone {
+            return Verdict::Become(own);
+        }
+    }
+    if ours.is_none() && theirs.is_none() && base.is_none() {
+        return Verdict::Nothing;
+    }
+    let is_removal = match (ours, theirs) {
+        (None, None) => true,
+        (None, Some(_)) => theirs_stayed,
+        (Some(_), None) => ours_stayed,
+        (Some(_), Some(_)) => false,
+    };
+    if aggressive && is_removal {
+        return match (current, ours) {
+            (Some(_), _) => Verdict::Go,
+            (None, Some(_)) => Verdict::Free,
+            (None, None) => Verdict::Nothing,
+        };
+    }
+    let base = base.filter(|_| !ours_stayed || !theirs_stayed);
+    Verdict::Conflict([base, ours, theirs])
+}
