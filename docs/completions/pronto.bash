@@ -52,6 +52,9 @@ _pronto() {
             pronto,fetch)
                 cmd="pronto__subcmd__fetch"
                 ;;
+            pronto,fsmonitor--daemon)
+                cmd="pronto__subcmd__fsmonitor__subcmd____subcmd__daemon"
+                ;;
             pronto,hash-object)
                 cmd="pronto__subcmd__hash__subcmd__object"
                 ;;
@@ -113,7 +116,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch hash-object help index-pack init ls-files ls-tree multi-pack-index read-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index read-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects verify-pack version write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -636,6 +639,28 @@ _pronto() {
                     return 0
                     ;;
                 --recurse-submodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__fsmonitor__subcmd____subcmd__daemon)
+            opts="--detach --ipc-threads --start-timeout"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --ipc-threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --start-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

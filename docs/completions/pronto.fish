@@ -60,6 +60,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compa
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-index" -d 'compare a tree with files or the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-tree" -d 'compare trees, and commits with their parents'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "fsmonitor--daemon" -d 'watch the working tree for changes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "hash-object" -d 'tell the id of an object, and store it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make the index of a pack'
@@ -284,6 +285,9 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintena
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Leave out the maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
+complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l ipc-threads -d 'Taken for Git\'s sake: each client has a thread' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'How many seconds to wait for the start' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l detach -d 'Detach from the console'
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s t -d 'The type of the object' -r
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l path -d 'Convert as if the content were that of this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s w -d 'Store the object'

@@ -12,6 +12,7 @@ mod diff_files;
 mod diff_index;
 mod diff_tree;
 mod fetch;
+mod fsmonitor_daemon;
 mod hash_object;
 mod help;
 mod index_pack;
@@ -143,6 +144,7 @@ pub static COMMANDS: &[Command] = &[
     command!(diff_index, "diff-index", "compare a tree with files or the index", Plumbing, Options, signals: false),
     command!(diff_tree, "diff-tree", "compare trees, and commits with their parents", Plumbing, Options, signals: false),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
+    command!(fsmonitor_daemon, "fsmonitor--daemon", "watch the working tree for changes", Plumbing, Options, signals: false),
     command!(hash_object, "hash-object", "tell the id of an object, and store it", Plumbing, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(index_pack, "index-pack", "make the index of a pack", Plumbing, Options, signals: true),

@@ -29,6 +29,15 @@ use descriptors::Pooled;
 use faults::Registration;
 use memmap2::{Mmap, MmapOptions};
 
+/// Whether `file` is on a file system of this machine, as far as the system says.
+///
+/// # Errors
+/// Those of `fstat(2)`.
+#[cfg(unix)]
+pub fn is_local(file: &File) -> io::Result<bool> {
+    Ok(filesystem::is_local(file, file.metadata()?.dev()))
+}
+
 /// How a [`View`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {

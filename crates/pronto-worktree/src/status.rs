@@ -3,6 +3,7 @@
 //! and opens each directory at most once.
 
 mod content;
+mod monitored;
 mod recall;
 mod remember;
 mod scan;
@@ -22,6 +23,7 @@ use pronto_io::interrupt::Interrupt;
 use std::path::Path;
 
 pub use content::{Conversion, Unconverted, digest_file};
+pub use monitored::Monitored;
 pub use remember::{News, Remembered, blob_id, renew};
 pub use scheduler::default_threads;
 
@@ -158,6 +160,8 @@ pub struct Job<'a> {
     /// What was found untracked before, if that may be gone by: without a pathspec, and without
     /// a question for ignored files.
     pub remembered: Option<&'a Remembered<'a>>,
+    /// What a file system monitor says, if there is one.
+    pub monitored: Option<&'a Monitored>,
     /// What to look for.
     pub options: Options,
 }
@@ -202,6 +206,9 @@ pub struct Outcome {
     pub refreshed: Vec<(usize, Stat)>,
     /// What was found anew, for the next [`Remembered`]: see [`renew`].
     pub news: Vec<News>,
+    /// Entries that were looked at and are as they were, if there is a monitor: it can vouch for
+    /// them from now on.
+    pub verified: Vec<u32>,
     /// What could not be looked at.
     pub problems: Vec<(BString, std::io::Error)>,
     /// Tracked files that were looked at.
@@ -217,6 +224,7 @@ impl Outcome {
         self.ignored.append(&mut other.ignored);
         self.refreshed.append(&mut other.refreshed);
         self.news.append(&mut other.news);
+        self.verified.append(&mut other.verified);
         self.problems.append(&mut other.problems);
         self.stat_count += other.stat_count;
         self.open_count += other.open_count;

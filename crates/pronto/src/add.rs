@@ -258,6 +258,7 @@ impl Work<'_> {
             },
             interrupt,
             remembered: None,
+            monitored: None,
             options: walk_options,
         })
         .map_err(from_worktree)?;

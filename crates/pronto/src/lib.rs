@@ -20,6 +20,7 @@ pub mod identity;
 pub mod init;
 mod layout;
 pub mod lock;
+pub mod monitor;
 pub mod multi_pack_index;
 mod objects;
 pub mod packs;

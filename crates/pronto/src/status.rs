@@ -7,6 +7,7 @@ mod contents;
 mod conversion;
 mod files;
 mod ignores;
+mod monitor;
 mod settings;
 mod state;
 mod submodules;
@@ -19,6 +20,7 @@ use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
+use std::path::PathBuf;
 
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
 pub(crate) use contents::{Contents, read_tree};
@@ -56,6 +58,9 @@ pub struct Options {
     pub detached_from: bool,
     /// Write the index if that makes the next status faster and nobody else is writing it.
     pub write_back: bool,
+    /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
+    /// wanted and none listens.
+    pub monitor_program: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -69,6 +74,7 @@ impl Default for Options {
             state: true,
             detached_from: true,
             write_back: true,
+            monitor_program: None,
         }
     }
 }

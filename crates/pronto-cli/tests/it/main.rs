@@ -4,6 +4,7 @@
 
 mod aliases;
 mod fallback;
+mod monitor;
 mod options;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;

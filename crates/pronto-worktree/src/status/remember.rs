@@ -1,6 +1,7 @@
 //! What was found untracked the last time, and what is found anew: the untracked cache as the walk
 //! uses it.
 
+use super::monitored::Vouched;
 use super::scan::Scanner;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -22,6 +23,18 @@ pub struct Remembered<'a> {
     /// Note what is found anew, in [`Outcome::news`](super::Outcome::news): the cache is for the
     /// untracked files that are asked for.
     pub records: bool,
+    pub(super) vouched: Option<Vouched>,
+}
+
+impl<'a> Remembered<'a> {
+    /// Goes by `cache`; `records` what is found anew.
+    pub fn new(cache: UntrackedCache<'a>, records: bool) -> Remembered<'a> {
+        Remembered {
+            cache,
+            records,
+            vouched: None,
+        }
+    }
 }
 
 /// What was found in a directory that the cache did not know, or no longer.
@@ -92,6 +105,14 @@ impl Scanner<'_> {
         metadata: impl FnOnce() -> io::Result<Metadata>,
     ) -> io::Result<Seen> {
         let known = place.node.map(|node| self.known(node));
+        if let (Some(node), Some(known)) = (self.vouched(place, check_only), known) {
+            return Ok(Seen {
+                valid: Some(node),
+                place,
+                stat: known.stat,
+                exclude_id: known.exclude_id,
+            });
+        }
         let stat = crate::recorded(&metadata()?);
         let mut fresh = place.is_trusted
             && known.is_some_and(|known| {

@@ -104,6 +104,13 @@ impl<'a> Scanner<'a> {
         });
     }
 
+    /// Takes note that an entry is as it was, if there is a monitor to vouch for it from now on.
+    pub(super) fn verify(&mut self, position: usize) {
+        if self.job.monitored.is_some() {
+            self.outcome.verified.push(position as u32);
+        }
+    }
+
     pub(super) fn problem(&mut self, path: &BStr, error: std::io::Error) {
         self.outcome.problems.push((path.to_owned(), error));
     }

@@ -25,6 +25,9 @@ impl Scanner<'_> {
             true => BString::default(),
             false => job.index.path(entries.start)[..prefix_len].into(),
         };
+        if self.pass_over(&entries, (path.as_bstr(), lists)) {
+            return Ok(());
+        }
         let directory = match self.open(path.as_bstr()) {
             Ok(directory) => directory,
             Err(error) => return self.all_missing(entries, &error),
@@ -40,6 +43,9 @@ impl Scanner<'_> {
                         Some(seen) => self.place_of(seen, below, prefix_len),
                         None => (ignored || (prefix_len == 0 && self.is_hidden(below)), None),
                     };
+                    if !self.must_look(&child.entries) && (ignored || !lists) {
+                        continue;
+                    }
                     tasks.push(Task::Tracked {
                         entries: child.entries.clone(),
                         prefix_len: end + 1,
@@ -48,6 +54,7 @@ impl Scanner<'_> {
                     });
                 }
             } else if job.options.tracked
+                && self.must_look(&child.entries)
                 && job
                     .pathspec
                     .matches(job.index.path(child.entries.start), false)
@@ -234,6 +241,7 @@ impl Scanner<'_> {
         let matches = entry.stat.matches(&stat, self.job.options.rules)
             && (entry.stat.size_bytes != 0 || self.is_empty_blob(entry));
         if matches && !entry.stat.is_racy(self.index_time) {
+            self.verify(position);
             return Ok(());
         }
         let differs = self.job.options.facts_decide && self.facts_differ(entry, stat);
@@ -265,6 +273,7 @@ impl Scanner<'_> {
                 if !matches {
                     self.outcome.refreshed.push((position, stat));
                 }
+                self.verify(position);
                 return;
             }
             Ok(_) if matches => {

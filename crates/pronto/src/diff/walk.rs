@@ -34,6 +34,7 @@ pub(super) fn changed(
         submodules: &submodules,
         interrupt,
         remembered: None,
+        monitored: None,
         options: walk_options,
     })
     .map_err(from_worktree)

@@ -2,12 +2,13 @@
 
 use super::contents::{Contents, read_tree};
 use super::conversion::Converter;
+use super::monitor::{self, Told};
 use super::settings::walk_options;
 use super::state::{Reader, sparse_percentage};
 use super::submodules::Inspector;
 use super::untracked_cache::{self, Fate, Prepared};
 use super::write_back::{News, write_back};
-use super::{Entry, IgnoreSubmodules, Options, Origin, Report, ignores};
+use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, ignores};
 use crate::refs::Head;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -42,14 +43,11 @@ pub(super) fn collect(
     let converter = Converter::new(repository, store);
     let root =
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
+    let told = monitor::ask(repository, &index, options)?;
+    let parts = (&index, store, &root, &converter);
     let (outcome, untracked, has_foreign_cache) = {
         let _region = pronto_io::region!("status", "worktrees");
-        walk_files(
-            repository,
-            (&index, store, &root, &converter),
-            options,
-            interrupt,
-        )?
+        walk_files(repository, parts, (options, told.as_ref()), interrupt)?
     };
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -73,6 +71,7 @@ pub(super) fn collect(
             is_complete: options.pathspec.is_empty(),
             trees: staged.trees,
             untracked,
+            monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
         };
         write_back(repository, &index, news)?;
     }
@@ -102,7 +101,7 @@ pub(super) fn collect(
 fn walk_files<'a>(
     repository: &Repository,
     (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
-    options: &Options,
+    (options, told): (&Options, Option<&Told>),
     interrupt: &Interrupt,
 ) -> Result<(Outcome, Fate<'a>, bool)> {
     let work_tree = repository.require_work_tree()?;
@@ -116,7 +115,15 @@ fn walk_files<'a>(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;
     walk_options.ignored = options.ignored;
-    let remembered = cache.remembered.take();
+    let mut remembered = cache.remembered.take();
+    if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
+        told.apply(remembered);
+    }
+    let is_short = remembered.is_some() || options.untracked == Untracked::No;
+    if is_short && told.is_some_and(Told::vouches) {
+        // Little is left to look at.
+        walk_options.threads = Some(1);
+    }
     let mut outcome = walk(&Job {
         work_tree,
         git_dir: repository.git_dir(),
@@ -128,11 +135,12 @@ fn walk_files<'a>(
         submodules: &submodules,
         interrupt,
         remembered: remembered.as_ref(),
+        monitored: told.map(|told| &told.monitored),
         options: walk_options,
     })
     .map_err(from_worktree)?;
     let news = std::mem::take(&mut outcome.news);
-    let fate = Prepared::fate((&cache, remembered), index, news);
+    let fate = Prepared::fate((&cache, remembered), index, (news, told.is_some()));
     Ok((outcome, fate, cache.is_elsewhere))
 }
 

@@ -93,6 +93,7 @@ impl Repository {
             submodules: &(),
             interrupt,
             remembered: None,
+            monitored: None,
             options,
         })
         .map_err(from_worktree)?;
@@ -159,6 +160,7 @@ impl Repository {
             submodules: &Heads { repository: self },
             interrupt,
             remembered: None,
+            monitored: None,
             options,
         })
         .map_err(from_worktree)?;

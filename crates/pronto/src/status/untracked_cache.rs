@@ -123,13 +123,11 @@ pub(super) fn prepare<'a>(
     let mut cache =
         cache.unwrap_or_else(|| UntrackedCache::new(&ident, UntrackedCache::NORMAL, kind));
     prepared.is_new |= renew_excludes(&mut cache, excludes);
-    prepared.remembered = Some(Remembered {
-        cache,
-        records: wants_normal
-            && options.untracked == Untracked::Normal
-            && options.write_back
-            && !index.is_split(),
-    });
+    let records = wants_normal
+        && options.untracked == Untracked::Normal
+        && options.write_back
+        && !index.is_split();
+    prepared.remembered = Some(Remembered::new(cache, records));
     Ok(prepared)
 }
 
@@ -163,7 +161,7 @@ impl<'a> Prepared<'a> {
     pub(super) fn fate(
         setting: (&Prepared<'a>, Option<Remembered<'a>>),
         index: &Index,
-        news: Vec<News>,
+        (news, is_monitored): (Vec<News>, bool),
     ) -> Fate<'a> {
         let (prepared, remembered) = setting;
         let Some(remembered) = remembered.filter(|remembered| remembered.records) else {
@@ -171,18 +169,21 @@ impl<'a> Prepared<'a> {
             return if remove { Fate::Remove } else { Fate::Stay };
         };
         if news.is_empty() && !prepared.is_new {
-            return Fate::Stay;
+            // What the monitor named is not in the index yet.
+            return match is_monitored {
+                true => Fate::Better(remembered.cache),
+                false => Fate::Stay,
+            };
         }
         let renewed = renew(&remembered.cache, news);
         // What is as young as the index is looked at again until that is older.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
-        if !is_later && !prepared.is_new && renewed == remembered.cache {
-            return Fate::Stay;
-        }
+        let is_better = prepared.is_new || renewed != remembered.cache;
         match prepared.setting {
-            Setting::Write => Fate::Write(renewed),
-            _ => Fate::Better(renewed),
+            Setting::Write if is_better || (is_later && !is_monitored) => Fate::Write(renewed),
+            _ if is_better || is_later || is_monitored => Fate::Better(renewed),
+            _ => Fate::Stay,
         }
     }
 }

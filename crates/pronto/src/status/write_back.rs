@@ -1,5 +1,6 @@
 //! Writing the index after a look at the files, so that the next look is faster.
 
+use super::monitor::Told;
 use super::untracked_cache::Fate;
 use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
@@ -14,6 +15,8 @@ pub(super) struct News<'a> {
     pub(super) trees: Option<CachedTree>,
     /// The untracked cache.
     pub(super) untracked: Fate<'a>,
+    /// What a file system monitor said, and the entries that were looked at and are unchanged.
+    pub(super) monitor: Option<(&'a Told, &'a [u32])>,
 }
 
 /// Writes `index` with what is new, if that helps, nobody else is writing it, and it is still the
@@ -26,12 +29,17 @@ pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>)
     let racy = |entry: &EntryRef<'_>| {
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
-    let has_racy = index.iter().any(|entry| racy(&entry));
+    let is_vouched = news.monitor.is_some_and(|(told, _)| told.vouches());
+    let has_racy = !is_vouched && index.iter().any(|entry| racy(&entry));
     if has_racy && !news.is_complete {
         return Ok(());
     }
+    let is_told = news
+        .monitor
+        .is_some_and(|(told, verified)| told.is_worth_writing(verified));
     let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
-    if news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked && !has_racy {
+    if news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked && !has_racy && !is_told
+    {
         return Ok(());
     }
     let mut edit = Edit::new(index);
@@ -46,6 +54,10 @@ pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>)
         Fate::Stay => {}
         Fate::Better(cache) | Fate::Write(cache) => edit.set_untracked_cache(Some(cache)),
         Fate::Remove => edit.set_untracked_cache(None),
+    }
+    if let Some((told, verified)) = news.monitor {
+        let is_current = !matches!(news.untracked, Fate::Stay);
+        told.record(&mut edit, verified, is_current);
     }
     let Ok(bytes) = repository.index_writer()?.encode(&edit.content()) else {
         return Ok(());

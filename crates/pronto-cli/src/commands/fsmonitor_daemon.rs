@@ -1,0 +1,137 @@
+//! `fsmonitor--daemon`: the monitor that tells other commands what changed in the worktree.
+
+use crate::{CliError, Context, ExitCode};
+use pronto::Repository;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the command is to do.
+const USAGE: &str = "\
+usage: git fsmonitor--daemon start [<options>]
+   or: git fsmonitor--daemon run [<options>]
+   or: git fsmonitor--daemon stop
+   or: git fsmonitor--daemon status
+
+    --[no-]detach         detach from console
+    --[no-]ipc-threads <n>
+                          use <n> ipc worker threads
+    --[no-]start-timeout <n>
+                          max seconds to wait for background daemon startup
+
+";
+
+/// Between two looks whether the monitor listens.
+const PAUSE: Duration = Duration::from_millis(5);
+const START_SECONDS: u64 = 60;
+const STOP_SECONDS: u64 = 60;
+
+/// Arguments of `fsmonitor--daemon`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Detach from the console
+    #[arg(long)]
+    detach: bool,
+    /// Taken for Git's sake: each client has a thread
+    #[arg(long, value_name = "N")]
+    ipc_threads: Option<u32>,
+    /// How many seconds to wait for the start
+    #[arg(long, value_name = "SECONDS")]
+    start_timeout: Option<u64>,
+    /// One of start, run, stop, status
+    #[arg(value_name = "COMMAND")]
+    command: Option<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let command = args.command.as_ref().and_then(|command| command.to_str());
+    let Some(command @ ("start" | "run" | "stop" | "status")) = command else {
+        crate::context::write_to_stderr(USAGE.as_bytes());
+        return Err(CliError::silent(ExitCode::USAGE));
+    };
+    let repository = context.repository()?;
+    if repository.require_work_tree().is_err() {
+        return Err(CliError::fatal("this operation must be run in a work tree"));
+    }
+    match command {
+        "start" => start(args, &repository),
+        "run" => watch(args, &repository),
+        "stop" => stop(&repository),
+        _ => status(&repository, context),
+    }
+}
+
+fn top(repository: &Repository) -> String {
+    let top = repository.work_tree().unwrap_or(repository.git_dir());
+    top.display().to_string()
+}
+
+fn refuse_second(repository: &Repository) -> Result<(), CliError> {
+    if repository.is_monitored() {
+        let message = format!("fsmonitor--daemon is already running '{}'", top(repository));
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
+}
+
+fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
+    refuse_second(repository)?;
+    let program = std::env::current_exe()?;
+    let mut child = Command::new(program)
+        .args(["fsmonitor--daemon", "run", "--detach"])
+        .current_dir(repository.require_work_tree()?)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let seconds = args.start_timeout.unwrap_or(START_SECONDS);
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(seconds) {
+        if repository.is_monitored() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if child.try_wait()?.is_some() {
+            return Err(CliError::error("daemon failed to start"));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(CliError::error("daemon not online yet"))
+}
+
+fn watch(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
+    refuse_second(repository)?;
+    if args.detach {
+        // Who leads a group already keeps its session.
+        let _ = rustix::process::setsid();
+    }
+    repository.run_monitor()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stop(repository: &Repository) -> Result<ExitCode, CliError> {
+    repository.stop_monitor()?;
+    let started = Instant::now();
+    while repository.is_monitored() {
+        if started.elapsed() > Duration::from_secs(STOP_SECONDS) {
+            let message = format!("daemon did not stop within {STOP_SECONDS} seconds");
+            return Err(CliError::error(message));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(repository: &Repository, context: &mut Context) -> Result<ExitCode, CliError> {
+    let is_monitored = repository.is_monitored();
+    let verb = if is_monitored { "is" } else { "is not" };
+    writeln!(
+        context.out,
+        "fsmonitor-daemon {verb} watching '{}'",
+        top(repository)
+    )?;
+    Ok(match is_monitored {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}

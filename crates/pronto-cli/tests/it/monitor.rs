@@ -1,0 +1,379 @@
+//! `fsmonitor--daemon` and `core.fsmonitor`: with a monitor status says what it says without.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Scratch, process, pronto, pronto_path, stdout};
+
+/// Changes of the storm, unless `PRONTO_STORM` says how many.
+const STORM: u64 = 3_000;
+/// Changes between two comparisons.
+const BETWEEN: u64 = 40;
+/// Files made while the monitor cannot read: more events than a queue holds by default.
+const FLOOD: u32 = 9_000;
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = process("git")
+        .arg("-C")
+        .arg(directory)
+        .args(arguments)
+        .output();
+    let output = output.expect("git starts");
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    stdout(&output)
+}
+
+/// A repository with some files, to be monitored.
+fn repository(scratch: &Scratch) -> PathBuf {
+    let top = scratch.path().join("repository");
+    git(scratch.path(), &["init", "-q", "-b", "main", "repository"]);
+    git(&top, &["config", "user.name", "a"]);
+    git(&top, &["config", "user.email", "a@x"]);
+    for at in 0..120 {
+        let directory = top.join(format!("d{}/e{}/f{}", at % 5, at % 3, at % 2));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join(format!("file{at}")), format!("{at}\n")).expect("a file");
+    }
+    std::fs::write(top.join(".gitignore"), "*.o\nbuild/\n").expect("a file");
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "-qm", "one"]);
+    git(&top, &["config", "core.untrackedCache", "true"]);
+    git(&top, &["config", "core.fsmonitor", "true"]);
+    top
+}
+
+/// The monitor, as a child that can be killed.
+struct Monitor(Child);
+
+impl Monitor {
+    fn start(top: &Path) -> Monitor {
+        let child = pronto()
+            .args(["fsmonitor--daemon", "run"])
+            .current_dir(top)
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let monitor = Monitor(child);
+        for _ in 0..2000 {
+            let status = pronto()
+                .args(["fsmonitor--daemon", "status"])
+                .current_dir(top)
+                .output();
+            if status.expect("it starts").status.success() {
+                return monitor;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the monitor does not listen");
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args([name, &id]).status();
+        assert!(status.expect("kill is there").success());
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        // Either it still runs, or it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const PLAIN: [&str; 5] = [
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.untrackedCache=false",
+];
+
+/// What there is to say without a monitor and without a cache.
+fn truth(top: &Path, mode: &str) -> String {
+    let status = ["status", "--porcelain", "--no-renames", mode];
+    git(top, &[&PLAIN[..], &status].concat())
+}
+
+fn told(top: &Path, program: &Path, mode: &str) -> String {
+    let output = process(program)
+        .args(["status", "--porcelain", "--no-renames", mode])
+        .current_dir(top)
+        .env("PRONTO_NO_FALLBACK", "1")
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    stdout(&output)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    fn directory(&mut self, top: &Path) -> PathBuf {
+        let mut path = top.join(format!("d{}", self.below(7)));
+        for letter in ["e", "f", "g"].iter().take(self.below(4) as usize) {
+            path.push(format!("{letter}{}", self.below(4)));
+        }
+        path
+    }
+
+    fn file(&mut self, top: &Path) -> PathBuf {
+        let name = match self.below(10) {
+            0 => ".gitignore".to_owned(),
+            1 => format!("x{}.o", self.below(3)),
+            2 => "build".to_owned(),
+            _ => format!("file{}", self.below(120)),
+        };
+        self.directory(top).join(name)
+    }
+}
+
+/// One random change; what cannot be does not happen.
+fn change(top: &Path, random: &mut Random) {
+    match random.below(20) {
+        0..6 => {
+            let file = random.file(top);
+            let _ = std::fs::create_dir_all(file.parent().expect("it is below"));
+            let content = match file.ends_with(".gitignore") {
+                true => ["file1*\n", "!x1.o\n", "g0/\n", ""][random.below(4) as usize].to_owned(),
+                false => format!("{}\n", random.below(100)),
+            };
+            let _ = std::fs::write(file, content);
+        }
+        6..9 => drop(std::fs::remove_file(random.file(top))),
+        9..12 => {
+            let (from, to) = (random.file(top), random.file(top));
+            let _ = std::fs::rename(from, to);
+        }
+        12..15 => {
+            let (from, to) = (random.directory(top), random.directory(top));
+            let _ = std::fs::rename(from, to);
+        }
+        15 => drop(std::fs::remove_dir_all(random.directory(top))),
+        16 => drop(std::fs::create_dir_all(random.directory(top))),
+        17 => {
+            // Out of the worktree, and perhaps back from there.
+            let outside = top.with_extension(format!("{}", random.below(2)));
+            let inside = random.directory(top);
+            if std::fs::rename(&inside, &outside).is_err() {
+                let _ = std::fs::rename(&outside, &inside);
+            }
+        }
+        18 => {
+            let file = random.file(top);
+            if let Ok(old) = std::fs::read(&file) {
+                let _ = std::fs::write(&file, old);
+            }
+        }
+        _ => {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = if random.below(2) == 0 { 0o755 } else { 0o644 };
+            let permissions = std::fs::Permissions::from_mode(mode);
+            let file = random.file(top);
+            if file.is_file() {
+                let _ = std::fs::set_permissions(file, permissions);
+            }
+        }
+    }
+}
+
+fn compare(top: &Path, at: u64) {
+    for mode in ["-unormal", "-uall", "-uno", "-unormal"] {
+        assert_eq!(
+            told(top, pronto_path(), mode),
+            truth(top, mode),
+            "change {at}, {mode}"
+        );
+    }
+}
+
+#[test]
+fn a_storm_hides_nothing_from_the_monitor() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let storm = std::env::var("PRONTO_STORM")
+        .ok()
+        .and_then(|count| count.parse().ok());
+    let storm: u64 = storm.unwrap_or(STORM);
+    let peer = std::env::var_os("PRONTO_GIT_WITH_MONITOR").map(PathBuf::from);
+    if peer.is_none() {
+        println!("SKIPPED: asking pronto's monitor by git, which PRONTO_GIT_WITH_MONITOR names");
+    }
+    let mut monitor = Monitor::start(&top);
+    let mut random = Random(storm);
+    for at in 1..=storm {
+        change(&top, &mut random);
+        if at % BETWEEN != 0 {
+            continue;
+        }
+        match random.below(12) {
+            0 => {
+                monitor = Monitor::restarted(monitor, &top);
+            }
+            1 => std::thread::sleep(Duration::from_millis(1100)),
+            2 => drop(git(&top, &["add", "-A", "d1"])),
+            3 => drop(git(&top, &["-c", "core.fsmonitor=false", "reset", "-q"])),
+            _ => {}
+        }
+        compare(&top, at);
+        if let Some(peer) = &peer {
+            assert_eq!(
+                told(&top, peer, "-unormal"),
+                truth(&top, "-unormal"),
+                "git, {at}"
+            );
+        }
+    }
+    // More events than are kept for who does not read them.
+    compare(&top, storm);
+    monitor.signal("-STOP");
+    let flood = top.join("flood");
+    std::fs::create_dir_all(&flood).expect("a directory");
+    for number in 0..FLOOD {
+        let path = flood.join(format!("{number}"));
+        std::fs::write(&path, "x").expect("a file");
+        std::fs::remove_file(&path).expect("it is there");
+    }
+    std::fs::write(top.join("d0/after"), "the flood").expect("a file");
+    std::fs::create_dir_all(top.join("d0/later/on")).expect("a directory");
+    monitor.signal("-CONT");
+    std::fs::write(top.join("d0/later/on/file"), "x").expect("a file");
+    compare(&top, storm + 1);
+    std::fs::write(top.join("d0/later/on/another"), "x").expect("a file");
+    compare(&top, storm + 2);
+}
+
+impl Monitor {
+    /// Kills it without a warning, changes something meanwhile, and starts another one.
+    fn restarted(monitor: Monitor, top: &Path) -> Monitor {
+        drop(monitor);
+        std::fs::write(top.join("meanwhile"), "x").expect("a file");
+        Monitor::start(top)
+    }
+}
+
+#[test]
+fn a_monitor_is_started_asked_and_stopped() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let call = |command: &str| {
+        let output = pronto()
+            .args(["fsmonitor--daemon", command])
+            .current_dir(&top)
+            .output();
+        output.expect("it starts")
+    };
+    let shown = top.canonicalize().expect("it is there");
+    let shown = shown.display();
+    let status = call("status");
+    assert_eq!(status.status.code(), Some(1));
+    assert_eq!(
+        stdout(&status),
+        format!("fsmonitor-daemon is not watching '{shown}'\n")
+    );
+    assert_eq!(call("stop").status.code(), Some(128));
+    // Status starts it by itself.
+    compare(&top, 0);
+    let status = call("status");
+    assert_eq!(
+        stdout(&status),
+        format!("fsmonitor-daemon is watching '{shown}'\n")
+    );
+    let second = call("start");
+    assert_eq!(second.status.code(), Some(128));
+    assert!(crate::support::stderr(&second).contains("already running"));
+    std::fs::write(top.join("d0/new"), "x").expect("a file");
+    compare(&top, 1);
+    assert!(call("stop").status.success());
+    assert!(!top.join(".git/fsmonitor--daemon.ipc").exists());
+}
+
+#[test]
+fn hooks_are_asked_in_both_versions() {
+    for version in [1, 2] {
+        let scratch = Scratch::new();
+        let top = repository(&scratch);
+        // Names one file; a second one that changes is passed over, which shows who was believed.
+        let token = if version == 2 {
+            "printf 'token\\0'\n"
+        } else {
+            ""
+        };
+        let script = format!(
+            "#!/bin/sh\necho \"$@\" >>{}/asked\n[ \"$1\" = {version} ] || exit 1\n{token}printf 'd0/e0/f0/file0\\0'\n",
+            scratch.path().display()
+        );
+        let hook = scratch.script("hooks", "monitor", &script);
+        git(&top, &["config", "core.fsmonitor", &hook.to_string_lossy()]);
+        assert_eq!(told(&top, pronto_path(), "-uno"), "");
+        std::fs::write(top.join("d0/e0/f0/file0"), "changed\n").expect("a file");
+        std::fs::write(top.join("d1/e1/f1/file1"), "changed\n").expect("a file");
+        assert_eq!(told(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
+        let asked = std::fs::read_to_string(scratch.path().join("asked")).expect("it was asked");
+        assert!(
+            asked
+                .lines()
+                .any(|line| line.starts_with(&format!("{version} "))),
+            "{asked}"
+        );
+        assert_eq!(asked.contains("2 token"), version == 2, "{asked}");
+    }
+}
+
+#[test]
+fn what_the_monitor_vouches_for_is_not_looked_at() {
+    let works = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: counting system calls needs strace");
+        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+        return;
+    }
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    std::fs::create_dir_all(top.join("d0/untracked/deep")).expect("a directory");
+    std::fs::write(top.join("d0/untracked/deep/file"), "x").expect("a file");
+    let _monitor = Monitor::start(&top);
+    std::thread::sleep(Duration::from_millis(1100));
+    compare(&top, 0);
+    compare(&top, 0);
+    let looked = |calls: &str| {
+        let log = scratch.path().join("log");
+        let status = process("strace")
+            .args(["-f", "-e", calls, "-o"])
+            .arg(&log)
+            .arg(pronto_path())
+            .args(["status", "--porcelain"])
+            .current_dir(&top)
+            .output();
+        assert!(status.expect("strace starts").status.success());
+        let log = std::fs::read_to_string(log).expect("strace wrote it");
+        let below = |line: &&str| {
+            ["\"d", "\"file", "\"untracked", "\"deep"]
+                .iter()
+                .any(|name| line.contains(name))
+        };
+        log.lines()
+            .filter(below)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let calls = "trace=%stat,%lstat,newfstatat,statx,open,openat,openat2";
+    assert_eq!(looked(calls), Vec::<String>::new());
+    std::fs::write(top.join("d1/e1/f1/file1"), "changed\n").expect("a file");
+    let after = looked(calls);
+    assert!(
+        after.len() <= 6 && after.iter().any(|line| line.contains("\"file1\"")),
+        "{after:?}"
+    );
+}

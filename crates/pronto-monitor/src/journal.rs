@@ -1,0 +1,131 @@
+//! Which paths changed since a token.
+
+use crate::protocol::Answer;
+use bstr::{BStr, BString};
+use std::collections::{BTreeMap, HashMap};
+
+/// Paths beyond which a journal starts anew.
+const MOST_PATHS: usize = 1_000_000;
+
+/// Every path that changed, with the moment of its last change. Tokens of other journals, and of
+/// times before it started anew, are answered with "everything".
+#[derive(Debug)]
+pub struct Journal {
+    name: BString,
+    /// How often it started anew.
+    generation: u64,
+    now: u64,
+    last: HashMap<BString, u64>,
+    paths: BTreeMap<u64, BString>,
+}
+
+impl Journal {
+    /// An empty journal; `name` tells it from all others, now and later.
+    pub fn new(name: impl Into<BString>) -> Journal {
+        Journal {
+            name: name.into(),
+            generation: 0,
+            now: 0,
+            last: HashMap::new(),
+            paths: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that `path` changed.
+    pub fn add(&mut self, path: BString) {
+        self.now += 1;
+        if let Some(before) = self.last.insert(path.clone(), self.now) {
+            self.paths.remove(&before);
+        }
+        self.paths.insert(self.now, path);
+        if self.paths.len() > MOST_PATHS {
+            self.start_anew();
+        }
+    }
+
+    /// Forgets everything: whoever asks with a token from before is told so.
+    pub fn start_anew(&mut self) {
+        self.generation += 1;
+        self.last.clear();
+        self.paths.clear();
+    }
+
+    fn session(&self) -> String {
+        format!("builtin:{}.{}:", self.name, self.generation)
+    }
+
+    /// How often it has started anew.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The token of now.
+    pub fn token(&self) -> BString {
+        format!("{}{}", self.session(), self.now).into()
+    }
+
+    /// What changed since `token`.
+    pub fn since(&self, token: &BStr) -> Answer {
+        let since = token
+            .strip_prefix(self.session().as_bytes())
+            .and_then(|number| std::str::from_utf8(number).ok())
+            .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|number| number.parse::<u64>().ok())
+            .filter(|since| *since <= self.now);
+        match since {
+            None => self.everything(),
+            Some(since) => Answer::Paths {
+                token: self.token(),
+                paths: self
+                    .paths
+                    .range(since.saturating_add(1)..)
+                    .map(|(_, path)| path.clone())
+                    .collect(),
+            },
+        }
+    }
+
+    /// The answer to whoever cannot be told more.
+    pub fn everything(&self) -> Answer {
+        Answer::Everything {
+            token: self.token(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_others_are_not_believed() {
+        let mut journal = Journal::new("one");
+        journal.add("a".into());
+        let token = journal.token();
+        journal.add("b".into());
+        journal.add("a".into());
+        let paths = |answer| match answer {
+            Answer::Paths { paths, .. } => Some(paths),
+            Answer::Everything { .. } => None,
+        };
+        let expected: Vec<BString> = vec!["b".into(), "a".into()];
+        assert_eq!(paths(journal.since(token.as_ref())), Some(expected));
+        assert_eq!(paths(journal.since(journal.token().as_ref())), Some(vec![]));
+        for foreign in [
+            "",
+            "builtin:fake",
+            "builtin:two.0:1",
+            "builtin:one.0:4",
+            "builtin:one.0:+1",
+            "builtin:one.0:99999999999999999999",
+            "c:1:2",
+            "17000000000000",
+        ] {
+            assert_eq!(paths(journal.since(foreign.into())), None, "{foreign}");
+        }
+        journal.start_anew();
+        assert_eq!(paths(journal.since(token.as_ref())), None);
+        let token = journal.token();
+        assert_eq!(paths(journal.since(token.as_ref())), Some(vec![]));
+    }
+}

@@ -1,0 +1,169 @@
+//! Messages between Git and a monitor: one request, one answer, each in packet lines that end with
+//! a flush packet (Git's `api-simple-ipc`). A request is a token, or a command; the answer to a
+//! token is a new token, a NUL, and the paths that changed, each with a NUL at its end.
+
+use bstr::{BStr, BString, ByteSlice};
+use std::io::{self, Read, Write};
+
+/// The most that one packet holds.
+const MOST_IN_PACKET: usize = 65516;
+/// Bytes of the length that is in front of each packet.
+const LEN_BYTES: usize = 4;
+/// Answers that are longer are refused.
+pub const LONGEST_ANSWER_BYTES: usize = 1 << 30;
+/// Requests that are longer are refused.
+pub const LONGEST_REQUEST_BYTES: usize = 64 * 1024;
+
+/// What a monitor answers to a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Everything may have changed.
+    Everything {
+        /// What to ask with next time.
+        token: BString,
+    },
+    /// This changed, and nothing else.
+    Paths {
+        /// What to ask with next time.
+        token: BString,
+        /// Paths from the top of the worktree; those of directories may end with a slash, and then
+        /// stand for all that is in them.
+        paths: Vec<BString>,
+    },
+}
+
+impl Answer {
+    /// Reads an answer; `None` if it is not one. Without a token it is not.
+    pub fn parse(message: &[u8]) -> Option<Answer> {
+        let (token, rest) = message.split_once_str(b"\0")?;
+        if token.is_empty() {
+            return None;
+        }
+        Some(Answer::new(token.into(), rest))
+    }
+
+    /// An answer of which the token is known, out of paths with a NUL after each (or between).
+    pub fn new(token: BString, paths: &[u8]) -> Answer {
+        if paths.first() == Some(&b'/') {
+            return Answer::Everything { token };
+        }
+        let paths = paths.split(|&byte| byte == 0);
+        let paths = paths.filter(|path| !path.is_empty()).map(BString::from);
+        Answer::Paths {
+            token,
+            paths: paths.collect(),
+        }
+    }
+
+    /// What to ask with next time.
+    pub fn token(&self) -> &BStr {
+        match self {
+            Answer::Everything { token } | Answer::Paths { token, .. } => token.as_bstr(),
+        }
+    }
+
+    /// The bytes of the message.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut message = self.token().to_vec();
+        message.push(0);
+        match self {
+            Answer::Everything { .. } => message.extend_from_slice(b"/\0"),
+            Answer::Paths { paths, .. } => {
+                for path in paths {
+                    message.extend_from_slice(path);
+                    message.push(0);
+                }
+            }
+        }
+        message
+    }
+}
+
+/// Writes `message` as packets, and the flush packet.
+///
+/// # Errors
+/// Those of writing.
+pub fn write_message(mut out: impl Write, message: &[u8]) -> io::Result<()> {
+    let packets = message.len().div_ceil(MOST_IN_PACKET) + 1;
+    let mut bytes = Vec::with_capacity(message.len() + packets * LEN_BYTES);
+    for packet in message.chunks(MOST_IN_PACKET) {
+        bytes.extend_from_slice(format!("{:04x}", packet.len() + LEN_BYTES).as_bytes());
+        bytes.extend_from_slice(packet);
+    }
+    bytes.extend_from_slice(b"0000");
+    out.write_all(&bytes)
+}
+
+/// Reads packets up to the flush packet.
+///
+/// # Errors
+/// Those of reading; `InvalidData` for what is no packet, and for a message of more than
+/// `most_bytes`.
+pub fn read_message(mut input: impl Read, most_bytes: usize) -> io::Result<Vec<u8>> {
+    let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
+    let mut message = Vec::new();
+    loop {
+        let mut len = [0; LEN_BYTES];
+        input.read_exact(&mut len)?;
+        let len = std::str::from_utf8(&len).ok();
+        let len = len.filter(|len| len.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let len = len.and_then(|len| usize::from_str_radix(len, 16).ok());
+        let len = match len.ok_or_else(|| wrong("bad line length character"))? {
+            0 => return Ok(message),
+            len => len,
+        };
+        let len = len
+            .checked_sub(LEN_BYTES)
+            .filter(|len| *len > 0)
+            .ok_or_else(|| wrong("bad line length"))?;
+        let start = message.len();
+        if start + len > most_bytes {
+            return Err(wrong("message is too long"));
+        }
+        message.resize(start + len, 0);
+        input.read_exact(&mut message[start..])?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back() {
+        for len in [0, 1, MOST_IN_PACKET, MOST_IN_PACKET + 1, 200_000] {
+            let message: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let mut bytes = Vec::new();
+            write_message(&mut bytes, &message).expect("memory takes it");
+            assert_eq!(read_message(&bytes[..], len).expect("sound"), message);
+            assert!(len == 0 || read_message(&bytes[..], len - 1).is_err());
+            assert!(read_message(&bytes[..bytes.len() - 1], len).is_err());
+        }
+        for broken in [&b"zzzz"[..], b"+004", b"0003", b"0004", b"ffff", b""] {
+            assert!(read_message(broken, 100_000).is_err());
+        }
+    }
+
+    #[test]
+    fn answers_come_back() {
+        let token = BString::from("builtin:x:1");
+        for answer in [
+            Answer::Everything {
+                token: token.clone(),
+            },
+            Answer::Paths {
+                token: token.clone(),
+                paths: Vec::new(),
+            },
+            Answer::Paths {
+                token,
+                paths: vec!["a".into(), "b/".into()],
+            },
+        ] {
+            assert_eq!(Answer::parse(&answer.encode()), Some(answer));
+        }
+        assert_eq!(Answer::parse(b""), None);
+        assert_eq!(Answer::parse(b"\0a\0"), None);
+        assert_eq!(Answer::parse(b"no end"), None);
+    }
+}

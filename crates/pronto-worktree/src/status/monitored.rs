@@ -1,0 +1,142 @@
+//! What a file system monitor vouches for, as the walk uses it: entries that are not looked at,
+//! and parts of the untracked cache that are taken as they are.
+
+use super::Untracked;
+use super::remember::{Place, Remembered};
+use super::scan::Scanner;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::UntrackedDirectory;
+use std::ops::Range;
+
+/// The entries that a monitor does not vouch for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Monitored {
+    /// Their positions, sorted; `None` if it vouches for nothing.
+    pub dirty: Option<Vec<u32>>,
+}
+
+impl Monitored {
+    /// Whether an entry of `entries` has to be looked at. Logarithmic.
+    fn touches(&self, entries: &Range<usize>) -> bool {
+        self.dirty.as_ref().is_none_or(|dirty| {
+            let first = dirty.partition_point(|&at| (at as usize) < entries.start);
+            dirty
+                .get(first)
+                .is_some_and(|&at| (at as usize) < entries.end)
+        })
+    }
+}
+
+/// How many directories of a cache up to each position are not to be taken as they are.
+#[derive(Debug)]
+pub(super) struct Vouched {
+    invalid: Vec<u32>,
+    /// Or have untracked directories in them.
+    with_directories: Vec<u32>,
+}
+
+impl<'a> Remembered<'a> {
+    /// A monitor was asked, and what it named is marked as invalid in the cache: the rest is taken
+    /// as it is. Linear.
+    pub fn vouch(&mut self) {
+        let count = |wanted: &dyn Fn(&UntrackedDirectory<'a>) -> bool| {
+            let mut total = 0;
+            let mut counts = vec![0];
+            counts.extend((0..self.cache.len()).map(|at| {
+                total += u32::from(wanted(self.cache.directory(at)));
+                total
+            }));
+            counts
+        };
+        self.vouched = Some(Vouched {
+            invalid: count(&|it| !it.is_valid),
+            with_directories: count(&|it| {
+                it.check_only || it.untracked.iter().any(|name| name.ends_with(b"/"))
+            }),
+        });
+    }
+}
+
+impl Scanner<'_> {
+    /// Whether the files of `entries` have to be looked at.
+    pub(super) fn must_look(&self, entries: &Range<usize>) -> bool {
+        self.job
+            .monitored
+            .is_none_or(|monitored| monitored.touches(entries))
+    }
+
+    /// The directory at `place` in the cache, if the monitor vouches for it.
+    pub(super) fn vouched(&self, place: Place, check_only: bool) -> Option<usize> {
+        let remembered = self.job.remembered?;
+        let node = place.node.filter(|_| place.is_trusted)?;
+        let known = remembered.cache.directory(node);
+        let is_vouched =
+            remembered.vouched.is_some() && known.is_valid && known.check_only == check_only;
+        is_vouched.then_some(node)
+    }
+
+    /// The same for a directory with tracked files and all below.
+    fn vouched_tree(&self, place: Place) -> Option<usize> {
+        let remembered = self.job.remembered?;
+        let node = self.vouched(place, false)?;
+        let counts = remembered.vouched.as_ref()?;
+        let below = node..remembered.cache.end(node);
+        let none = |counts: &[u32]| counts[below.start] == counts[below.end];
+        let is_simple =
+            self.job.options.untracked == Untracked::Normal || none(&counts.with_directories);
+        (none(&counts.invalid) && is_simple).then_some(node)
+    }
+
+    /// Passes over the directory of `entries` if the monitor vouches for all of it.
+    pub(super) fn pass_over(
+        &mut self,
+        entries: &Range<usize>,
+        (path, lists): (&BStr, bool),
+    ) -> bool {
+        if self.must_look(entries) {
+            return false;
+        }
+        if !lists {
+            return true;
+        }
+        let node = self.here.and_then(|place| self.vouched_tree(place));
+        if let Some(node) = node {
+            self.recall_tree(&mut path.to_owned(), node);
+        }
+        node.is_some()
+    }
+
+    /// Names what is untracked in a directory with tracked files, and below.
+    fn recall_tree(&mut self, path: &mut BString, node: usize) {
+        let Some(remembered) = self.job.remembered else {
+            return;
+        };
+        let cache = &remembered.cache;
+        let len = path.len();
+        for name in &cache.directory(node).untracked {
+            // Directories are judged by what is known of them, if it is.
+            let bare = name.strip_suffix(b"/").map(ByteSlice::as_bstr);
+            if bare.is_none_or(|bare| cache.child(node, bare).is_none()) {
+                path.extend_from_slice(name);
+                self.add_untracked(path.clone());
+                path.truncate(len);
+            }
+        }
+        for child in cache.children(node) {
+            let known = cache.directory(child);
+            path.extend_from_slice(&known.name);
+            path.push(b'/');
+            if !known.check_only {
+                self.recall_tree(path, child);
+            } else if (child..cache.end(child)).any(|at| is_filled(cache.directory(at))) {
+                self.add_untracked(path.clone());
+            }
+            path.truncate(len);
+        }
+    }
+}
+
+/// Whether there is something in an untracked directory itself.
+fn is_filled(directory: &UntrackedDirectory<'_>) -> bool {
+    !directory.untracked.is_empty()
+}
