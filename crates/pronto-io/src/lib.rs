@@ -10,7 +10,7 @@
 //! - [`child`]: child processes, as the trace tells of them.
 //! - [`process`]: how the process starts.
 //! - [`descriptor`]: descriptors that the process was started with.
-//! - [`queue`]: bytes received and not yet used, in one contiguous piece.
+//! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
 //!
 //! ```
 //! use pronto_io::error::Error;
