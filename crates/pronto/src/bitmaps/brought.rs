@@ -1,5 +1,6 @@
 //! What each commit brings: the trees and blobs that none of its parents has in their place.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -228,9 +229,15 @@ struct Entries<'a> {
 /// Whether `entry` comes before `other` in a tree: directories are ordered as if their names ended
 /// with a slash.
 fn is_before(entry: &TreeEntry<'_>, other: &TreeEntry<'_>) -> bool {
-    let ending = |entry: &TreeEntry<'_>| if entry.is_directory() { &b"/"[..] } else { b"" };
-    let own = entry.name.iter().chain(ending(entry));
-    own.lt(other.name.iter().chain(ending(other)))
+    let common = entry.name.len().min(other.name.len());
+    let next = |entry: &TreeEntry<'_>| {
+        let ending = if entry.is_directory() { b'/' } else { 0 };
+        entry.name.get(common).copied().unwrap_or(ending)
+    };
+    match entry.name[..common].cmp(&other.name[..common]) {
+        Ordering::Equal => next(entry) < next(other),
+        order => order.is_lt(),
+    }
 }
 
 impl<'a> Entries<'a> {
@@ -244,7 +251,7 @@ impl<'a> Entries<'a> {
             let mut is_new = true;
             let mut counterparts = [None; COMPARED];
             for (other, counterpart) in self.others.iter_mut().zip(&mut counterparts) {
-                let Some(found) = find(other, &entry, self.id_len) else {
+                let Some(found) = take(other, &entry, self.id_len) else {
                     continue;
                 };
                 is_new &= found.id != entry.id || found.is_submodule() != entry.is_submodule();
@@ -259,28 +266,46 @@ impl<'a> Entries<'a> {
     }
 
     /// Passes over entries that are the same in the first of the others: almost all of them.
-    #[inline]
     fn skip_same(&mut self) {
-        let [other, ..] = &mut self.others;
-        while let Some(end) = self.rest.find_byte(0) {
-            let len = end + 1 + self.id_len;
-            match (self.rest.get(..len), other.get(..len)) {
-                (Some(own), Some(others)) if own == others => {
-                    (self.rest, *other) = (&self.rest[len..], &other[len..]);
-                }
-                _ => break,
+        let [first, others @ ..] = &mut self.others;
+        let common = common_len(self.rest, first);
+        let mut len = 0;
+        while let Some(end) = self.rest[len..common].find_byte(0) {
+            let next = len + end + 1 + self.id_len;
+            if next > common {
+                break;
             }
+            len = next;
+        }
+        let (same, rest) = self.rest.split_at(len);
+        (self.rest, *first) = (rest, &first[len..]);
+        for other in others {
+            // Else it is gone through entry by entry when there is something to look for.
+            *other = other.strip_prefix(same).unwrap_or(other);
         }
     }
 }
 
-/// Goes on in `other` to where `entry` would be; the entry there, if it has the same name.
-fn find<'a>(other: &mut &'a [u8], entry: &TreeEntry<'_>, id_len: usize) -> Option<TreeEntry<'a>> {
+/// How many bytes both begin with.
+fn common_len(one: &[u8], other: &[u8]) -> usize {
+    const STEP: usize = 64;
+    let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP));
+    let same = steps.take_while(|(one, other)| one == other).count() * STEP;
+    let rest = one[same..].iter().zip(&other[same..]);
+    same + rest.take_while(|(one, other)| one == other).count()
+}
+
+/// Goes on in `other` to behind where `entry` would be; the entry there, if it has the same name.
+fn take<'a>(other: &mut &'a [u8], entry: &TreeEntry<'_>, id_len: usize) -> Option<TreeEntry<'a>> {
     loop {
         let found = tree_entries(other, id_len).next()?;
-        if !is_before(&found, entry) {
-            return Some(found).filter(|found| found.name == entry.name);
+        let is_same = found.name == entry.name && found.is_directory() == entry.is_directory();
+        if !is_same && !is_before(&found, entry) {
+            return None;
         }
         *other = &other[found.len()..];
+        if is_same {
+            return Some(found);
+        }
     }
 }
