@@ -42,6 +42,8 @@ impl<'a> Remembered<'a> {
 pub struct News {
     /// Its path; empty for the top.
     pub path: BString,
+    /// It is not there any more: nothing else counts.
+    is_gone: bool,
     /// What it was like before it was looked at.
     stat: Stat,
     is_valid: bool,
@@ -189,6 +191,7 @@ impl Scanner<'_> {
         let age = SystemTime::now().duration_since(modified);
         self.noting.push(News {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
+            is_gone: false,
             stat: seen.stat,
             is_valid: age.is_ok_and(|age| age > TICK),
             check_only,
@@ -196,6 +199,22 @@ impl Scanner<'_> {
             below: Vec::new(),
             exclude_id: seen.exclude_id,
         });
+    }
+
+    /// Notes that a directory with tracked files is not there.
+    pub(super) fn note_gone(&mut self, path: &BStr) {
+        if self.records() && self.here.is_some() && !path.is_empty() {
+            self.outcome.news.push(News {
+                path: path.strip_suffix(b"/").unwrap_or(path).into(),
+                is_gone: true,
+                stat: Stat::default(),
+                is_valid: false,
+                check_only: false,
+                untracked: Vec::new(),
+                below: Vec::new(),
+                exclude_id: self.job.index.kind().null(),
+            });
+        }
     }
 
     /// Starts to note what has changed in the result of a directory that is itself as it was.
@@ -208,6 +227,7 @@ impl Scanner<'_> {
         let check_only = known.check_only;
         let mut news = News {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
+            is_gone: false,
             stat,
             is_valid: true,
             check_only,
@@ -326,7 +346,10 @@ impl<'a> Renewal<'_, 'a> {
                 path.push(b'/');
             }
             path.extend_from_slice(&name);
-            self.directory(child, name, path);
+            match self.news.get(path) {
+                Some(news) if news.is_gone => drop(self.news.remove(path)),
+                _ => self.directory(child, name, path),
+            }
             path.truncate(len);
         }
         self.new.close(position);

@@ -30,7 +30,7 @@ impl Scanner<'_> {
         }
         let directory = match self.open(path.as_bstr()) {
             Ok(directory) => directory,
-            Err(error) => return self.all_missing(entries, &error),
+            Err(error) => return self.all_missing(entries, (path.as_bstr(), &error)),
         };
         let children = Name::all(job.index, entries, prefix_len);
         let seen = self.see(&directory, path.as_bstr(), lists);
@@ -137,7 +137,12 @@ impl Scanner<'_> {
     }
 
     /// The directory of these entries is not there: so are their files.
-    fn all_missing(&mut self, entries: Range<usize>, error: &io::Error) -> Result<(), Error> {
+    fn all_missing(
+        &mut self,
+        entries: Range<usize>,
+        (path, error): (&BStr, &io::Error),
+    ) -> Result<(), Error> {
+        self.note_gone(path);
         if !self.job.options.tracked {
             return Ok(());
         }
