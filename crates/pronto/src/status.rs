@@ -21,6 +21,7 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
 pub(crate) use contents::{Contents, read_tree};
@@ -58,6 +59,9 @@ pub struct Options {
     pub detached_from: bool,
     /// Write the index if that makes the next status faster and nobody else is writing it.
     pub write_back: bool,
+    /// For how long nobody must have written the index before it is written for the next status:
+    /// whoever works on it is not to find it locked, and would only write it again.
+    pub settle: Duration,
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
     /// wanted and none listens.
     pub monitor_program: Option<PathBuf>,
@@ -74,6 +78,7 @@ impl Default for Options {
             state: true,
             detached_from: true,
             write_back: true,
+            settle: Duration::from_secs(1),
             monitor_program: None,
         }
     }

@@ -141,6 +141,7 @@ fn prepare(
         state: matches!(settings.format, Format::Long),
         detached_from: matches!(settings.format, Format::Long),
         write_back: optional_locks,
+        settle: pronto::status::Options::default().settle,
         monitor_program: std::env::current_exe().ok(),
     };
     Ok((settings, options))

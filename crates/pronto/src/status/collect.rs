@@ -73,7 +73,7 @@ pub(super) fn collect(
             untracked,
             monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
         };
-        write_back(repository, &index, news)?;
+        write_back(repository, (&index, options.settle), news)?;
     }
     let mut entries = Merge {
         index: &index,

@@ -176,6 +176,7 @@ impl Submodules for Inspector<'_> {
             state: false,
             detached_from: false,
             write_back: false,
+            settle: std::time::Duration::ZERO,
             monitor_program: None,
             ..Options::default()
         };

@@ -4,6 +4,7 @@ use super::monitor::Told;
 use super::untracked_cache::Fate;
 use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
+use std::time::{Duration, SystemTime};
 
 /// What was learned that the index does not hold yet.
 pub(super) struct News<'a> {
@@ -21,8 +22,12 @@ pub(super) struct News<'a> {
 
 /// Writes `index` with what is new, if that helps, nobody else is writing it, and it is still the
 /// one that was read.
-pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>) -> Result<()> {
-    if index.identity().is_none() || index.is_split() {
+pub(super) fn write_back(
+    repository: &Repository,
+    (index, settle): (&Index, Duration),
+    news: News<'_>,
+) -> Result<()> {
+    if index.identity().is_none() || index.is_split() || !has_settled(index, settle) {
         return Ok(());
     }
     let time = index.timestamp();
@@ -65,4 +70,13 @@ pub(super) fn write_back(repository: &Repository, index: &Index, news: News<'_>)
     // Someone who was faster knows better; a full disk is not the business of a status.
     let _ = replace(&repository.index_path(), &bytes, index);
     Ok(())
+}
+
+/// Whether nobody has written `index` for as long as `settle`.
+fn has_settled(index: &Index, settle: Duration) -> bool {
+    let time = index.timestamp();
+    let written = Duration::new(u64::from(time.seconds), time.nanoseconds);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // A time to come is that of another clock.
+    now.is_ok_and(|now| now.abs_diff(written) >= settle)
 }

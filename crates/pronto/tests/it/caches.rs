@@ -37,6 +37,14 @@ fn without_trees(sandbox: &Sandbox) {
     }
 }
 
+/// Status that does not wait for others to be done with the index.
+fn at_once() -> Options {
+    Options {
+        settle: std::time::Duration::ZERO,
+        ..Options::default()
+    }
+}
+
 fn status(sandbox: &Sandbox, options: &Options) -> usize {
     let repository = sandbox.open("a");
     let report = repository.status(options, &Interrupt::new());
@@ -55,11 +63,11 @@ fn missing_and_stale_cached_trees_are_repaired() {
     assert!(known().unwrap_or(0) < 7);
     let quiet = Options {
         write_back: false,
-        ..Options::default()
+        ..at_once()
     };
     status(&sandbox, &quiet);
     assert!(known().unwrap_or(0) < 7);
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_eq!(known(), Some(7));
     let root = sandbox.git("a", &["rev-parse", "HEAD^{tree}"]);
     let trees = index(&sandbox).cached_tree().expect("it was written");
@@ -73,14 +81,14 @@ fn missing_and_stale_cached_trees_are_repaired() {
     write(&sandbox, "d/f", "other");
     sandbox.git("a", &["add", "d/f"]);
     assert_eq!(known(), Some(5));
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_eq!(known(), Some(5));
     sandbox.git("a", &["reset", "-q", "HEAD", "d/f"]);
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_eq!(known(), Some(7));
     write(&sandbox, "x/y/new", "announced");
     sandbox.git("a", &["add", "-N", "x/y/new"]);
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_eq!(known(), Some(4));
     let tree = sandbox.git("a", &["write-tree"]);
     assert_eq!(tree, sandbox.git("a", &["rev-parse", "HEAD^{tree}"]));
@@ -95,10 +103,10 @@ fn nobody_is_disturbed_by_a_repair() {
     let lock = sandbox.root.join("a/.git/index.lock");
     let before = std::fs::read(&path).expect("it is there");
     std::fs::write(&lock, "").expect("it is writable");
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_eq!(std::fs::read(&path).expect("it is there"), before);
     std::fs::remove_file(&lock).expect("it is still there");
-    status(&sandbox, &Options::default());
+    status(&sandbox, &at_once());
     assert_ne!(std::fs::read(&path).expect("it is there"), before);
     let left = std::fs::read_dir(sandbox.root.join("a/.git")).expect("it is there");
     let left: Vec<_> = left
@@ -182,7 +190,7 @@ fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
     let options = Options {
         untracked,
         renames: None,
-        ..Options::default()
+        ..at_once()
     };
     let report = sandbox.open("a").status(&options, &Interrupt::new());
     let report = report.expect("nothing is broken");
