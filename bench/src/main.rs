@@ -12,7 +12,6 @@ mod facts;
 mod measure;
 mod peer;
 mod place;
-mod plot;
 mod report;
 mod sampler;
 mod scenario;
@@ -127,7 +126,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         results.extend(measure::scenario(scenario, &peers, &place, arguments)?);
         // A long series that is stopped keeps what it has.
         report::write(&arguments.results, &name, &facts, &results)?;
-        plot::write(&arguments.results, &name, &results)?;
+        report::plot(&arguments.results, &name, &results)?;
         place.clean()?;
     }
     print!("{}", report::table(&facts, &results));

@@ -1,55 +1,84 @@
-//! One bar chart (SVG) for each scenario: the median wall time of each peer, with its spread.
+//! Bar charts (SVG): the median of each peer, with its spread.
 
+use std::ops::Range;
 use std::path::Path;
 
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::measure::Measured;
+/// From this ratio on between the longest bar and the shortest, the axis is logarithmic.
+const WIDE: f64 = 40.0;
 
-/// Writes `NAME-SCENARIO.svg` into `directory` for each scenario.
-pub(crate) fn write(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
-    let drawn: Vec<&Measured> = results.iter().filter(|m| !m.runs.is_empty()).collect();
-    for group in drawn.chunk_by(|a, b| a.scenario == b.scenario) {
-        let path = directory.join(format!("{name}-{}.svg", group[0].scenario));
-        chart(&path, group).map_err(|error| format!("cannot plot: {error}"))?;
-    }
-    Ok(())
+/// What one peer took.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// The peer.
+    pub label: String,
+    /// Whether it is the one that the others are compared with.
+    pub is_pronto: bool,
+    /// The least, the median and the most of its runs, in the unit of the title.
+    pub spread: (f64, f64, f64),
 }
 
-fn chart(path: &Path, group: &[&Measured]) -> Result<(), Box<dyn std::error::Error>> {
-    let height = 90 + 34 * group.len() as u32;
+/// Draws `bars`, the first on top, into the file `path`.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(path: &Path, title: &str, bars: &[Bar]) -> Result<(), String> {
+    let longest = bars.iter().map(|bar| bar.spread.2).fold(0.0, f64::max);
+    let shortest = bars.iter().map(|bar| bar.spread.0).fold(f64::MAX, f64::min);
+    let drawn = if shortest > 0.0 && longest / shortest > WIDE {
+        let title = format!("{title} (logarithmic)");
+        let least = shortest / 2.0;
+        draw(
+            path,
+            &title,
+            bars,
+            (least..longest * 1.5).log_scale(),
+            least,
+        )
+    } else {
+        draw(path, title, bars, 0.0..longest * 1.05, 0.0)
+    };
+    drawn.map_err(|error| format!("cannot plot: {error}"))
+}
+
+fn draw<X>(
+    path: &Path,
+    title: &str,
+    bars: &[Bar],
+    axis: X,
+    start: f64,
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let height = 90 + 34 * bars.len() as u32;
     let root = SVGBackend::new(path, (900, height)).into_drawing_area();
     root.fill(&WHITE)?;
-    let longest = group
-        .iter()
-        .filter_map(|m| Some(m.spread(|run| run.wall_seconds)?.2))
-        .fold(0.0, f64::max);
-    let title = format!("{}: {}, wall seconds", group[0].scenario, group[0].what);
+    let rows: Range<i32> = 0..bars.len() as i32 - 1;
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 16))
         .margin(12)
         .x_label_area_size(28)
         .y_label_area_size(150)
-        .build_cartesian_2d(
-            0.0..longest * 1.05,
-            (0..group.len() as i32 - 1).into_segmented(),
-        )?;
+        .build_cartesian_2d(axis, rows.into_segmented())?;
     let label = |slot: &SegmentValue<i32>| match slot {
-        SegmentValue::CenterOf(row) | SegmentValue::Exact(row) => group
-            .get(group.len() - 1 - (*row).clamp(0, group.len() as i32 - 1) as usize)
-            .map_or(String::new(), |measured| measured.peer.clone()),
+        SegmentValue::CenterOf(row) | SegmentValue::Exact(row) => bars
+            .get(bars.len() - 1 - (*row).clamp(0, bars.len() as i32 - 1) as usize)
+            .map_or(String::new(), |bar| bar.label.clone()),
         SegmentValue::Last => String::new(),
     };
     chart
         .configure_mesh()
         .disable_y_mesh()
         .y_label_formatter(&label)
-        .y_labels(group.len())
+        .y_labels(bars.len())
         .draw()?;
-    for (row, measured) in group.iter().rev().enumerate() {
-        let spread = measured.spread(|run| run.wall_seconds);
-        let (least, median, most) = spread.unwrap_or_default();
-        let colour = if measured.is_pronto {
+    for (row, bar) in bars.iter().rev().enumerate() {
+        let (least, median, most) = bar.spread;
+        let colour = if bar.is_pronto {
             RGBColor(0, 110, 200)
         } else {
             RGBColor(150, 150, 150)
@@ -58,9 +87,9 @@ fn chart(path: &Path, group: &[&Measured]) -> Result<(), Box<dyn std::error::Err
             SegmentValue::Exact(row as i32),
             SegmentValue::Exact(row as i32 + 1),
         );
-        let mut bar = Rectangle::new([(0.0, low), (median, high)], colour.filled());
-        bar.set_margin(4, 4, 0, 0);
-        chart.draw_series([bar])?;
+        let mut filled = Rectangle::new([(start, low), (median, high)], colour.filled());
+        filled.set_margin(4, 4, 0, 0);
+        chart.draw_series([filled])?;
         let middle = SegmentValue::CenterOf(row as i32);
         chart.draw_series([PathElement::new(
             vec![(least, middle.clone()), (most, middle)],

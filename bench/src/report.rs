@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use bench::plot::Bar;
+
 use crate::facts::Facts;
 use crate::measure::{Measured, Run};
 
@@ -113,4 +115,23 @@ fn document(facts: &Facts, results: &[Measured]) -> Value {
         })
         .collect();
     json!({ "facts": facts, "results": results })
+}
+
+/// Draws `NAME-SCENARIO.svg` into `directory` for each scenario: wall times.
+pub(crate) fn plot(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
+    let drawn: Vec<&Measured> = results.iter().filter(|m| !m.runs.is_empty()).collect();
+    for group in drawn.chunk_by(|a, b| a.scenario == b.scenario) {
+        let path = directory.join(format!("{name}-{}.svg", group[0].scenario));
+        let title = format!("{}: {}, wall seconds", group[0].scenario, group[0].what);
+        let bars: Vec<Bar> = group
+            .iter()
+            .map(|measured| Bar {
+                label: measured.peer.clone(),
+                is_pronto: measured.is_pronto,
+                spread: measured.spread(|run| run.wall_seconds).unwrap_or_default(),
+            })
+            .collect();
+        bench::plot::write(&path, &title, &bars)?;
+    }
+    Ok(())
 }

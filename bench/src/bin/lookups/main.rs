@@ -13,6 +13,7 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use bench::plot::Bar;
 use clap::Parser;
 use measure::Figures;
 
@@ -33,6 +34,10 @@ struct Arguments {
     /// ids to look up at most, and prints a line for each figure: what, a tab, seconds.
     #[arg(long, value_name = "NAME=PROGRAM", value_parser = parse_peer)]
     peer: Vec<(String, PathBuf)>,
+    /// Draw a chart of each figure into this directory, `lookups-NUMBER-WHAT.svg` by number of the
+    /// index.
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
     /// Counted runs of each, after an uncounted one.
     #[arg(long, default_value_t = 7)]
     runs: usize,
@@ -40,7 +45,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let report = |wanted: &String| -> Result<(), String> {
+    let report = |(number, wanted): (usize, &String)| -> Result<(), String> {
         let path = find(wanted, &arguments.data)?;
         let ours = measure::pronto(&path, arguments.runs)?;
         println!("\n### {wanted}: {} objects\n", ours.objects);
@@ -57,13 +62,21 @@ fn main() -> ExitCode {
             add("jgit", ask(jgit(&arguments.jgit), &path, arguments.runs));
         }
         for what in &measure::all() {
-            for (who, figures) in &all {
-                print_row(what, who, figures);
+            let taken = all.iter().filter_map(|(who, figures)| {
+                let spread = spread(figures, what)?;
+                Some((*who, spread))
+            });
+            let taken: Vec<_> = taken.collect();
+            for (who, spread) in &taken {
+                print_row(what, who, spread);
+            }
+            if let Some(directory) = &arguments.plots {
+                plot(directory, (number, wanted), what, &taken)?;
             }
         }
         Ok(())
     };
-    for wanted in &arguments.indexes {
+    for wanted in arguments.indexes.iter().enumerate() {
         if let Err(message) = report(wanted) {
             eprintln!("lookups: {message}");
             return ExitCode::FAILURE;
@@ -72,14 +85,39 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn print_row(what: &str, who: &str, figures: &Figures) {
+/// The least, the median and the most, in seconds.
+type Spread = (f64, f64, f64);
+
+fn spread(figures: &Figures, what: &str) -> Option<Spread> {
     let mut seconds: Vec<f64> = figures.of(what).collect();
     seconds.sort_by(f64::total_cmp);
-    let (Some(&least), Some(&most)) = (seconds.first(), seconds.last()) else {
-        return;
-    };
-    let [median, least, most] = [seconds[seconds.len() / 2], least, most].map(shown);
+    let median = *seconds.get(seconds.len() / 2)?;
+    Some((*seconds.first()?, median, *seconds.last()?))
+}
+
+fn print_row(what: &str, who: &str, &(least, median, most): &Spread) {
+    let [median, least, most] = [median, least, most].map(shown);
     println!("| {what} | {who} | {median} | {least} | {most} |");
+}
+
+fn plot(
+    directory: &Path,
+    (number, index): (usize, &str),
+    what: &str,
+    taken: &[(&str, Spread)],
+) -> Result<(), String> {
+    let bars: Vec<Bar> = taken
+        .iter()
+        .map(|(who, (least, median, most))| Bar {
+            label: (*who).to_owned(),
+            is_pronto: *who == "pronto",
+            spread: (least * 1e6, median * 1e6, most * 1e6),
+        })
+        .collect();
+    let file = format!("lookups-{number}-{}.svg", what.replace([' ', ','], "-"));
+    let name = index.trim_end_matches('/').rsplit('/').next();
+    let title = format!("{}: {what}, microseconds", name.unwrap_or(index));
+    bench::plot::write(&directory.join(file), &title, &bars)
 }
 
 fn shown(seconds: f64) -> String {

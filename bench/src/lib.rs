@@ -1,0 +1,3 @@
+//! What the programs of this crate share.
+
+pub mod plot;
