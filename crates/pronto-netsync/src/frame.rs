@@ -1,0 +1,160 @@
+//! Frames: the units of the stream, and the credit that each channel needs.
+//!
+//! A frame is a length (four bytes, least first, of what follows it: 2 to 262,144), the type, the
+//! channel and the body. The body is read where it lies in the receive queue, which therefore never
+//! holds more than a frame needs and what the socket gave beyond it.
+
+mod reader;
+mod writer;
+
+pub use reader::{Frame, FrameReader};
+pub use writer::FrameWriter;
+
+use crate::Error;
+use crate::error::malformed;
+
+/// The most that the length of a frame may say: type, channel and body.
+pub const MAX_FRAME_BYTES: usize = 256 * 1024;
+
+/// Length, type and channel.
+pub const HEADER_BYTES: usize = 6;
+
+/// The most that the body of a frame may hold.
+pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
+
+/// What a channel may have on its way without being consumed, unless agreed otherwise. A frame
+/// counts with its header.
+pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How many channels there are.
+pub const CHANNELS: usize = 4;
+
+/// Who talks to whom within the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Greetings, credits, the end. Needs no credit.
+    Control = 0,
+    /// Ranges of refs.
+    Refs = 1,
+    /// Ranges of commits.
+    Commits = 2,
+    /// Segments.
+    Transfer = 3,
+}
+
+impl Channel {
+    fn from_byte(byte: u8) -> Option<Channel> {
+        use Channel::{Commits, Control, Refs, Transfer};
+        [Control, Refs, Commits, Transfer]
+            .get(usize::from(byte))
+            .copied()
+    }
+
+    /// Its place in tables of [`CHANNELS`] entries.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+macro_rules! types {
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+        /// What a frame is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum FrameType { $($(#[$doc])* $name = $value,)* }
+
+        impl FrameType {
+            fn from_byte(byte: u8) -> Option<FrameType> {
+                match byte { $($value => Some(FrameType::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+types! {
+    /// Versions, repository, capabilities, role, globs, limits, nonce.
+    Hello = 1,
+    /// The globs and windows that hold.
+    Accept = 2,
+    /// A code and a text; the sender stops after it.
+    Error = 3,
+    /// More bytes for a channel.
+    Credit = 4,
+    /// Count and fingerprint of all refs.
+    RefSum = 5,
+    /// Ranges of refs.
+    RefRange = 6,
+    /// Which of the peer's tips and hints are held completely.
+    Cut = 7,
+    /// Ranges of commits.
+    CommitRange = 8,
+    /// A short list of commits.
+    CommitList = 9,
+    /// Tips accepted, byte budget, where to resume.
+    Want = 10,
+    /// A segment begins.
+    Segment = 11,
+    /// Bytes of the segment.
+    Data = 12,
+    /// The segment ends.
+    SegmentEnd = 13,
+    /// The segment was verified and is durable.
+    SegmentAck = 14,
+    /// What became of each ref.
+    Publish = 15,
+    /// The sender is done.
+    Done = 16,
+}
+
+/// Types from here on are passed over by who does not know them.
+pub const FIRST_IGNORED_TYPE: u8 = 0x80;
+
+/// What the six bytes at the front of a frame say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The type; none if it is one to be passed over.
+    pub kind: Option<FrameType>,
+    /// The channel.
+    pub channel: Channel,
+    /// How long the body is.
+    pub body_bytes: usize,
+}
+
+impl Header {
+    /// Reads a header from the front of `bytes`; none if there are too few yet. What can be
+    /// refused is refused at once, without waiting for the rest.
+    ///
+    /// # Errors
+    /// If length, type or channel is not one.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Header>, Error> {
+        let Some(length) = bytes.first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        if !(2..=MAX_FRAME_BYTES).contains(&length) {
+            return Err(malformed(format!(
+                "a frame of {length} bytes where 2 to {MAX_FRAME_BYTES} are allowed"
+            )));
+        }
+        let [_, _, _, _, kind, channel, ..] = *bytes else {
+            return Ok(None);
+        };
+        let known = FrameType::from_byte(kind);
+        if known.is_none() && kind < FIRST_IGNORED_TYPE {
+            return Err(malformed(format!("a frame of unknown type {kind}")));
+        }
+        let Some(channel) = Channel::from_byte(channel) else {
+            return Err(malformed(format!("a frame on unknown channel {channel}")));
+        };
+        Ok(Some(Header {
+            kind: known,
+            channel,
+            body_bytes: length - 2,
+        }))
+    }
+
+    /// How many bytes the whole frame has on the wire.
+    pub fn frame_bytes(&self) -> usize {
+        HEADER_BYTES + self.body_bytes
+    }
+}

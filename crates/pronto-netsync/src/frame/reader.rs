@@ -1,0 +1,166 @@
+//! The receiving side: one frame at a time, in place, and what each channel may still send.
+
+use std::io::{self, Read};
+
+use pronto_io::queue::{Full, ReceiveQueue};
+
+use super::{
+    CHANNELS, Channel, DEFAULT_WINDOW_BYTES, FrameType, HEADER_BYTES, Header, MAX_FRAME_BYTES,
+};
+use crate::Error;
+use crate::error::exceeded;
+
+/// A frame where it lies in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it is.
+    pub kind: FrameType,
+    /// On which channel it came.
+    pub channel: Channel,
+    /// What it says.
+    pub body: &'a [u8],
+}
+
+/// Takes bytes from the transport and gives frames.
+///
+/// The frame at the front stays until [`consume`](Self::consume): nothing behind it is read, and
+/// its channel gets no new credit, so that a consumer that stops stops the sender.
+#[derive(Debug)]
+pub struct FrameReader {
+    queue: ReceiveQueue,
+    /// Whether the frame at the front was charged to its channel already.
+    charged: Option<Header>,
+    window: [u64; CHANNELS],
+    left: [u64; CHANNELS],
+    consumed: [u64; CHANNELS],
+    offset: u64,
+}
+
+impl Default for FrameReader {
+    fn default() -> Self {
+        FrameReader::new(DEFAULT_WINDOW_BYTES)
+    }
+}
+
+impl FrameReader {
+    /// A reader that grants `window_bytes` to each channel, but never less than one full frame.
+    /// It holds at most two frames of bytes, whatever the window is.
+    pub fn new(window_bytes: u64) -> Self {
+        let window = window_bytes.max((HEADER_BYTES + MAX_FRAME_BYTES) as u64);
+        FrameReader {
+            queue: ReceiveQueue::new(2 * (HEADER_BYTES + MAX_FRAME_BYTES)),
+            charged: None,
+            window: [window; CHANNELS],
+            left: [window; CHANNELS],
+            consumed: [0; CHANNELS],
+            offset: 0,
+        }
+    }
+
+    /// Reads once from `source`. Returns how many bytes came; 0 means it has ended.
+    ///
+    /// # Errors
+    /// Those of the source; [`io::ErrorKind::StorageFull`] while frames wait to be consumed.
+    pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
+        self.queue.read_from(source)
+    }
+
+    /// Takes a copy of as many of `bytes` as there is room for, and returns how many.
+    pub fn accept(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.queue.free_bytes());
+        match self.queue.extend_from_slice(&bytes[..count]) {
+            Ok(()) => count,
+            Err(Full) => 0,
+        }
+    }
+
+    /// The frame at the front, if it is complete. The same one until it is consumed. Frames to be
+    /// passed over are.
+    ///
+    /// # Errors
+    /// If it is none, or its channel had no credit left for it. The stream cannot be read on.
+    pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        loop {
+            let Some(header) = self.header()? else {
+                return Ok(None);
+            };
+            if self.queue.len() < header.frame_bytes() {
+                return Ok(None);
+            }
+            if header.kind.is_some() {
+                break;
+            }
+            self.consume();
+        }
+        let Some(header) = self.charged else {
+            return Ok(None);
+        };
+        Ok(header.kind.map(|kind| Frame {
+            kind,
+            channel: header.channel,
+            body: &self.queue.bytes()[HEADER_BYTES..header.frame_bytes()],
+        }))
+    }
+
+    /// Removes the frame that [`peek`](Self::peek) gave.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn consume(&mut self) {
+        let header = self
+            .charged
+            .take()
+            .expect("consumed a frame that was not seen");
+        self.queue.consume(header.frame_bytes());
+        self.offset += header.frame_bytes() as u64;
+        self.consumed[header.channel.index()] += header.frame_bytes() as u64;
+    }
+
+    /// What `channel` has to be granted now: nothing until half of its window was consumed. Who
+    /// calls it sends the credit.
+    pub fn take_grant(&mut self, channel: Channel) -> Option<u64> {
+        let at = channel.index();
+        if channel == Channel::Control || self.consumed[at] < self.window[at] / 2 {
+            return None;
+        }
+        let grant = std::mem::take(&mut self.consumed[at]);
+        self.left[at] += grant;
+        Some(grant)
+    }
+
+    /// How many bytes wait, unconsumed.
+    pub fn waiting_bytes(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The queue beneath, for its counters.
+    pub fn queue(&self) -> &ReceiveQueue {
+        &self.queue
+    }
+
+    /// The header at the front, charged once, as soon as it can be read.
+    fn header(&mut self) -> Result<Option<Header>, Error> {
+        if self.charged.is_some() {
+            return Ok(self.charged);
+        }
+        let parsed =
+            Header::parse(self.queue.bytes()).map_err(|error| error.at_offset(self.offset))?;
+        let Some(header) = parsed else {
+            return Ok(None);
+        };
+        if header.channel != Channel::Control {
+            let left = &mut self.left[header.channel.index()];
+            let Some(rest) = left.checked_sub(header.frame_bytes() as u64) else {
+                return Err(exceeded(format!(
+                    "a frame of {} bytes on channel {} where the credit is {left}",
+                    header.frame_bytes(),
+                    header.channel.index()
+                ))
+                .at_offset(self.offset));
+            };
+            *left = rest;
+        }
+        self.charged = Some(header);
+        Ok(Some(header))
+    }
+}

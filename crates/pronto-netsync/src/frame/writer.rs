@@ -1,0 +1,152 @@
+//! The sending side: frames into the send queue, as far as credit and the queue's bound go.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use pronto_io::queue::{SendQueue, SharedBytes};
+
+use super::{
+    CHANNELS, Channel, DEFAULT_WINDOW_BYTES, FrameType, HEADER_BYTES, MAX_BODY_BYTES,
+    MAX_FRAME_BYTES,
+};
+use crate::error::exceeded;
+use crate::{Error, ErrorKind};
+
+/// Why a frame was not queued: the caller tries again when something has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Credit,
+    Queue,
+}
+
+/// Puts frames into a queue bounded in bytes, and keeps the credit of each channel.
+#[derive(Debug)]
+pub struct FrameWriter {
+    queue: SendQueue,
+    credit: [u64; CHANNELS],
+}
+
+/// What stays free in the queue for the control channel.
+const RESERVED_FOR_CONTROL: usize = 2 * (HEADER_BYTES + MAX_FRAME_BYTES);
+
+impl Default for FrameWriter {
+    fn default() -> Self {
+        FrameWriter::new(DEFAULT_WINDOW_BYTES as usize, DEFAULT_WINDOW_BYTES)
+    }
+}
+
+impl FrameWriter {
+    /// A writer whose queue holds at most `queue_bytes` (and what the control channel needs), and
+    /// that may send `window_bytes` on each channel before the first credit comes.
+    pub fn new(queue_bytes: usize, window_bytes: u64) -> Self {
+        FrameWriter {
+            queue: SendQueue::new(
+                queue_bytes.max(MAX_FRAME_BYTES + HEADER_BYTES) + RESERVED_FOR_CONTROL,
+            ),
+            credit: [window_bytes.max((HEADER_BYTES + MAX_FRAME_BYTES) as u64); CHANNELS],
+        }
+    }
+
+    /// Queues a frame with a copy of `body`. False, and nothing queued, while credit or room lack.
+    ///
+    /// # Errors
+    /// If the body is too long for a frame.
+    pub fn send(&mut self, kind: FrameType, channel: Channel, body: &[u8]) -> Result<bool, Error> {
+        if self.reserve(kind, channel, body.len())?.is_err() {
+            return Ok(false);
+        }
+        Ok(self.queue.extend_from_slice(body).is_ok())
+    }
+
+    /// Queues a frame whose body stays where it is. False, and nothing queued, while credit or
+    /// room lack.
+    ///
+    /// # Errors
+    /// If the body is too long for a frame.
+    ///
+    /// # Panics
+    /// If `range` is not within `bytes`.
+    pub fn send_shared(
+        &mut self,
+        kind: FrameType,
+        channel: Channel,
+        bytes: SharedBytes,
+        range: Range<usize>,
+    ) -> Result<bool, Error> {
+        if self.reserve(kind, channel, range.len())?.is_err() {
+            return Ok(false);
+        }
+        Ok(self.queue.push_shared(bytes, range).is_ok())
+    }
+
+    /// Adds the credit that the peer granted.
+    ///
+    /// # Errors
+    /// If the sum cannot be.
+    pub fn grant(&mut self, channel: Channel, bytes: u64) -> Result<(), Error> {
+        let credit = &mut self.credit[channel.index()];
+        *credit = (credit.checked_add(bytes))
+            .filter(|&sum| sum <= u64::MAX / 2)
+            .ok_or_else(|| exceeded("more credit than can be counted"))?;
+        Ok(())
+    }
+
+    /// The longest body that `channel` could send now; none while not even an empty one.
+    pub fn ready_bytes(&self, channel: Channel) -> Option<usize> {
+        let (mut room, credit) = (self.queue.free_bytes(), self.credit[channel.index()]);
+        if channel != Channel::Control {
+            room = room.saturating_sub(RESERVED_FOR_CONTROL);
+            room = room.min(usize::try_from(credit).unwrap_or(usize::MAX));
+        }
+        Some(room.checked_sub(HEADER_BYTES)?.min(MAX_BODY_BYTES))
+    }
+
+    /// The queue beneath: what is to be written.
+    pub fn queue(&self) -> &SendQueue {
+        &self.queue
+    }
+
+    /// Writes once to `sink` what is queued. Returns how many bytes it took.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
+        self.queue.write_to(sink)
+    }
+
+    fn reserve(
+        &mut self,
+        kind: FrameType,
+        channel: Channel,
+        body: usize,
+    ) -> Result<Result<(), Wait>, Error> {
+        if body > MAX_BODY_BYTES {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("a body of {body} bytes does not fit into a frame"),
+            ));
+        }
+        let whole = body + HEADER_BYTES;
+        let mut room = self.queue.free_bytes();
+        if channel != Channel::Control {
+            room = room.saturating_sub(RESERVED_FOR_CONTROL);
+            if self.credit[channel.index()] < whole as u64 {
+                return Ok(Err(Wait::Credit));
+            }
+        }
+        if room < whole {
+            return Ok(Err(Wait::Queue));
+        }
+        if channel != Channel::Control {
+            self.credit[channel.index()] -= whole as u64;
+        }
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&(body as u32 + 2).to_le_bytes());
+        header[4] = kind as u8;
+        header[5] = channel as u8;
+        Ok(self
+            .queue
+            .extend_from_slice(&header)
+            .map_err(|_| Wait::Queue))
+    }
+}

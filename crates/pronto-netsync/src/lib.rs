@@ -1,0 +1,34 @@
+//! Two repositories become one history: peer-to-peer reconciliation over a stream of bytes.
+//!
+//! - [`varint`], [`frame`]: what is on the wire; credits that stop a sender when the receiver does.
+//! - [`reconcile`]: which entries of two sorted sets differ, at the cost of the difference.
+//!
+//! Nothing here knows a socket, a clock, a thread or a repository: bytes go in and come out, so
+//! that every run can be repeated.
+//!
+//! ```
+//! use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};
+//! let key = Fingerprinter::new([7; 32]);
+//! let (mut ours, mut theirs) = (SetBuilder::default(), SetBuilder::default());
+//! ours.push(b"refs/heads/main", b"1");
+//! ours.push(b"refs/heads/topic", b"2");
+//! theirs.push(b"refs/heads/main", b"1");
+//! let (ours, theirs) = (ours.finish(&key)?, theirs.finish(&key)?);
+//! let mut here = Reconciler::new(&ours, &key, Options::default());
+//! let mut there = Reconciler::new(&theirs, &key, Options::default());
+//! let mut message = Some(here.start());
+//! while let Some(question) = message {
+//!     let Some(answer) = there.receive(&question)? else { break };
+//!     message = here.receive(&answer)?;
+//! }
+//! assert_eq!(there.learned()[0].key, b"refs/heads/topic");
+//! assert_eq!(here.lacking(), [1]);
+//! # Ok::<(), pronto_netsync::Error>(())
+//! ```
+
+mod error;
+pub mod frame;
+pub mod reconcile;
+pub mod varint;
+
+pub use error::{Error, ErrorKind};

@@ -1,0 +1,408 @@
+//! Taking turns: what is answered to what.
+
+use std::ops::Range;
+
+use super::message::{Content, Entries, Ranges};
+use super::set::shared_prefix;
+use super::writer::{Writer, write_entry};
+use super::{BUCKETS, Entry, Fingerprinter, LEAST_MESSAGE_BYTES, LIST_BELOW, Set};
+use crate::Error;
+use crate::error::{exceeded, malformed};
+
+/// The limits of one reconciliation.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How long a message may be; never less than [`LEAST_MESSAGE_BYTES`].
+    pub message_bytes: usize,
+    /// A set of fewer entries than this is listed at once by who starts.
+    pub list_below: usize,
+    /// How many messages may be received.
+    pub turns: u32,
+    /// How many bytes of entries may be learned.
+    pub learned_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            message_bytes: crate::frame::MAX_BODY_BYTES,
+            list_below: 256,
+            turns: 4096,
+            learned_bytes: 256 * 1024 * 1024,
+        }
+    }
+}
+
+/// One side of a reconciliation. The set does not change while it lasts.
+#[derive(Debug)]
+pub struct Reconciler<'s> {
+    set: &'s Set,
+    key: &'s Fingerprinter,
+    options: Options,
+    turns: u32,
+    learned: Vec<Entry>,
+    learned_bytes: usize,
+    lacking: Vec<usize>,
+    is_done: bool,
+}
+
+/// A range of keys, and which of our entries are in it.
+struct Span<'a> {
+    lower: &'a [u8],
+    upper: Option<&'a [u8]>,
+    entries: Range<usize>,
+}
+
+impl<'s> Reconciler<'s> {
+    /// Prepares one side; both need the same key.
+    pub fn new(set: &'s Set, key: &'s Fingerprinter, options: Options) -> Self {
+        Reconciler {
+            set,
+            key,
+            options: Options {
+                message_bytes: options.message_bytes.max(LEAST_MESSAGE_BYTES),
+                ..options
+            },
+            turns: 0,
+            learned: Vec::new(),
+            learned_bytes: 0,
+            lacking: Vec::new(),
+            is_done: false,
+        }
+    }
+
+    /// The first message, for one of the two sides to send.
+    pub fn start(&mut self) -> Vec<u8> {
+        let mut writer = Writer::new(self.options.message_bytes);
+        let all = Span {
+            lower: &[],
+            upper: None,
+            entries: 0..self.set.len(),
+        };
+        self.ask(&mut writer, &all, self.options.list_below);
+        writer.out
+    }
+
+    /// Takes a message, and gives the one to be sent back if there is one. It may be empty.
+    ///
+    /// # Errors
+    /// If the message is malformed, or a limit is exceeded.
+    pub fn receive(&mut self, message: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if self.is_done {
+            return Err(malformed("a message behind the last of a reconciliation"));
+        }
+        self.turns += 1;
+        if self.turns > self.options.turns {
+            return Err(exceeded(format!(
+                "a reconciliation of more than {} messages",
+                self.options.turns
+            )));
+        }
+        let mut writer = Writer::new(self.options.message_bytes);
+        let mut ranges = Ranges::new(message);
+        let (mut lower, mut from, mut was_asked) = (Vec::new(), 0, false);
+        while let Some(content) = ranges.next(&mut lower)? {
+            let upper = (!ranges.unbounded).then_some(&ranges.bound[..]);
+            let to = self.set.position(from..self.set.len(), upper);
+            was_asked |= matches!(content, Content::Fingerprint(_) | Content::List(_));
+            let span = Span {
+                lower: &lower,
+                upper,
+                entries: from..to,
+            };
+            // What lies behind a cut is taken up when the rest is.
+            if !writer.is_cut {
+                self.take(&mut writer, &span, &content)?;
+            }
+            from = to;
+        }
+        self.is_done = !writer.has_asked;
+        Ok(was_asked.then_some(writer.out))
+    }
+
+    /// Whether nothing more will come or go, once the last message given was sent.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Entries that the peer has and we lack, sorted. One of a key that both have with different
+    /// values is among them.
+    pub fn learned(&mut self) -> &[Entry] {
+        self.learned.sort_unstable();
+        self.learned.dedup();
+        &self.learned
+    }
+
+    /// Places in our set of entries that the peer lacks, sorted.
+    pub fn lacking(&mut self) -> &[usize] {
+        self.lacking.sort_unstable();
+        self.lacking.dedup();
+        &self.lacking
+    }
+
+    fn take(
+        &mut self,
+        writer: &mut Writer,
+        span: &Span<'_>,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        match content {
+            Content::Skip => Ok(()),
+            Content::Fingerprint(theirs) => {
+                if self.set.fingerprint(self.key, span.entries.clone()) != *theirs {
+                    self.ask(writer, span, LIST_BELOW);
+                }
+                Ok(())
+            }
+            Content::List(entries) => self.answer(writer, span, entries),
+            Content::Answer {
+                listed,
+                lacking,
+                entries,
+            } => {
+                if *listed != span.entries.len() {
+                    return Err(malformed(format!(
+                        "an answer to a list of {listed} entries where {} were listed",
+                        span.entries.len()
+                    )));
+                }
+                let is_marked = |&at: &usize| {
+                    let place = at - span.entries.start;
+                    lacking[place / 8] >> (place % 8) & 1 != 0
+                };
+                self.lacking.extend(span.entries.clone().filter(is_marked));
+                let mut result = Ok(());
+                entries.for_each(|key, value| {
+                    result = self.learn(key, value);
+                    result.is_ok()
+                })?;
+                result
+            }
+        }
+    }
+
+    fn learn(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.learned_bytes += key.len() + value.len() + size_of::<Entry>();
+        if self.learned_bytes > self.options.learned_bytes {
+            return Err(exceeded(format!(
+                "more than {} bytes of differences",
+                self.options.learned_bytes
+            )));
+        }
+        self.learned.push(Entry {
+            key: key.to_vec(),
+            value: value.to_vec(),
+        });
+        Ok(())
+    }
+
+    /// Lists the range or splits it.
+    fn ask(&self, writer: &mut Writer, span: &Span<'_>, list_below: usize) {
+        let count = span.entries.len();
+        if count < list_below.max(BUCKETS) {
+            self.list(writer, span);
+            return;
+        }
+        let mut lower = span.lower;
+        for bucket in 0..BUCKETS {
+            let place = |bucket| span.entries.start + count * bucket / BUCKETS;
+            let entries = place(bucket)..place(bucket + 1);
+            let upper = if bucket + 1 == BUCKETS {
+                span.upper
+            } else {
+                Some(self.set.bound_before(entries.end))
+            };
+            let fingerprint = self.set.fingerprint(self.key, entries.clone());
+            if !writer.fingerprint(lower, upper, &fingerprint) {
+                self.rest(writer, lower, entries.start);
+                return;
+            }
+            lower = upper.unwrap_or_default();
+        }
+    }
+
+    /// Sends what we have in the range, as far as it fits.
+    fn list(&self, writer: &mut Writer, span: &Span<'_>) {
+        let Some(budget) = writer.budget() else {
+            self.rest(writer, span.lower, span.entries.start);
+            return;
+        };
+        let (mut entries, mut before) = (Vec::new(), &[][..]);
+        let mut end = span.entries.start;
+        while end < span.entries.end {
+            let length = entries.len();
+            write_entry(&mut entries, before, self.set.key(end), self.set.value(end));
+            if entries.len() > budget {
+                entries.truncate(length);
+                break;
+            }
+            before = self.set.key(end);
+            end += 1;
+        }
+        if end == span.entries.end {
+            writer.list(span.lower, span.upper, end - span.entries.start, &entries);
+            return;
+        }
+        let mut lower = span.lower;
+        if end > span.entries.start {
+            let upper = self.set.bound_before(end);
+            writer.list(lower, Some(upper), end - span.entries.start, &entries);
+            lower = upper;
+        }
+        self.rest(writer, lower, end);
+    }
+
+    /// Learns from a list, and answers it, as far as the answer fits.
+    fn answer(
+        &mut self,
+        writer: &mut Writer,
+        span: &Span<'_>,
+        entries: &Entries<'_>,
+    ) -> Result<(), Error> {
+        let Some(budget) = writer.budget() else {
+            self.rest(writer, span.lower, span.entries.start);
+            return Ok(());
+        };
+        let mut answer = Answer::new(self.set, span.entries.start, budget);
+        let mut result = Ok(());
+        entries.for_each(|key, value| {
+            if !answer.own_before(key, span.entries.end) {
+                return false;
+            }
+            if !answer.listed(key, value, span.entries.end) {
+                return false;
+            }
+            if answer.is_last_new() {
+                result = self.learn(key, value);
+            }
+            result.is_ok()
+        })?;
+        result?;
+        if answer.cut_at.is_none() {
+            answer.own_rest(span.entries.end);
+        }
+        self.lacking.extend_from_slice(&answer.own_places);
+        let Some(cut_at) = &answer.cut_at else {
+            writer.answer(span.lower, span.upper, &answer);
+            return Ok(());
+        };
+        let mut lower = span.lower;
+        // Everything below the entry that did not fit is settled.
+        let shared = shared_prefix(&answer.last, cut_at);
+        let upper = &cut_at[..(shared + 1).min(cut_at.len())];
+        if !answer.last.is_empty() {
+            writer.answer(lower, Some(upper), &answer);
+            lower = upper;
+        }
+        self.rest(writer, lower, answer.next);
+        Ok(())
+    }
+
+    /// Ends the message with everything from `lower` on as one range.
+    fn rest(&self, writer: &mut Writer, lower: &[u8], from: usize) {
+        let fingerprint = self.set.fingerprint(self.key, from..self.set.len());
+        writer.rest(lower, &fingerprint);
+    }
+}
+
+/// An answer to a list while the two are merged.
+pub(super) struct Answer<'s> {
+    set: &'s Set,
+    budget: usize,
+    next: usize,
+    /// The last key that was settled, of either side.
+    last: Vec<u8>,
+    before: &'s [u8],
+    /// The key of the entry that did not fit.
+    cut_at: Option<Vec<u8>>,
+    pub(super) listed_count: usize,
+    pub(super) lacking: Vec<u8>,
+    /// Places of our entries that the list lacked.
+    own_places: Vec<usize>,
+    pub(super) own: Vec<u8>,
+}
+
+impl<'s> Answer<'s> {
+    fn new(set: &'s Set, next: usize, budget: usize) -> Self {
+        Answer {
+            set,
+            budget,
+            next,
+            last: Vec::new(),
+            before: &[],
+            cut_at: None,
+            listed_count: 0,
+            lacking: Vec::new(),
+            own_places: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    /// Puts our entries below `key` in. False when it is full.
+    fn own_before(&mut self, key: &[u8], end: usize) -> bool {
+        while self.next < end && self.set.key(self.next) < key {
+            if !self.put_own() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn own_rest(&mut self, end: usize) {
+        while self.next < end && self.put_own() {}
+    }
+
+    /// Marks whether we have the listed entry. False when our other value for it does not fit.
+    fn listed(&mut self, key: &[u8], value: &[u8], end: usize) -> bool {
+        if self.listed_count.is_multiple_of(8) {
+            if self.own.len() + self.lacking.len() + 1 > self.budget {
+                self.cut_at = Some(key.to_vec());
+                return false;
+            }
+            self.lacking.push(0);
+        }
+        let has_key = self.next < end && self.set.key(self.next) == key;
+        let has_entry = has_key && self.set.value(self.next) == value;
+        if has_entry {
+            self.next += 1;
+        } else if has_key && !self.put_own() {
+            if self.listed_count.is_multiple_of(8) {
+                self.lacking.pop();
+            }
+            return false;
+        }
+        if let Some(bits) = self.lacking.last_mut() {
+            *bits |= u8::from(!has_entry) << (self.listed_count % 8);
+        }
+        self.listed_count += 1;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        true
+    }
+
+    pub(super) fn own_count(&self) -> usize {
+        self.own_places.len()
+    }
+
+    fn is_last_new(&self) -> bool {
+        let place = self.listed_count - 1;
+        self.lacking[place / 8] >> (place % 8) & 1 != 0
+    }
+
+    fn put_own(&mut self) -> bool {
+        let length = self.own.len();
+        let key = self.set.key(self.next);
+        write_entry(&mut self.own, self.before, key, self.set.value(self.next));
+        if self.own.len() + self.lacking.len() + 1 > self.budget {
+            self.own.truncate(length);
+            self.cut_at = Some(key.to_vec());
+            return false;
+        }
+        self.before = key;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.own_places.push(self.next);
+        self.next += 1;
+        true
+    }
+}

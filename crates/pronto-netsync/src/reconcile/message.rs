@@ -1,0 +1,188 @@
+//! Ranges as bytes.
+//!
+//! A message is any number of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
+//! bound, and is the last), the bound if there is one, and what the mode says:
+//!
+//! | mode | holds |
+//! |---|---|
+//! | 0 skip | nothing: equal, or settled |
+//! | 1 fingerprint | 16 bytes |
+//! | 2 list | count, entries: all that the sender has |
+//! | 3 answer | count of entries listed, a bit for each that the sender lacks; count, entries: those that the list lacked |
+//!
+//! A bound, and the key of an entry, is the number of bytes shared with the one before it (of a
+//! list's first entry: with nothing), the length of the rest, the rest. Numbers are varints.
+
+use super::set::shared_prefix;
+use super::{Fingerprint, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::Error;
+use crate::error::malformed;
+use crate::varint::{self, Cursor};
+
+const MODE: u8 = 3;
+const UNBOUNDED: u8 = 4;
+
+/// What is said of a range.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Skip,
+    Fingerprint(Fingerprint),
+    List(Entries<'a>),
+    Answer {
+        listed: usize,
+        lacking: &'a [u8],
+        entries: Entries<'a>,
+    },
+}
+
+/// Entries that were checked already, in the order of their keys.
+#[derive(Debug)]
+pub(super) struct Entries<'a> {
+    pub(super) count: usize,
+    cursor: Cursor<'a>,
+}
+
+/// Reads ranges one after another.
+pub(super) struct Ranges<'a> {
+    cursor: Cursor<'a>,
+    /// The bound of the range before, which is the lower bound of the next.
+    pub(super) bound: Vec<u8>,
+    pub(super) unbounded: bool,
+}
+
+impl<'a> Ranges<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Ranges {
+            cursor: Cursor::new(bytes),
+            bound: Vec::new(),
+            unbounded: false,
+        }
+    }
+
+    /// The next range: afterwards `bound` is its upper bound, unless it is `unbounded`. `lower` is
+    /// filled with the bound below it.
+    pub(super) fn next(&mut self, lower: &mut Vec<u8>) -> Result<Option<Content<'a>>, Error> {
+        let offset = self.cursor.offset() as u64;
+        self.read(lower).map_err(|error| error.at_offset(offset))
+    }
+
+    fn read(&mut self, lower: &mut Vec<u8>) -> Result<Option<Content<'a>>, Error> {
+        if self.cursor.is_at_end() {
+            return Ok(None);
+        }
+        if self.unbounded {
+            return Err(malformed("a range behind the one without a bound"));
+        }
+        let head = self.cursor.byte()?;
+        if head & !(MODE | UNBOUNDED) != 0 {
+            return Err(malformed(format!("a range of unknown mode {head}")));
+        }
+        lower.clone_from(&self.bound);
+        self.unbounded = head & UNBOUNDED != 0;
+        if !self.unbounded {
+            read_key(
+                &mut self.cursor,
+                &mut self.bound,
+                "a range that ends before it begins",
+            )?;
+        }
+        let upper = (!self.unbounded).then_some(&self.bound[..]);
+        let content = match head & MODE {
+            0 => Content::Skip,
+            1 => {
+                let mut fingerprint = Fingerprint::default();
+                fingerprint.copy_from_slice(self.cursor.take(16)?);
+                Content::Fingerprint(fingerprint)
+            }
+            2 => Content::List(checked_entries(&mut self.cursor, lower, upper)?),
+            _ => {
+                let listed = self.cursor.length(usize::MAX / 8)?;
+                let lacking = self.cursor.take(listed.div_ceil(8))?;
+                if listed % 8 != 0 && lacking.last().is_some_and(|last| last >> (listed % 8) != 0) {
+                    return Err(malformed("marks for entries that were not listed"));
+                }
+                let entries = checked_entries(&mut self.cursor, lower, upper)?;
+                Content::Answer {
+                    listed,
+                    lacking,
+                    entries,
+                }
+            }
+        };
+        Ok(Some(content))
+    }
+}
+
+impl<'a> Entries<'a> {
+    /// Calls `each` with key and value of one after the other until it says to stop.
+    pub(super) fn for_each(
+        &self,
+        mut each: impl FnMut(&[u8], &'a [u8]) -> bool,
+    ) -> Result<(), Error> {
+        let (mut cursor, mut key) = (self.cursor, Vec::new());
+        for _ in 0..self.count {
+            read_key(&mut cursor, &mut key, "entries that are not in order")?;
+            if !each(&key, cursor.slice(MAX_VALUE_BYTES)?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn checked_entries<'a>(
+    cursor: &mut Cursor<'a>,
+    lower: &[u8],
+    upper: Option<&[u8]>,
+) -> Result<Entries<'a>, Error> {
+    let count = cursor.length(usize::MAX)?;
+    let entries = Entries {
+        count,
+        cursor: *cursor,
+    };
+    let mut key = Vec::new();
+    for _ in 0..count {
+        read_key(cursor, &mut key, "entries that are not in order")?;
+        if key[..] < *lower || upper.is_some_and(|upper| key[..] >= *upper) {
+            return Err(malformed("an entry outside of its range"));
+        }
+        cursor.slice(MAX_VALUE_BYTES)?;
+    }
+    Ok(entries)
+}
+
+/// Turns `key` into the next one, which must be greater.
+fn read_key(cursor: &mut Cursor<'_>, key: &mut Vec<u8>, disorder: &str) -> Result<(), Error> {
+    let shared = cursor.length(key.len())?;
+    let rest = cursor.slice(MAX_KEY_BYTES - shared)?;
+    let follows = match (key.get(shared), rest.first()) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(old), Some(new)) => old < new,
+    };
+    if !follows {
+        return Err(malformed(disorder));
+    }
+    key.truncate(shared);
+    key.extend_from_slice(rest);
+    Ok(())
+}
+
+/// Appends `key` as what differs from `before`.
+pub(super) fn write_key(out: &mut Vec<u8>, before: &[u8], key: &[u8]) {
+    let shared = shared_prefix(before, key);
+    varint::write(out, shared as u64);
+    varint::write(out, (key.len() - shared) as u64);
+    out.extend_from_slice(&key[shared..]);
+}
+
+/// Appends the head of a range: the mode, and the bound unless there is none.
+pub(super) fn write_head(out: &mut Vec<u8>, mode: u8, before: &[u8], upper: Option<&[u8]>) {
+    match upper {
+        None => out.push(mode | UNBOUNDED),
+        Some(upper) => {
+            out.push(mode);
+            write_key(out, before, upper);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A sorted set of entries with the sums of their digests.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::sum::Sum;
+use super::{Fingerprint, Fingerprinter, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::{Error, ErrorKind};
+
+/// A key with its value: the name of a ref with its ids, or the date and id of a commit with
+/// nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// What the set is sorted by, as bytes.
+    pub key: Vec<u8>,
+    /// What belongs to it.
+    pub value: Vec<u8>,
+}
+
+/// Gathers entries in any order.
+#[derive(Debug, Default)]
+pub struct SetBuilder {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: usize,
+    key_bytes: u16,
+    value_bytes: u16,
+}
+
+/// Entries sorted by key, no key twice. Takes 16 bytes for each beside its own, and 2 for sums.
+#[derive(Debug)]
+pub struct Set {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+    /// The sum of all entries before each multiple of [`STRIDE`], and of all.
+    sums: Vec<Sum>,
+}
+
+/// How many entries share one stored sum: a fingerprint costs a difference and the digests of at
+/// most that many entries at each end, whatever the size of the set.
+const STRIDE: usize = 16;
+
+impl SetBuilder {
+    /// Adds an entry. Too long ones are found by [`finish`](Self::finish).
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.spans.push(Span {
+            start,
+            key_bytes: key.len().min(usize::from(u16::MAX)) as u16,
+            value_bytes: value.len().min(usize::from(u16::MAX)) as u16,
+        });
+    }
+
+    /// Sorts and sums: O(N log N), one digest for each entry.
+    ///
+    /// # Errors
+    /// If a key or value is too long, a key empty, or one there twice.
+    pub fn finish(self, key: &Fingerprinter) -> Result<Set, Error> {
+        let mut set = Set {
+            bytes: self.bytes,
+            spans: self.spans,
+            sums: Vec::new(),
+        };
+        for span in &set.spans {
+            let (key, value) = (usize::from(span.key_bytes), usize::from(span.value_bytes));
+            if key == 0 || key > MAX_KEY_BYTES || value > MAX_VALUE_BYTES {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!("an entry with a key of {key} and a value of {value} bytes"),
+                ));
+            }
+        }
+        let bytes = &set.bytes;
+        set.spans.sort_unstable_by_key(|span| &bytes[span.key()]);
+        if let Some(at) = (1..set.len()).find(|&at| set.key(at - 1) == set.key(at)) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the entry '{}' is there twice", set.key(at).escape_ascii()),
+            ));
+        }
+        let mut sum = Sum::default();
+        for at in 0..set.len() {
+            if at % STRIDE == 0 {
+                set.sums.push(sum);
+            }
+            sum = sum.plus(key.entry(set.key(at), set.value(at)));
+        }
+        set.sums.push(sum);
+        Ok(set)
+    }
+}
+
+impl Span {
+    fn key(&self) -> Range<usize> {
+        self.start..self.start + usize::from(self.key_bytes)
+    }
+
+    fn value(&self) -> Range<usize> {
+        let start = self.key().end;
+        start..start + usize::from(self.value_bytes)
+    }
+}
+
+impl Set {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The key of an entry.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn key(&self, at: usize) -> &[u8] {
+        &self.bytes[self.spans[at].key()]
+    }
+
+    /// The value of an entry.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn value(&self, at: usize) -> &[u8] {
+        &self.bytes[self.spans[at].value()]
+    }
+
+    /// What stands for the entries `range`. At most 30 digests and a subtraction.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn fingerprint(&self, key: &Fingerprinter, range: Range<usize>) -> Fingerprint {
+        let sum = self
+            .sum_before(key, range.end)
+            .minus(self.sum_before(key, range.start));
+        key.range(sum, range.len())
+    }
+
+    /// The first entry of `within` whose key is not less than `bound`; no bound is above all.
+    pub(super) fn position(&self, within: Range<usize>, bound: Option<&[u8]>) -> usize {
+        let Some(bound) = bound else {
+            return within.end;
+        };
+        let spans = &self.spans[within.clone()];
+        within.start
+            + spans.partition_point(|span| self.bytes[span.key()].cmp(bound) == Ordering::Less)
+    }
+
+    /// The shortest bound that separates entry `at` from the one before it.
+    pub(super) fn bound_before(&self, at: usize) -> &[u8] {
+        let key = self.key(at);
+        let shared = at
+            .checked_sub(1)
+            .map_or(0, |before| shared_prefix(self.key(before), key));
+        &key[..(shared + 1).min(key.len())]
+    }
+
+    fn sum_before(&self, key: &Fingerprinter, at: usize) -> Sum {
+        if at == self.len() {
+            return self.sums.last().copied().unwrap_or_default();
+        }
+        let stored = at / STRIDE;
+        (stored * STRIDE..at).fold(self.sums[stored], |sum, at| {
+            sum.plus(key.entry(self.key(at), self.value(at)))
+        })
+    }
+}
+
+/// How many bytes two keys begin with in common.
+pub(super) fn shared_prefix(left: &[u8], right: &[u8]) -> usize {
+    left.iter()
+        .zip(right)
+        .take_while(|(left, right)| left == right)
+        .count()
+}

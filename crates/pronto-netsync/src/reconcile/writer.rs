@@ -1,0 +1,113 @@
+//! A message while it is written: what is not said in it is skipped.
+
+use super::engine::Answer;
+use super::message::{write_head, write_key};
+use super::{Fingerprint, MAX_KEY_BYTES};
+use crate::varint;
+
+/// The most that a skip to a bound, or the head of a range, takes.
+const HEAD: usize = 1 + 2 + 2 + MAX_KEY_BYTES;
+
+/// What stays free for the end: a skip, and one fingerprint without a bound.
+const REST: usize = HEAD + 1 + 16;
+
+pub(super) struct Writer {
+    pub(super) out: Vec<u8>,
+    bound: Vec<u8>,
+    limit: usize,
+    /// Whether something is asked that the peer has to answer.
+    pub(super) has_asked: bool,
+    /// Whether the message ended before everything was said.
+    pub(super) is_cut: bool,
+}
+
+impl Writer {
+    pub(super) fn new(limit: usize) -> Self {
+        Writer {
+            out: Vec::new(),
+            bound: Vec::new(),
+            limit,
+            has_asked: false,
+            is_cut: false,
+        }
+    }
+
+    /// How many bytes of entries and marks fit into one more range; none if not even a
+    /// byte is sure to.
+    pub(super) fn budget(&self) -> Option<usize> {
+        // The skip before it, its head, and two counts.
+        (self.limit - REST)
+            .checked_sub(self.out.len() + 2 * HEAD + 20)
+            .filter(|&budget| budget > 0)
+    }
+
+    /// False, and nothing written, if it does not fit.
+    pub(super) fn fingerprint(
+        &mut self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        fingerprint: &Fingerprint,
+    ) -> bool {
+        let skip = if self.bound == lower {
+            0
+        } else {
+            lower.len() + 5
+        };
+        let bytes = skip + upper.map_or(0, <[u8]>::len) + 5 + 16;
+        if self.out.len() + bytes > self.limit - REST {
+            return false;
+        }
+        self.head(1, lower, upper);
+        self.out.extend_from_slice(fingerprint);
+        self.has_asked = true;
+        true
+    }
+
+    pub(super) fn list(
+        &mut self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+        entries: &[u8],
+    ) {
+        self.head(2, lower, upper);
+        varint::write(&mut self.out, count as u64);
+        self.out.extend_from_slice(entries);
+        self.has_asked = true;
+    }
+
+    pub(super) fn answer(&mut self, lower: &[u8], upper: Option<&[u8]>, answer: &Answer<'_>) {
+        self.head(3, lower, upper);
+        varint::write(&mut self.out, answer.listed_count as u64);
+        self.out.extend_from_slice(&answer.lacking);
+        varint::write(&mut self.out, answer.own_count() as u64);
+        self.out.extend_from_slice(&answer.own);
+    }
+
+    pub(super) fn rest(&mut self, lower: &[u8], fingerprint: &Fingerprint) {
+        self.head(1, lower, None);
+        self.out.extend_from_slice(fingerprint);
+        self.has_asked = true;
+        self.is_cut = true;
+    }
+
+    fn head(&mut self, mode: u8, lower: &[u8], upper: Option<&[u8]>) {
+        if self.bound != lower {
+            write_head(&mut self.out, 0, &self.bound, Some(lower));
+            self.bound.clear();
+            self.bound.extend_from_slice(lower);
+        }
+        write_head(&mut self.out, mode, &self.bound, upper);
+        if let Some(upper) = upper {
+            self.bound.clear();
+            self.bound.extend_from_slice(upper);
+        }
+    }
+}
+
+/// Appends an entry as what differs from the key `before`.
+pub(super) fn write_entry(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[u8]) {
+    write_key(out, before, key);
+    varint::write(out, value.len() as u64);
+    out.extend_from_slice(value);
+}

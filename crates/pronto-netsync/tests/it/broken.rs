@@ -1,0 +1,175 @@
+//! Broken frames and ranges, and the message that each gets.
+
+use pronto_netsync::Error;
+use pronto_netsync::frame::{FrameReader, Header};
+use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};
+use pronto_netsync::varint::Cursor;
+
+fn message(error: &Error) -> String {
+    error.to_string()
+}
+
+#[test]
+fn broken_frames() {
+    let cases: [(&[u8], &str); 7] = [
+        (
+            b"\0\0\0\0",
+            "a frame of 0 bytes where 2 to 262144 are allowed at offset 0",
+        ),
+        (
+            b"\x01\0\0\0",
+            "a frame of 1 bytes where 2 to 262144 are allowed at offset 0",
+        ),
+        (
+            b"\x01\0\x04\0",
+            "a frame of 262145 bytes where 2 to 262144 are allowed at offset 0",
+        ),
+        (
+            b"\xff\xff\xff\xff",
+            "a frame of 4294967295 bytes where 2 to 262144 are allowed at offset 0",
+        ),
+        (b"\x02\0\0\0\0\0", "a frame of unknown type 0 at offset 0"),
+        (
+            b"\x02\0\0\0\x7f\0",
+            "a frame of unknown type 127 at offset 0",
+        ),
+        (
+            b"\x02\0\0\0\x01\x04",
+            "a frame on unknown channel 4 at offset 0",
+        ),
+    ];
+    for (bytes, expected) in cases {
+        let mut reader = FrameReader::default();
+        assert_eq!(reader.accept(bytes), bytes.len());
+        let error = reader.peek().expect_err("the frame is broken");
+        assert_eq!(message(&error), expected);
+        // Cut anywhere before the fault shows, it is only incomplete.
+        assert!(
+            Header::parse(&bytes[..3])
+                .expect("too short to be wrong")
+                .is_none()
+        );
+    }
+    let mut reader = FrameReader::default();
+    reader.accept(b"\x03\0\0\0\x90\0?\x02\0\0\0\0\0");
+    let error = reader
+        .peek()
+        .expect_err("the frame behind the ignored one is broken");
+    assert_eq!(message(&error), "a frame of unknown type 0 at offset 7");
+}
+
+#[test]
+fn broken_numbers() {
+    let cases: [(&[u8], &str); 4] = [
+        (b"\x80", "a field of 1 bytes where 0 are left at offset 1"),
+        (b"\x80\0", "a number longer than it need be at offset 0"),
+        (
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+            "a number of more than 64 bits at offset 0",
+        ),
+        (
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+            "a number of more than 64 bits at offset 0",
+        ),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(
+            message(&Cursor::new(bytes).varint().expect_err("broken")),
+            expected
+        );
+    }
+    assert_eq!(
+        Cursor::new(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
+            .varint()
+            .expect("the most"),
+        u64::MAX
+    );
+}
+
+#[test]
+fn broken_ranges() {
+    let cases: [(&[u8], &str); 13] = [
+        (b"\x08", "a range of unknown mode 8 at offset 0"),
+        (
+            b"\x04\x04",
+            "a range behind the one without a bound at offset 1",
+        ),
+        (
+            b"\x01\0\x01b\0",
+            "a field of 16 bytes where 1 are left at offset 4",
+        ),
+        (b"\0\0\0", "a range that ends before it begins at offset 0"),
+        (
+            b"\0\0\x01b\0\0\x01b",
+            "a range that ends before it begins at offset 4",
+        ),
+        (
+            b"\0\0\x01b\0\0\x01a",
+            "a range that ends before it begins at offset 4",
+        ),
+        (b"\0\x01\x01a", "1 where at most 0 is allowed at offset 1"),
+        (
+            b"\0\0\x81\x08",
+            "1025 where at most 1024 is allowed at offset 2",
+        ),
+        (
+            b"\x06\x02\0\x01b\0\0\x01a\0",
+            "entries that are not in order at offset 0",
+        ),
+        (
+            b"\x02\0\x01b\x01\0\x01b\0",
+            "an entry outside of its range at offset 0",
+        ),
+        (
+            b"\x06\xff\xff\xff\xff\x0f\0\x01a\0",
+            "a field of 1 bytes where 0 are left at offset 10",
+        ),
+        (
+            b"\x07\x01\x02\0",
+            "marks for entries that were not listed at offset 0",
+        ),
+        (
+            b"\x07\x09\0\0\0",
+            "an answer to a list of 9 entries where 1 were listed",
+        ),
+    ];
+    let key = Fingerprinter::new([0; 32]);
+    let mut builder = SetBuilder::default();
+    builder.push(b"a", b"");
+    let set = builder.finish(&key).expect("one entry");
+    for (bytes, expected) in cases {
+        let mut side = Reconciler::new(&set, &key, Options::default());
+        let error = side.receive(bytes).expect_err("the range is broken");
+        assert_eq!(message(&error), expected, "{}", bytes.escape_ascii());
+    }
+}
+
+#[test]
+fn limits_of_a_reconciliation() {
+    let key = Fingerprinter::new([0; 32]);
+    let set = SetBuilder::default().finish(&key).expect("nothing in it");
+    let few = Options {
+        turns: 1,
+        ..Options::default()
+    };
+    let mut side = Reconciler::new(&set, &key, few);
+    side.receive(b"\x05AAAAAAAAAAAAAAAA").expect("the first");
+    let error = side
+        .receive(b"\x05AAAAAAAAAAAAAAAA")
+        .expect_err("the second");
+    assert_eq!(message(&error), "a reconciliation of more than 1 messages");
+    let little = Options {
+        learned_bytes: 10,
+        ..Options::default()
+    };
+    let mut side = Reconciler::new(&set, &key, little);
+    let error = side.receive(b"\x06\x01\0\x01a\0").expect_err("too much");
+    assert_eq!(message(&error), "more than 10 bytes of differences");
+    let mut builder = SetBuilder::default();
+    builder.push(b"a", b"1");
+    builder.push(b"a", b"2");
+    assert_eq!(
+        message(&builder.finish(&key).expect_err("twice")),
+        "the entry 'a' is there twice"
+    );
+}

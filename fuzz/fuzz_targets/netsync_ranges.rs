@@ -1,0 +1,29 @@
+//! Ranges of netsync, from a peer that answers what it likes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pronto_netsync::reconcile::{Fingerprinter, LEAST_MESSAGE_BYTES, Options, Reconciler, SetBuilder};
+
+fuzz_target!(|data: &[u8]| {
+    let key = Fingerprinter::new([0; 32]);
+    let mut builder = SetBuilder::default();
+    for at in 0..100u8 {
+        builder.push(&[b'a' + at % 7, at], &[at; 20]);
+    }
+    let Ok(set) = builder.finish(&key) else { return };
+    let options = Options {
+        message_bytes: LEAST_MESSAGE_BYTES,
+        turns: 16,
+        learned_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let mut side = Reconciler::new(&set, &key, options);
+    for message in data.split(|&byte| byte == 0xfe) {
+        match side.receive(message) {
+            Ok(Some(answer)) => assert!(answer.len() <= LEAST_MESSAGE_BYTES),
+            Ok(None) => {}
+            Err(_) => break,
+        }
+    }
+    assert!(side.lacking().iter().all(|&at| at < set.len()));
+});
