@@ -43,7 +43,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    fn from_byte(byte: u8) -> Option<Channel> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Channel> {
         use Channel::{Commits, Control, Refs, Transfer};
         [Control, Refs, Commits, Transfer]
             .get(usize::from(byte))

@@ -1,6 +1,7 @@
 //! Two repositories become one history: peer-to-peer reconciliation over a stream of bytes.
 //!
 //! - [`varint`], [`frame`]: what is on the wire; credits that stop a sender when the receiver does.
+//! - [`message`]: what the frames of a session say.
 //! - [`reconcile`]: which entries of two sorted sets differ, at the cost of the difference.
 //!
 //! Nothing here knows a socket, a clock, a thread or a repository: bytes go in and come out, so
@@ -28,6 +29,7 @@
 
 mod error;
 pub mod frame;
+pub mod message;
 pub mod reconcile;
 pub mod varint;
 

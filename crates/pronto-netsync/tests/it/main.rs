@@ -2,5 +2,6 @@
 
 mod broken;
 mod flow;
+mod messages;
 mod reconciliation;
 mod support;

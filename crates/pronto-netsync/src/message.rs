@@ -1,0 +1,69 @@
+//! The bodies of frames, but for ranges ([`crate::reconcile`]) and data, which are bytes.
+//!
+//! Each type writes itself with `write` and is read back with `read`, which takes the whole body
+//! and nothing else: what is too long, out of order, unknown or left over is an error. Lists are
+//! filled as their items are found, never sized by the count that stands before them.
+
+mod greeting;
+mod transfer;
+
+pub use greeting::{Accept, Credit, Globs, Hello, ObjectFormat, Refusal, Role};
+pub use transfer::{
+    Cut, Done, Publish, PublishedRef, Resume, Segment, SegmentAck, SegmentEnd, SegmentKind, Stored,
+    Want,
+};
+
+use crate::Error;
+use crate::error::malformed;
+use crate::varint::{self, Cursor};
+
+/// The longest name of a ref, glob or repository.
+pub const MAX_NAME_BYTES: usize = 1024;
+
+/// How many globs may include, and as many exclude.
+pub const MAX_GLOBS: usize = 64;
+
+/// How many hints of what was seen last may be asked about.
+pub const MAX_HINTS: usize = 64;
+
+/// The longest text of a refusal.
+pub const MAX_TEXT_BYTES: usize = 1024;
+
+fn write_slice(out: &mut Vec<u8>, bytes: &[u8]) {
+    varint::write(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// A byte that is one of the values of an enumeration.
+fn choice<T: Copy>(
+    cursor: &mut Cursor<'_>,
+    what: &str,
+    from: impl Fn(u8) -> Option<T>,
+) -> Result<T, Error> {
+    let offset = cursor.offset() as u64;
+    let byte = cursor.byte()?;
+    from(byte).ok_or_else(|| malformed(format!("{what} {byte} is not known")).at_offset(offset))
+}
+
+/// Marks, the least bit of the first byte first; bits behind the last are zero.
+fn write_marks(out: &mut Vec<u8>, marks: &[bool]) {
+    varint::write(out, marks.len() as u64);
+    for eight in marks.chunks(8) {
+        let byte = eight
+            .iter()
+            .rev()
+            .fold(0, |byte, &mark| byte << 1 | u8::from(mark));
+        out.push(byte);
+    }
+}
+
+fn read_marks(cursor: &mut Cursor<'_>, limit: usize) -> Result<Vec<bool>, Error> {
+    let count = cursor.length(limit)?;
+    let offset = cursor.offset() as u64;
+    let bytes = cursor.take(count.div_ceil(8))?;
+    let is_set = |at: usize| bytes[at / 8] >> (at % 8) & 1 != 0;
+    if (count..bytes.len() * 8).any(is_set) {
+        return Err(malformed("marks behind the last").at_offset(offset));
+    }
+    Ok((0..count).map(is_set).collect())
+}

@@ -1,0 +1,282 @@
+//! What is said before anything is known: hello, accept, refusal; and credit.
+
+use super::{MAX_GLOBS, MAX_NAME_BYTES, MAX_TEXT_BYTES, choice, write_slice};
+use crate::Error;
+use crate::error::malformed;
+use crate::frame::Channel;
+use crate::varint::{self, Cursor};
+
+/// How many versions may be offered.
+const MAX_VERSIONS: usize = 8;
+
+/// How the objects of a repository are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// Ids of 20 bytes.
+    Sha1 = 1,
+    /// Ids of 32 bytes.
+    Sha256 = 2,
+}
+
+impl ObjectFormat {
+    fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(ObjectFormat::Sha1),
+            2 => Some(ObjectFormat::Sha256),
+            _ => None,
+        }
+    }
+
+    /// How long an object id is.
+    pub fn id_bytes(self) -> usize {
+        match self {
+            ObjectFormat::Sha1 => 20,
+            ObjectFormat::Sha256 => 32,
+        }
+    }
+}
+
+/// Which way history goes, as the sender of it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It gives.
+    Source = 1,
+    /// It takes.
+    Sink = 2,
+    /// It gives and takes.
+    Both = 3,
+}
+
+impl Role {
+    fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Role::Source),
+            2 => Some(Role::Sink),
+            3 => Some(Role::Both),
+            _ => None,
+        }
+    }
+
+    /// Whether history can go between this role and that of the peer at all.
+    pub fn fits(self, peer: Role) -> bool {
+        self == Role::Both || peer == Role::Both || self != peer
+    }
+}
+
+/// Which refs take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Globs {
+    /// Names that do.
+    pub include: Vec<Vec<u8>>,
+    /// Names that do not, whatever includes them.
+    pub exclude: Vec<Vec<u8>>,
+}
+
+impl Globs {
+    fn write(&self, out: &mut Vec<u8>) {
+        for globs in [&self.include, &self.exclude] {
+            varint::write(out, globs.len() as u64);
+            for glob in globs {
+                write_slice(out, glob);
+            }
+        }
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
+        let mut read = || -> Result<Vec<Vec<u8>>, Error> {
+            let count = cursor.length(MAX_GLOBS)?;
+            (0..count)
+                .map(|_| cursor.slice(MAX_NAME_BYTES).map(<[u8]>::to_vec))
+                .collect()
+        };
+        Ok(Globs {
+            include: read()?,
+            exclude: read()?,
+        })
+    }
+}
+
+/// The first frame of either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Versions of the protocol that the sender speaks, ascending.
+    pub versions: Vec<u64>,
+    /// How its objects are named.
+    pub object_format: ObjectFormat,
+    /// What it wants to do.
+    pub role: Role,
+    /// Bits of what it can do beyond; unknown ones say nothing.
+    pub capabilities: u64,
+    /// The repository that is meant; empty if there is only one.
+    pub repository: Vec<u8>,
+    /// Which refs it wants to take part.
+    pub globs: Globs,
+    /// What each channel may send it before the first credit.
+    pub window_bytes: u64,
+    /// Thirty-two bytes of chance.
+    pub nonce: [u8; 32],
+}
+
+impl Hello {
+    /// Appends the body.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.versions.len() as u64);
+        for version in &self.versions {
+            varint::write(out, *version);
+        }
+        out.push(self.object_format as u8);
+        out.push(self.role as u8);
+        varint::write(out, self.capabilities);
+        write_slice(out, &self.repository);
+        self.globs.write(out);
+        varint::write(out, self.window_bytes);
+        out.extend_from_slice(&self.nonce);
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let count = cursor.length(MAX_VERSIONS)?;
+        let versions: Vec<u64> = (0..count)
+            .map(|_| cursor.varint())
+            .collect::<Result<_, _>>()?;
+        if versions.is_empty() || !versions.is_sorted_by(|before, after| before < after) {
+            return Err(malformed("versions that are not in order").at_offset(0));
+        }
+        let hello = Hello {
+            versions,
+            object_format: choice(&mut cursor, "object format", ObjectFormat::from_byte)?,
+            role: choice(&mut cursor, "role", Role::from_byte)?,
+            capabilities: cursor.varint()?,
+            repository: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
+            globs: Globs::read(&mut cursor)?,
+            window_bytes: cursor.varint()?,
+            nonce: {
+                let mut nonce = [0; 32];
+                nonce.copy_from_slice(cursor.take(32)?);
+                nonce
+            },
+        };
+        cursor.finish()?;
+        Ok(hello)
+    }
+
+    /// The highest version that both speak.
+    pub fn common_version(&self, peer: &Hello) -> Option<u64> {
+        self.versions
+            .iter()
+            .rev()
+            .find(|version| peer.versions.contains(version))
+            .copied()
+    }
+}
+
+/// The answer to a hello that is agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// The version that holds.
+    pub version: u64,
+    /// The refs that take part.
+    pub globs: Globs,
+}
+
+impl Accept {
+    /// Appends the body.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.version);
+        self.globs.write(out);
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let accept = Accept {
+            version: cursor.varint()?,
+            globs: Globs::read(&mut cursor)?,
+        };
+        cursor.finish()?;
+        Ok(accept)
+    }
+}
+
+/// Why a side ends the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What programs go by.
+    pub code: u64,
+    /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
+    pub text: String,
+}
+
+impl Refusal {
+    /// Appends the body. A text that is too long is cut.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.code);
+        let end = floor_char_boundary(&self.text, MAX_TEXT_BYTES);
+        write_slice(out, &self.text.as_bytes()[..end]);
+    }
+
+    /// Reads the body. Control characters in the text become question marks, so that a peer cannot
+    /// write on the terminal what it likes.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let code = cursor.varint()?;
+        let text = cursor.slice(MAX_TEXT_BYTES)?;
+        cursor.finish()?;
+        let text = String::from_utf8_lossy(text);
+        let text = text
+            .chars()
+            .map(|each| if each.is_control() { '?' } else { each });
+        Ok(Refusal {
+            code,
+            text: text.collect(),
+        })
+    }
+}
+
+fn floor_char_boundary(text: &str, limit: usize) -> usize {
+    let mut places = (0..=limit.min(text.len())).rev();
+    places.find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// More bytes that may be sent on a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Which channel; never control.
+    pub channel: Channel,
+    /// How many.
+    pub bytes: u64,
+}
+
+impl Credit {
+    /// Appends the body.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.channel as u8);
+        varint::write(out, self.bytes);
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let with_credit =
+            |byte| Channel::from_byte(byte).filter(|&channel| channel != Channel::Control);
+        let credit = Credit {
+            channel: choice(&mut cursor, "channel", with_credit)?,
+            bytes: cursor.varint()?,
+        };
+        cursor.finish()?;
+        Ok(credit)
+    }
+}

@@ -1,0 +1,216 @@
+//! Bodies come back as they were, and nothing but the whole of one is taken.
+
+use std::fmt::Debug;
+
+use pronto_netsync::Error;
+use pronto_netsync::frame::Channel;
+use pronto_netsync::message::{
+    Accept, Credit, Cut, Done, Globs, Hello, ObjectFormat, Publish, PublishedRef, Refusal, Resume,
+    Role, Segment, SegmentAck, SegmentEnd, SegmentKind, Stored, Want,
+};
+
+fn hello() -> Hello {
+    Hello {
+        versions: vec![1, 2, 300],
+        object_format: ObjectFormat::Sha256,
+        role: Role::Both,
+        capabilities: 5,
+        repository: b"a/b.git".to_vec(),
+        globs: globs(),
+        window_bytes: 4 << 20,
+        nonce: [9; 32],
+    }
+}
+
+fn globs() -> Globs {
+    Globs {
+        include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
+        exclude: vec![b"refs/heads/secret".to_vec()],
+    }
+}
+
+/// Written and read it is the same; cut anywhere, or with a byte more, it is an error.
+fn check<T: PartialEq + Debug>(
+    value: &T,
+    write: impl Fn(&T, &mut Vec<u8>),
+    read: impl Fn(&[u8]) -> Result<T, Error>,
+) {
+    let mut body = Vec::new();
+    write(value, &mut body);
+    assert_eq!(read(&body).as_ref().ok(), Some(value));
+    for end in 0..body.len() {
+        assert!(read(&body[..end]).is_err(), "{value:?} cut at {end}");
+    }
+    body.push(0);
+    assert!(read(&body).is_err(), "{value:?} with a byte more");
+}
+
+#[test]
+fn greetings_come_back() {
+    check(&hello(), Hello::write, Hello::read);
+    let accept = Accept {
+        version: 1,
+        globs: globs(),
+    };
+    check(&accept, Accept::write, Accept::read);
+    let refusal = Refusal {
+        code: 3,
+        text: "no such repository".to_owned(),
+    };
+    check(&refusal, Refusal::write, Refusal::read);
+    let credit = Credit {
+        channel: Channel::Refs,
+        bytes: 1 << 40,
+    };
+    check(&credit, Credit::write, Credit::read);
+}
+
+#[test]
+fn transfers_come_back() {
+    for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
+        let id_bytes = format.id_bytes();
+        for resume in [
+            None,
+            Some(Resume {
+                segment: 7,
+                offset_bytes: 70_000,
+            }),
+        ] {
+            let tips = [vec![1; id_bytes], vec![2; id_bytes]].concat();
+            let want = Want {
+                tips,
+                budget_bytes: 1 << 33,
+                resume,
+            };
+            check(
+                &want,
+                |want, out| want.write(format, out),
+                |body| Want::read(format, body),
+            );
+        }
+        let end = SegmentEnd {
+            id: 130,
+            checksum: vec![3; id_bytes],
+        };
+        check(&end, SegmentEnd::write, |body| {
+            SegmentEnd::read(format, body)
+        });
+    }
+    for count in [0, 1, 7, 8, 9, 64] {
+        let marks: Vec<bool> = (0..count).map(|at| at % 3 == 0).collect();
+        let cut = Cut {
+            tips: marks.clone(),
+            hints: marks,
+        };
+        check(&cut, Cut::write, Cut::read);
+    }
+    for kind in [SegmentKind::Pack, SegmentKind::LargeBlob] {
+        let segment = Segment {
+            id: 1,
+            kind,
+            objects: 1000,
+            bytes: 16 << 20,
+        };
+        check(&segment, Segment::write, Segment::read);
+    }
+    check(&SegmentAck { id: 5 }, SegmentAck::write, SegmentAck::read);
+    for is_durable in [false, true] {
+        check(&Done { is_durable }, Done::write, Done::read);
+    }
+    let published = |stored, stored_as: &[u8]| PublishedRef {
+        name: b"refs/heads/main".to_vec(),
+        stored,
+        stored_as: stored_as.to_vec(),
+    };
+    let publish = Publish {
+        refs: vec![
+            published(Stored::New, b"refs/remotes/a/main"),
+            published(Stored::FastForward, b"x"),
+            published(Stored::Divergent, b"x"),
+            published(Stored::Refused, b""),
+        ],
+    };
+    check(&publish, Publish::write, Publish::read);
+}
+
+#[test]
+fn broken_bodies_are_told_apart() {
+    let told = |result: Result<(), Error>| result.expect_err("it is broken").to_string();
+    let hello = |body: &[u8]| told(Hello::read(body).map(drop));
+    assert_eq!(hello(b"\0"), "versions that are not in order at offset 0");
+    assert_eq!(
+        hello(b"\x02\x02\x01"),
+        "versions that are not in order at offset 0"
+    );
+    assert_eq!(hello(b"\x09"), "9 where at most 8 is allowed at offset 0");
+    assert_eq!(
+        hello(b"\x01\x01\x03"),
+        "object format 3 is not known at offset 2"
+    );
+    assert_eq!(hello(b"\x01\x01\x01\0"), "role 0 is not known at offset 3");
+    assert_eq!(
+        hello(b"\x01\x01\x01\x01\0\x81\x08"),
+        "1025 where at most 1024 is allowed at offset 5"
+    );
+    assert_eq!(
+        hello(b"\x01\x01\x01\x01\0\0\x41"),
+        "65 where at most 64 is allowed at offset 6"
+    );
+    assert_eq!(
+        told(Credit::read(b"\0\x01").map(drop)),
+        "channel 0 is not known at offset 0"
+    );
+    assert_eq!(
+        told(Cut::read(b"\x01\x02\0").map(drop)),
+        "marks behind the last at offset 1"
+    );
+    assert_eq!(
+        told(Cut::read(b"\0\x41").map(drop)),
+        "65 where at most 64 is allowed at offset 1"
+    );
+    let tips = [&b"\x02"[..], &[2; 20], &[1; 20], b"\0\0"].concat();
+    let want = |body: &[u8]| told(Want::read(ObjectFormat::Sha1, body).map(drop));
+    assert_eq!(want(&tips), "tips that are not in order at offset 1");
+    assert_eq!(
+        want(b"\xfe\xff\x0f\0"),
+        "a field of 5242840 bytes where 1 are left at offset 3"
+    );
+    assert_eq!(want(b"\0\0\x02"), "mark 2 is not known at offset 2");
+    assert_eq!(
+        told(Segment::read(b"\0\x03").map(drop)),
+        "kind of segment 3 is not known at offset 1"
+    );
+    assert_eq!(
+        told(Publish::read(b"\x01\0\x05").map(drop)),
+        "fate of a ref 5 is not known at offset 2"
+    );
+    assert_eq!(
+        told(Done::read(b"\x01\0").map(drop)),
+        "1 bytes too many at offset 1"
+    );
+}
+
+#[test]
+fn versions_and_roles_are_agreed_on() {
+    let ours = hello();
+    let with = |versions: &[u64]| Hello {
+        versions: versions.to_vec(),
+        ..hello()
+    };
+    assert_eq!(ours.common_version(&with(&[2, 300, 301])), Some(300));
+    assert_eq!(ours.common_version(&with(&[3])), None);
+    assert!(Role::Source.fits(Role::Sink) && Role::Both.fits(Role::Both));
+    assert!(!Role::Source.fits(Role::Source) && !Role::Sink.fits(Role::Sink));
+}
+
+#[test]
+fn texts_of_a_peer_do_not_steer_the_terminal() {
+    let mut body = Vec::new();
+    Refusal {
+        code: 1,
+        text: "\u{1b}[2Jü".to_owned() + &"ä".repeat(1000),
+    }
+    .write(&mut body);
+    let read = Refusal::read(&body).expect("it was cut to fit");
+    assert!(read.text.starts_with("?[2Jüä") && read.text.len() <= 1024);
+}
