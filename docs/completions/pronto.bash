@@ -808,7 +808,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__ls__subcmd__files)
-            opts="-z -t -v -f -c -d -m -o -i -s -k -u -x -X --cached --deleted --modified --others --ignored --stage --killed --directory --empty-directory --unmerged --resolve-undo --exclude --exclude-from --exclude-per-directory --exclude-standard --full-name --error-unmatch --abbrev --debug --deduplicate --sparse --format"
+            opts="-z -t -v -f -c -d -m -o -i -s -k -u -x -X --cached --deleted --modified --others --ignored --stage --killed --directory --eol --empty-directory --unmerged --resolve-undo --exclude --exclude-from --exclude-per-directory --exclude-standard --full-name --error-unmatch --with-tree --abbrev --debug --deduplicate --sparse --format"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -831,6 +831,10 @@ _pronto() {
                     return 0
                     ;;
                 --exclude-per-directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with-tree)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

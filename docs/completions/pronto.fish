@@ -328,6 +328,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand init" -l bare -d 'Make a r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s x -l exclude -d 'Skip files matching pattern' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s X -l exclude-from -d 'Read exclude patterns from a file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l exclude-per-directory -d 'Read additional per-directory exclude patterns from a file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l with-tree -d 'Pretend that paths removed since this tree are still present' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l abbrev -d 'Use this many digits to display object names' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l format -d 'The format of each entry' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s z -d 'Separate paths with the NUL character'
@@ -342,6 +343,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s i -l ignored 
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s s -l stage -d 'Show staged contents\' object name in the output'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s k -l killed -d 'Show files on the filesystem that need to be removed'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l directory -d 'Show \'other\' directories\' names only'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l eol -d 'Show line endings of files'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l empty-directory -d 'Show empty directories as well'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -s u -l unmerged -d 'Show unmerged files in the output'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l resolve-undo -d 'Show resolve-undo information'

@@ -146,20 +146,52 @@ impl Settings {
     }
 
     fn line_endings(&self, text: &State, crlf: &State, eol: &State) -> AttributesDigest {
-        let digest = match text_state(text).or_else(|| text_state(crlf)) {
-            Some(AttributesDigest::Binary) => return AttributesDigest::Binary,
-            digest => digest,
-        };
-        let eol = eol.value().map(|value| value.as_bytes());
-        match (digest, eol) {
-            (Some(AttributesDigest::TextAuto), Some(b"lf")) => AttributesDigest::TextAutoInput,
-            (Some(AttributesDigest::TextAuto), Some(b"crlf")) => AttributesDigest::TextAutoCrlf,
-            (_, Some(b"lf")) => AttributesDigest::TextInput,
-            (_, Some(b"crlf")) => AttributesDigest::TextCrlf,
-            (None, _) => self.auto_crlf.into(),
-            (Some(AttributesDigest::Text), _) => self.eol_configuration().to_eol().into(),
-            (Some(digest), _) => digest,
+        match attributed(text, crlf, eol) {
+            None => self.auto_crlf.into(),
+            Some(AttributesDigest::Text) => self.eol_configuration().to_eol().into(),
+            Some(digest) => digest,
         }
+    }
+}
+
+/// What attributes alone say of line endings.
+fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDigest> {
+    let digest = text_state(text).or_else(|| text_state(crlf));
+    if digest == Some(AttributesDigest::Binary) {
+        return digest;
+    }
+    match (digest, eol.value().map(|value| value.as_bytes())) {
+        (Some(AttributesDigest::TextAuto), Some(b"lf")) => Some(AttributesDigest::TextAutoInput),
+        (Some(AttributesDigest::TextAuto), Some(b"crlf")) => Some(AttributesDigest::TextAutoCrlf),
+        (_, Some(b"lf")) => Some(AttributesDigest::TextInput),
+        (_, Some(b"crlf")) => Some(AttributesDigest::TextCrlf),
+        (digest, _) => digest,
+    }
+}
+
+/// What the states of `text`, `crlf` and `eol` say, as `ls-files --eol` shows it.
+pub fn attributes_in_words([text, crlf, eol]: [&State; 3]) -> &'static str {
+    match attributed(text, crlf, eol) {
+        None => "",
+        Some(AttributesDigest::Binary) => "-text",
+        Some(AttributesDigest::Text) => "text",
+        Some(AttributesDigest::TextInput) => "text eol=lf",
+        Some(AttributesDigest::TextCrlf) => "text eol=crlf",
+        Some(AttributesDigest::TextAuto) => "text=auto",
+        Some(AttributesDigest::TextAutoInput) => "text=auto eol=lf",
+        Some(AttributesDigest::TextAutoCrlf) => "text=auto eol=crlf",
+    }
+}
+
+/// The line endings in `content`, as `ls-files --eol` shows them.
+pub fn endings_in_words(content: &[u8]) -> &'static str {
+    let stats = gix_filter::eol::Stats::from_bytes(content);
+    match (stats.lone_lf > 0, stats.crlf > 0) {
+        _ if !content.is_empty() && stats.is_binary() => "-text",
+        (true, true) => "mixed",
+        (true, false) => "lf",
+        (false, true) => "crlf",
+        (false, false) => "none",
     }
 }
 

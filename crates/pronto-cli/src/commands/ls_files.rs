@@ -7,9 +7,12 @@ use crate::paths::pathspec_error;
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
 use format::Format;
+use gix_object::Kind as ObjectKind;
 use listing::{Listing, Wanted};
 use pronto::Repository;
+use pronto::revision::Want;
 use pronto::status::{Patterns, Search};
+use pronto_hash::ObjectId;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -53,6 +56,9 @@ pub(crate) struct Args {
     /// Show 'other' directories' names only
     #[arg(long)]
     directory: bool,
+    /// Show line endings of files
+    #[arg(long)]
+    eol: bool,
     /// Show empty directories as well
     #[arg(long)]
     empty_directory: Option<bool>,
@@ -80,6 +86,9 @@ pub(crate) struct Args {
     /// If any file is not in the index, treat this as an error
     #[arg(long)]
     error_unmatch: bool,
+    /// Pretend that paths removed since this tree are still present
+    #[arg(long, value_name = "TREE-ISH")]
+    with_tree: Option<OsString>,
     /// Use this many digits to display object names
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
     abbrev: Option<OsString>,
@@ -120,6 +129,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let excludes = Excludes::read(args, &repository)?;
     let wanted = Wanted::of(args);
     let interrupt = context.interrupt.clone();
+    let older = match &args.with_tree {
+        Some(name) => repository.entries_of_tree(&index, tree(name, &repository)?, &pathspec)?,
+        None => Vec::new(),
+    };
     let mut listing = Listing::new((&repository, &index), (args, format), wanted, &pathspec)?;
     if args.others || args.killed {
         let search = Search {
@@ -138,7 +151,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             true => repository.changed_files(&index, &pathspec, &interrupt)?,
             false => Default::default(),
         };
-        listing.entries(&states, &excludes, &mut context.out)?;
+        listing.entries((&states, &older), &excludes, &mut context.out)?;
     }
     if args.resolve_undo {
         listing.resolve_undo(&mut context.out)?;
@@ -160,6 +173,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
+fn tree(name: &OsStr, repository: &Repository) -> Result<ObjectId, CliError> {
+    let name = name.as_bytes().as_bstr();
+    let id = repository.try_resolve(name, Want::Treeish)?;
+    let id = id.ok_or_else(|| CliError::misuse(format!("tree-ish {name} not found")))?;
+    let tree = repository.peel_to(id, ObjectKind::Tree)?;
+    tree.ok_or_else(|| CliError::fatal(format!("bad tree-ish {name}")))
+}
+
 /// Which combinations make no sense, in Git's words.
 fn check(args: &Args) -> Result<Option<Format>, CliError> {
     let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
@@ -169,10 +190,21 @@ fn check(args: &Args) -> Result<Option<Format>, CliError> {
             || args.killed
             || args.resolve_undo
             || args.deduplicate
+            || args.eol
             || shows_tags)
     {
         // Git shows how it wants to be called.
         return Err(CliError::unsupported("option '--format' beside these"));
+    }
+    if args.with_tree.is_some() {
+        if args.stage || args.unmerged {
+            let message = "options 'ls-files --with-tree' and '-s/-u' cannot be used together";
+            return Err(CliError::fatal(message));
+        }
+        let looks = args.deleted || args.modified || args.others || args.killed;
+        if looks || args.ignored || args.resolve_undo {
+            return Err(CliError::unsupported("option '--with-tree' beside these"));
+        }
     }
     let has_excludes = !args.exclude.is_empty()
         || !args.exclude_from.is_empty()

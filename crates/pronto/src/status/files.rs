@@ -6,14 +6,15 @@ use super::{Ignored, Untracked};
 use crate::worktree::{from_index, from_worktree};
 use crate::{ErrorKind, Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_hash::oid;
-use pronto_index::{EntryRef, Flags, Index, mode};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Entry, EntryRef, Flags, Index, Stat, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::ignore::{Patterns, Stack};
-use pronto_worktree::pathspec::Pathspec;
+use pronto_worktree::pathspec::{self, Pathspec};
 use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleState, Submodules};
+use pronto_worktree::{Objects, unpack};
 use std::collections::{HashMap, HashSet};
 
 /// Where untracked files are looked for, and what is ignored there.
@@ -102,6 +103,35 @@ impl Repository {
         } else {
             outcome.untracked
         })
+    }
+
+    /// What `tree` has and `index` does not, as if it were in conflict there: entries of the first
+    /// stage, in order, of paths that match and have no entry without a conflict.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn entries_of_tree(
+        &self,
+        index: &Index,
+        tree: ObjectId,
+        pathspec: &Pathspec,
+    ) -> Result<Vec<Entry>> {
+        let source: (&dyn Objects, _) = (self.objects()?, self.protection()?);
+        let mut entries = Vec::new();
+        let mut enter = |path: &BStr| pathspec.directory(path) != pathspec::Directory::Outside;
+        unpack::files(tree, source, &mut enter, &mut |path, side| {
+            if pathspec.matches(path, false) && index.find(path, 0).is_err() {
+                entries.push(Entry {
+                    path: path.to_owned(),
+                    id: side.id,
+                    mode: side.mode,
+                    flags: Flags::default().with_stage(1),
+                    stat: Stat::default(),
+                });
+            }
+        })
+        .map_err(from_worktree)?;
+        Ok(entries)
     }
 
     /// The positions of entries whose paths are ignored, though they are tracked.

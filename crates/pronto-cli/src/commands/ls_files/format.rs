@@ -2,8 +2,9 @@
 
 use crate::CliError;
 use bstr::{BStr, ByteSlice};
+use pronto::status::LineEndings;
 use pronto_index::EntryRef;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// A format, taken apart.
 #[derive(Debug)]
@@ -16,9 +17,23 @@ enum Part {
     Name,
     Stage,
     Path,
+    EolInIndex,
+    EolInWorktree,
+    EolByAttributes,
 }
 
 impl Format {
+    /// Whether line endings are shown.
+    pub(super) fn shows_endings(&self) -> bool {
+        let shows = |part: &Part| {
+            matches!(
+                part,
+                Part::EolInIndex | Part::EolInWorktree | Part::EolByAttributes
+            )
+        };
+        self.0.iter().any(shows)
+    }
+
     pub(super) fn parse(text: &[u8]) -> Result<Format, CliError> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -53,9 +68,13 @@ impl Format {
                         b"objectname" => Part::Name,
                         b"stage" => Part::Stage,
                         b"path" => Part::Path,
+                        b"eolinfo:index" => Part::EolInIndex,
+                        b"eolinfo:worktree" => Part::EolInWorktree,
+                        b"eolattr" => Part::EolByAttributes,
                         other => {
                             let other = other.as_bstr();
-                            return Err(CliError::unsupported(format!("format %({other})")));
+                            let message = format!("bad ls-files format: %({other})");
+                            return Err(CliError::fatal(message));
                         }
                     });
                     &rest[end + 1..]
@@ -77,7 +96,9 @@ impl Format {
         out: &mut impl Write,
         entry: &EntryRef<'_>,
         (id, path): (&BStr, &BStr),
-    ) -> io::Result<()> {
+        endings: Option<&mut LineEndings<'_>>,
+    ) -> Result<(), CliError> {
+        let mut endings = endings;
         for part in &self.0 {
             match part {
                 Part::Text(text) => out.write_all(text)?,
@@ -85,6 +106,17 @@ impl Format {
                 Part::Name => out.write_all(id)?,
                 Part::Stage => write!(out, "{}", entry.stage())?,
                 Part::Path => out.write_all(path)?,
+                Part::EolInIndex | Part::EolInWorktree | Part::EolByAttributes => {
+                    let Some(endings) = &mut endings else {
+                        continue;
+                    };
+                    let words = match part {
+                        Part::EolInIndex => endings.in_index(entry)?,
+                        Part::EolInWorktree => endings.in_worktree(entry.path),
+                        _ => endings.by_attributes(entry.path)?,
+                    };
+                    out.write_all(words.as_bytes())?;
+                }
             }
         }
         Ok(())

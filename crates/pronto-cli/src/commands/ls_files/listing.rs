@@ -5,9 +5,9 @@ use crate::CliError;
 use crate::paths::{relative, shown_path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::status::{FileState, Pathspec};
+use pronto::status::{FileState, LineEndings, Pathspec};
 use pronto_hash::ObjectId;
-use pronto_index::{EntryRef, Flags, Index};
+use pronto_index::{Entry, EntryRef, Flags, Index};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -42,6 +42,7 @@ pub(super) struct Listing<'a> {
     index: &'a Index,
     args: &'a Args,
     format: Option<Format>,
+    endings: Option<LineEndings<'a>>,
     wanted: Wanted,
     pathspec: &'a Pathspec,
     seen: Vec<bool>,
@@ -73,7 +74,12 @@ impl<'a> Listing<'a> {
                 (number > 0).then(|| Some(number.clamp(4, index.kind().len_in_hex())))
             }
         };
+        let shows_endings = args.eol || format.as_ref().is_some_and(Format::shows_endings);
+        let endings = shows_endings
+            .then(|| repository.line_endings())
+            .transpose()?;
         Ok(Listing {
+            endings,
             repository,
             index,
             args,
@@ -107,6 +113,19 @@ impl<'a> Listing<'a> {
         }
     }
 
+    /// What `--eol` puts before a name.
+    fn eol(&mut self, entry: Option<&EntryRef<'_>>, path: &BStr) -> Result<String, CliError> {
+        let Some(endings) = self.endings.as_mut().filter(|_| self.args.eol) else {
+            return Ok(String::new());
+        };
+        let in_index = entry.map(|entry| endings.in_index(entry)).transpose()?;
+        let (in_index, in_worktree) = (in_index.unwrap_or(""), endings.in_worktree(path));
+        let attribute = endings.by_attributes(path)?;
+        Ok(format!(
+            "i/{in_index:<5} w/{in_worktree:<5} attr/{attribute:<17}\t"
+        ))
+    }
+
     fn name(&self, path: &BStr) -> BString {
         let mut name = match self.args.null {
             true => relative(path, self.prefix.as_bstr()),
@@ -134,6 +153,7 @@ impl<'a> Listing<'a> {
             for path in others {
                 self.pathspec.mark(path.as_bstr(), &mut self.seen);
                 out.write_all(self.tag('?', None).as_bytes())?;
+                out.write_all(self.eol(None, path.as_bstr())?.as_bytes())?;
                 out.write_all(&self.name(path.as_bstr()))?;
             }
         }
@@ -141,16 +161,18 @@ impl<'a> Listing<'a> {
             for path in others.iter().filter(|path| is_killed(self.index, path)) {
                 self.pathspec.mark(path.as_bstr(), &mut self.seen);
                 out.write_all(self.tag('K', None).as_bytes())?;
+                out.write_all(self.eol(None, path.as_bstr())?.as_bytes())?;
                 out.write_all(&self.name(path.as_bstr()))?;
             }
         }
         Ok(())
     }
 
-    /// The entries of the index.
+    /// The entries of the index; before those of its place each one of `older`, which is in a
+    /// tree alone.
     pub(super) fn entries(
         &mut self,
-        states: &HashMap<usize, FileState>,
+        (states, older): (&HashMap<usize, FileState>, &[Entry]),
         excludes: &Excludes,
         out: &mut impl Write,
     ) -> Result<(), CliError> {
@@ -166,7 +188,12 @@ impl<'a> Listing<'a> {
                 .ignored_entries(self.index, patterns, name)?;
         }
         let mut last: Option<BString> = None;
+        let mut older = older.iter().peekable();
         for (position, entry) in self.index.iter().enumerate() {
+            while let Some(old) = older.next_if(|old| old.path.as_bstr() <= entry.path) {
+                self.entry(&old.as_ref(), 'M', out)?;
+                last = deduplicate.then(|| old.path.clone());
+            }
             if !self.pathspec.matches(entry.path, false) {
                 continue;
             }
@@ -207,6 +234,9 @@ impl<'a> Listing<'a> {
                 last = Some(entry.path.to_owned());
             }
         }
+        for old in older {
+            self.entry(&old.as_ref(), 'M', out)?;
+        }
         Ok(())
     }
 
@@ -221,7 +251,8 @@ impl<'a> Listing<'a> {
             let mut name = self.name(entry.path);
             let end = name.pop();
             let id = self.id(entry.id.to_owned())?;
-            format.write(out, entry, (id.as_bstr(), name.as_bstr()))?;
+            let shown = (id.as_bstr(), name.as_bstr());
+            format.write(out, entry, shown, self.endings.as_mut())?;
             out.write_all(end.as_slice())?;
             return Ok(());
         }
@@ -230,6 +261,7 @@ impl<'a> Listing<'a> {
             let id = self.id(entry.id.to_owned())?;
             write!(out, "{:06o} {id} {}\t", entry.mode, entry.stage())?;
         }
+        out.write_all(self.eol(Some(entry), entry.path)?.as_bytes())?;
         out.write_all(&self.name(entry.path))?;
         if self.args.debug {
             debug(entry, out)?;

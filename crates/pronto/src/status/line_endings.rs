@@ -1,0 +1,73 @@
+//! Which line endings files have, and are to have.
+
+use crate::attributes::{AttributeCheck, Selection, State};
+use crate::{Repository, Result, path};
+use bstr::BStr;
+use pronto_index::{EntryRef, mode};
+use pronto_worktree::filter::{attributes_in_words, endings_in_words};
+
+/// Tells the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`);
+/// nothing for what is no file.
+#[derive(Debug)]
+pub struct LineEndings<'r> {
+    repository: &'r Repository,
+    attributes: AttributeCheck<'r>,
+}
+
+impl Repository {
+    /// A way to ask for line endings.
+    ///
+    /// # Errors
+    /// As for [`check_attributes`](Self::check_attributes).
+    pub fn line_endings(&self) -> Result<LineEndings<'_>> {
+        let names = ["text", "crlf", "eol"].map(str::to_owned);
+        let attributes = self.check_attributes(Selection::Named(names.into()), false)?;
+        Ok(LineEndings {
+            repository: self,
+            attributes,
+        })
+    }
+}
+
+impl LineEndings<'_> {
+    /// Those of the object of an entry. Reads it.
+    ///
+    /// # Errors
+    /// The object cannot be read.
+    pub fn in_index(&self, entry: &EntryRef<'_>) -> Result<&'static str> {
+        if entry.mode & mode::TYPE != mode::FILE & mode::TYPE {
+            return Ok("");
+        }
+        let mut content = Vec::new();
+        let store = self.repository.objects()?;
+        let found = store.find(entry.id, &mut content);
+        Ok(match found.map_err(crate::objects::from_odb)? {
+            Some(_) => endings_in_words(&content),
+            None => "",
+        })
+    }
+
+    /// Those of the file at `path`. Reads it.
+    pub fn in_worktree(&self, path: &BStr) -> &'static str {
+        let Some(top) = self.repository.work_tree() else {
+            return "";
+        };
+        let file = top.join(path::borrow(path));
+        let metadata = file.symlink_metadata();
+        if !metadata.is_ok_and(|metadata| metadata.is_file()) {
+            return "";
+        }
+        std::fs::read(file).map_or("", |content| endings_in_words(&content))
+    }
+
+    /// What attributes say of `path`.
+    ///
+    /// # Errors
+    /// An attributes file cannot be read.
+    pub fn by_attributes(&mut self, path: &BStr) -> Result<&'static str> {
+        let states = self.attributes.states(path)?;
+        let unspecified = State::Unspecified;
+        let state = |at: usize| states.get(at).map_or(&unspecified, |(_, state)| state);
+        Ok(attributes_in_words([state(0), state(1), state(2)]))
+    }
+}
