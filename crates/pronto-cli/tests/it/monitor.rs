@@ -186,7 +186,8 @@ fn change(top: &Path, random: &mut Random) {
     }
 }
 
-fn compare(top: &Path, at: u64) {
+/// Puts the index in the past, where it may be written.
+fn settle(top: &Path) {
     // Nobody has written the index for a while: it may be written.
     let index = std::fs::File::options()
         .append(true)
@@ -194,6 +195,10 @@ fn compare(top: &Path, at: u64) {
     let before = std::time::SystemTime::now() - Duration::from_secs(3);
     let index = index.expect("it is there");
     index.set_modified(before).expect("it is ours");
+}
+
+fn compare(top: &Path, at: u64) {
+    settle(top);
     for mode in ["-unormal", "-uall", "-uno", "-unormal"] {
         assert_eq!(
             told(top, pronto_path(), mode),
@@ -321,6 +326,7 @@ fn hooks_are_asked_in_both_versions() {
         );
         let hook = scratch.script("hooks", "monitor", &script);
         git(&top, &["config", "core.fsmonitor", &hook.to_string_lossy()]);
+        settle(&top);
         assert_eq!(told(&top, pronto_path(), "-uno"), "");
         std::fs::write(top.join("d0/e0/f0/file0"), "changed\n").expect("a file");
         std::fs::write(top.join("d1/e1/f1/file1"), "changed\n").expect("a file");
