@@ -129,8 +129,9 @@ impl<'a> UntrackedCache<'a> {
         if self.directories.is_empty() {
             return;
         }
+        let valid = self.writable();
         for (at, directory) in self.directories.iter().enumerate() {
-            let untracked: &[_] = match directory.is_valid {
+            let untracked: &[_] = match valid[at] {
                 true => &directory.untracked,
                 false => &[],
             };
@@ -143,14 +144,15 @@ impl<'a> UntrackedCache<'a> {
                 out.push(0);
             }
         }
-        let positions = |wanted: &dyn Fn(&UntrackedDirectory<'_>) -> bool| {
-            let all = (0u32..).zip(&self.directories);
-            Bitmap::new(all.filter(|(_, it)| wanted(it)).map(|(at, _)| at))
+        let all = &self.directories;
+        let positions = |wanted: &dyn Fn(usize) -> bool| {
+            let positions = (0..all.len()).filter(|&at| wanted(at));
+            Bitmap::new(positions.map(|at| at as u32))
         };
-        positions(&|it| it.is_valid).encode(out);
-        positions(&|it| it.is_valid && it.check_only).encode(out);
-        positions(&|it| !it.exclude_id.is_null()).encode(out);
-        for directory in self.directories.iter().filter(|it| it.is_valid) {
+        positions(&|at| valid[at]).encode(out);
+        positions(&|at| valid[at] && all[at].check_only).encode(out);
+        positions(&|at| !all[at].exclude_id.is_null()).encode(out);
+        for (directory, _) in all.iter().zip(&valid).filter(|(_, valid)| **valid) {
             push_stat(out, &directory.stat);
         }
         for directory in &self.directories {
@@ -159,6 +161,19 @@ impl<'a> UntrackedCache<'a> {
             }
         }
         out.push(0);
+    }
+
+    /// Which directories are written as valid. One that is not loses the mark that it was only
+    /// asked about, and Git would name all that is in it: so those above it must be read again.
+    fn writable(&self) -> Vec<bool> {
+        let mut valid: Vec<bool> = self.directories.iter().map(|it| it.is_valid).collect();
+        for at in (0..valid.len()).rev() {
+            let lost = |child: usize| !valid[child] && self.directories[child].check_only;
+            if self.children(at).any(lost) {
+                valid[at] = false;
+            }
+        }
+        valid
     }
 
     /// How many directories are known.
@@ -287,13 +302,13 @@ impl<'a> UntrackedCache<'a> {
 }
 
 impl<'a> UntrackedDirectory<'a> {
-    /// A directory about which nothing is known.
+    /// A directory about which nothing is known, not even whether there are tracked files in it.
     pub fn unknown(name: Cow<'a, BStr>, kind: Kind) -> UntrackedDirectory<'a> {
         UntrackedDirectory {
             name,
             untracked: Vec::new(),
             is_valid: false,
-            check_only: false,
+            check_only: true,
             stat: Stat::default(),
             exclude_id: kind.null(),
             end: 0,
@@ -361,6 +376,7 @@ fn parse_directory<'a>(data: &mut &'a [u8], kind: Kind) -> Option<(UntrackedDire
         return None;
     }
     let mut directory = UntrackedDirectory::unknown(Cow::Borrowed(name), kind);
+    directory.check_only = false;
     directory.untracked.reserve_exact(count.min(64));
     for _ in 0..count {
         let name = take_until(data, 0)?.as_bstr();
