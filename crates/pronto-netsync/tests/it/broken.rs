@@ -5,6 +5,8 @@ use pronto_netsync::frame::{FrameReader, Header};
 use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};
 use pronto_netsync::varint::Cursor;
 
+use crate::support::Random;
+
 fn message(error: &Error) -> String {
     error.to_string()
 }
@@ -172,4 +174,75 @@ fn limits_of_a_reconciliation() {
         message(&builder.finish(&key).expect_err("twice")),
         "the entry 'a' is there twice"
     );
+}
+
+/// Changes, cuts or repeats some of `bytes`.
+fn mutated(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for _ in 0..=random.below(4) {
+        if out.is_empty() {
+            break;
+        }
+        let at = random.below(out.len() as u64) as usize;
+        match random.below(4) {
+            0 => out[at] = random.next() as u8,
+            1 => out[at] ^= 1 << random.below(8),
+            2 => drop(out.drain(at..(at + random.below(9) as usize).min(out.len()))),
+            _ => out
+                .splice(at..at, bytes[..bytes.len().min(8)].iter().copied())
+                .for_each(drop),
+        }
+    }
+    out
+}
+
+#[test]
+fn no_message_of_a_peer_breaks_the_limits() {
+    let key = Fingerprinter::new([0; 32]);
+    let (mut left, mut right) = (SetBuilder::default(), SetBuilder::default());
+    for at in 0..400u32 {
+        let name = format!("refs/heads/{}", at * 7919 % 1000);
+        if at % 11 != 0 {
+            left.push(name.as_bytes(), &at.to_be_bytes());
+        }
+        if at % 13 != 0 {
+            right.push(name.as_bytes(), &at.to_be_bytes());
+        }
+    }
+    let (left, right) = (
+        left.finish(&key).expect("sound"),
+        right.finish(&key).expect("sound"),
+    );
+    let options = Options {
+        message_bytes: 8192,
+        list_below: 0,
+        ..Options::default()
+    };
+    let mut here = Reconciler::new(&left, &key, options);
+    let mut there = Reconciler::new(&right, &key, options);
+    let mut sound = vec![here.start()];
+    for turn in 0.. {
+        let side = if turn % 2 == 0 { &mut there } else { &mut here };
+        let Some(next) = side.receive(&sound[turn]).expect("sound") else {
+            break;
+        };
+        sound.push(next);
+    }
+    assert!(sound.len() >= 3);
+    let mut random = Random(1);
+    let (mut refused, mut answered) = (0, 0);
+    for _ in 0..5_000 {
+        let mut side = Reconciler::new(&left, &key, options);
+        let message = &sound[random.below(sound.len() as u64) as usize];
+        match side.receive(&mutated(&mut random, message)) {
+            Ok(Some(answer)) => {
+                assert!(answer.len() <= 8192);
+                answered += 1;
+            }
+            Ok(None) => {}
+            Err(_) => refused += 1,
+        }
+        assert!(side.lacking().iter().all(|&at| at < left.len()));
+    }
+    assert!(refused > 1000 && answered > 100, "{refused} {answered}");
 }
