@@ -76,6 +76,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "status" -d 'show the 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "switch" -d 'switch branches'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'read and change references that stand for others'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'make loose objects of a pack'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "update-index" -d 'change single entries of the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "write-tree" -d 'make trees of the index'

@@ -30,6 +30,7 @@ mod switch;
 mod switching;
 mod symbolic_ref;
 mod unpack_objects;
+mod update_index;
 mod verify_pack;
 mod version;
 mod write_tree;
@@ -160,6 +161,7 @@ pub static COMMANDS: &[Command] = &[
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change references that stand for others", Plumbing, Options, signals: true),
     command!(unpack_objects, "unpack-objects", "make loose objects of a pack", Plumbing, Options, signals: true),
+    command!(update_index, "update-index", "change single entries of the index", Plumbing, Raw, signals: true),
     command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
     command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),

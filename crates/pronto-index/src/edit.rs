@@ -116,6 +116,28 @@ impl<'a> Edit<'a> {
         }
     }
 
+    /// Paths and stages of the entries below `directory` (without a slash at its end), changes
+    /// included.
+    pub fn below(&self, directory: &BStr) -> Vec<(BString, u8)> {
+        let base = self.base.below(directory).map(|at| self.base.entry(at));
+        let mut found: Vec<(BString, u8)> = base
+            .map(|entry| (entry.path.to_owned(), entry.stage()))
+            .filter(|key| !matches!(self.changes.get(key), Some(None)))
+            .collect();
+        let mut start = directory.to_owned();
+        start.push(b'/');
+        let changes = self.changes.range((start.clone(), 0)..);
+        let changes = changes.take_while(|((path, _), _)| path.starts_with(&start));
+        found.extend(
+            changes
+                .filter(|(_, change)| change.is_some())
+                .map(|(key, _)| key.clone()),
+        );
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Puts `tree` in place of the cached trees, changes so far included.
     pub fn set_cached_tree(&mut self, tree: Option<CachedTree>) {
         self.tree = TreeChange::Replace(tree);

@@ -23,8 +23,9 @@ use crate::switch::Prepared;
 use crate::worktree::from_worktree;
 use crate::{Error, ErrorKind, Repository, Result};
 
-use hash::{Hasher, Target};
-use stage::Stage;
+pub(crate) use hash::{Hashed, Hasher, Target, checked_out};
+pub(crate) use paths::{is_beyond_link, split};
+pub(crate) use stage::Stage;
 
 /// Which files are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -357,7 +358,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn hash(&self, targets: &[Target<'_>], interrupt: &Interrupt) -> Result<Vec<hash::Hashed>> {
+    fn hash(&self, targets: &[Target<'_>], interrupt: &Interrupt) -> Result<Vec<Hashed>> {
         let (prepared, index) = (self.prepared, self.index());
         let is_quiet = self.options.dry_run || self.options.selection == Selection::Renormalize;
         let mut settings = self.repository.filter_settings()?;
@@ -406,7 +407,7 @@ fn problem(path: &BStr, error: &std::io::Error) -> String {
 }
 
 /// The words of the operating system alone.
-fn reason(error: &std::io::Error) -> String {
+pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()

@@ -28,12 +28,14 @@ pub mod path;
 pub mod quote;
 pub mod reachable;
 pub mod read_tree;
+pub mod refresh;
 pub mod refs;
 pub mod remote;
 pub mod repository;
 pub mod revision;
 pub mod status;
 pub mod switch;
+pub mod update_index;
 mod worktree;
 pub mod write_tree;
 

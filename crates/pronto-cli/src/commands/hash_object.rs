@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.stdin_paths {
         let top = work_tree.unwrap_or(stood);
         for line in std::io::stdin().lock().split(b'\n') {
-            let line = unquote(&line?)?;
+            let line = unquoted(&line?)?;
             let id = maker.file(
                 &top.join(pronto::path::borrow(&line)),
                 line.as_bstr(),
@@ -137,6 +137,10 @@ fn tell(id: &ObjectId, context: &mut Context) -> Result<(), CliError> {
     context.report();
     writeln!(context.out, "{id}")?;
     Ok(())
+}
+
+fn unquoted(line: &[u8]) -> Result<BString, CliError> {
+    unquote(line).ok_or_else(|| CliError::fatal("line is badly quoted"))
 }
 
 fn failed(write: bool, name: &str) -> CliError {
@@ -223,7 +227,7 @@ fn without_repository(
         .collect();
     if args.stdin_paths {
         for line in std::io::stdin().lock().split(b'\n') {
-            names.push(unquote(&line?)?);
+            names.push(unquoted(&line?)?);
         }
     }
     for name in names {

@@ -55,17 +55,19 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
             .collect());
     }
     let lines = content.lines().filter(|line| !line.is_empty());
-    lines.map(unquote).collect()
+    let bad = |line: &[u8]| {
+        let line = line.as_bstr();
+        CliError::fatal(format!("line is badly quoted: {line}"))
+    };
+    lines
+        .map(|line| unquote(line).ok_or_else(|| bad(line)))
+        .collect()
 }
 
-/// A line of the file, which may be quoted as in C.
-///
-/// # Errors
-/// It is not quoted well.
-pub(crate) fn unquote(line: &[u8]) -> Result<BString, CliError> {
-    if !line.starts_with(b"\"") {
-        return Ok(line.into());
+/// A line of a list of paths, which may be quoted as in C; `None` if it is not quoted well.
+pub(crate) fn unquote(line: &[u8]) -> Option<BString> {
+    match line.starts_with(b"\"") {
+        true => pronto::quote::c_unquote(line).map(BString::from),
+        false => Some(line.into()),
     }
-    let path = pronto::quote::c_unquote(line).map(BString::from);
-    path.ok_or_else(|| CliError::fatal(format!("line is badly quoted: {}", line.as_bstr())))
 }

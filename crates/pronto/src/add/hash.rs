@@ -36,27 +36,39 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// A path that is to be staged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target<'a> {
+pub(crate) struct Target<'a> {
     path: &'a BStr,
 }
 
 impl<'a> Target<'a> {
     /// What is at `path`; another repository may have a slash at its end.
-    pub(super) fn new(path: &'a BStr) -> Self {
+    pub(crate) fn new(path: &'a BStr) -> Self {
         Target { path }
     }
 }
 
 /// What came of a target.
 #[derive(Debug)]
-pub(super) struct Hashed {
+pub(crate) struct Hashed {
     /// What there is to say, each line with its sort.
     pub(super) lines: Vec<String>,
     pub(super) outcome: Outcome,
 }
 
+impl Hashed {
+    /// What there is to say, and the object; without one, why nothing can be staged at all.
+    pub(crate) fn into_parts(self) -> (Vec<String>, Result<ObjectId, Option<String>>) {
+        let object = match self.outcome {
+            Outcome::Object { id, .. } => Ok(id),
+            Outcome::Failed => Err(None),
+            Outcome::Fatal { message, .. } => Err(Some(message)),
+        };
+        (self.lines, object)
+    }
+}
+
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// It is this object.
     Object { id: ObjectId, metadata: Metadata },
     /// It cannot be staged; others can.
@@ -68,21 +80,30 @@ pub(super) enum Outcome {
     },
 }
 
+/// The commit that is checked out in the repository at `path`, if there is one.
+pub(crate) fn checked_out(repository: &Repository, path: &BStr) -> Option<ObjectId> {
+    let top = repository.work_tree().unwrap_or(repository.git_dir());
+    let git = top.join(path::borrow(path)).join(".git");
+    let environment = crate::Environment::empty(top);
+    let head = Repository::open(git, &environment).and_then(|inner| inner.head());
+    head.ok().and_then(|head| head.id())
+}
+
 /// What the threads share.
-pub(super) struct Hasher<'a> {
-    pub(super) repository: &'a Repository,
-    pub(super) prepared: &'a Prepared<'a>,
-    pub(super) attributes: Attributes,
-    pub(super) settings: Arc<Settings>,
+pub(crate) struct Hasher<'a> {
+    pub(crate) repository: &'a Repository,
+    pub(crate) prepared: &'a Prepared<'a>,
+    pub(crate) attributes: Attributes,
+    pub(crate) settings: Arc<Settings>,
     /// Convert as if the index had nothing.
-    pub(super) renormalize: bool,
+    pub(crate) renormalize: bool,
     /// Contents do not matter yet.
-    pub(super) intent_to_add: bool,
+    pub(crate) intent_to_add: bool,
     /// Store objects.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
     /// Stop after the first target that fails.
-    pub(super) stops: bool,
-    pub(super) interrupt: &'a Interrupt,
+    pub(crate) stops: bool,
+    pub(crate) interrupt: &'a Interrupt,
 }
 
 impl Hasher<'_> {
@@ -90,7 +111,7 @@ impl Hasher<'_> {
     ///
     /// # Errors
     /// Objects cannot be stored, or the call was interrupted.
-    pub(super) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
+    pub(crate) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
         let _region = pronto_io::region!("add", "hash");
         let options = writer_options(self.repository.config(), self.repository.object_hash())?;
         let large = options.files.big_file_threshold_bytes;
@@ -310,12 +331,7 @@ impl<'a> Worker<'a> {
     /// A directory: the commit that is checked out in it.
     fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
-        let repository = self.shared.hasher.repository;
-        let top = repository.work_tree().unwrap_or(repository.git_dir());
-        let git = top.join(path::borrow(path)).join(".git");
-        let environment = crate::Environment::empty(top);
-        let head = Repository::open(git, &environment).and_then(|inner| inner.head());
-        let Some(id) = head.ok().and_then(|head| head.id()) else {
+        let Some(id) = checked_out(self.shared.hasher.repository, path) else {
             let text = format!("'{path}' does not have a commit checked out");
             return Err(Failure::line(&text));
         };

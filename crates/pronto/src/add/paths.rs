@@ -169,7 +169,7 @@ impl Work<'_> {
 }
 
 /// The directory of a path (empty for the top) and the name in it.
-pub(super) fn split(path: &BStr) -> (&[u8], &[u8]) {
+pub(crate) fn split(path: &BStr) -> (&[u8], &[u8]) {
     match path.rfind_byte(b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (b"", path),
@@ -188,7 +188,7 @@ fn exists(top: &Directory, path: &BStr) -> bool {
 }
 
 /// Whether a directory on the way to `path` is a symbolic link.
-fn is_beyond_link(top: &Directory, path: &BStr) -> bool {
+pub(crate) fn is_beyond_link(top: &Directory, path: &BStr) -> bool {
     for slash in path.find_iter("/") {
         let (directory, name) = split(path[..slash].as_bstr());
         let opened = top.open_beneath(directory);

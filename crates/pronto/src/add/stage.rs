@@ -14,7 +14,7 @@ use crate::worktree::from_index;
 use crate::{Repository, Result};
 
 /// An index that is to be.
-pub(super) struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     edit: Edit<'a>,
     options: &'a Options,
     trusts_file_mode: bool,
@@ -27,7 +27,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         prepared: &'a Prepared<'a>,
         repository: &Repository,
         options: &'a Options,
@@ -46,7 +46,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The changes, complete.
-    pub(super) fn into_edit(mut self) -> Result<Edit<'a>> {
+    pub(crate) fn into_edit(mut self) -> Result<Edit<'a>> {
         if self.undo_changed {
             let undo = (!self.undo.paths.is_empty()).then_some(self.undo);
             self.edit.set_resolve_undo(undo);
@@ -141,7 +141,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The mode that the file is staged with.
-    fn mode_of(&self, path: &BStr, metadata: &Metadata) -> u32 {
+    pub(crate) fn mode_of(&self, path: &BStr, metadata: &Metadata) -> u32 {
         if metadata.is_symlink() {
             return mode::SYMLINK;
         }
@@ -200,14 +200,50 @@ impl<'a> Stage<'a> {
         self.clear_directory = Some(directory.to_owned());
     }
 
-    fn remove_path(&mut self, path: &BStr) {
+    /// The entry of `path` at `stage`, changes included.
+    pub(crate) fn get(&self, path: &BStr, stage: u8) -> Option<EntryRef<'_>> {
+        self.edit.get(path, stage)
+    }
+
+    /// The changes so far.
+    pub(crate) fn edit_mut(&mut self) -> &mut Edit<'a> {
+        &mut self.edit
+    }
+
+    /// Puts `undo` in place of the resolved conflicts.
+    pub(crate) fn set_resolve_undo(&mut self, undo: ResolveUndo) {
+        self.undo_changed |= self.undo != undo;
+        self.undo = undo;
+    }
+
+    /// Whether there are entries below `path`.
+    pub(crate) fn has_below(&self, path: &BStr) -> bool {
+        !self.edit.below(path).is_empty()
+    }
+
+    /// The paths that cannot be beside an entry of `path` at `stage`: those below, and those that
+    /// would have to be directories.
+    pub(crate) fn in_the_way(&self, path: &BStr, stage: u8) -> Vec<BString> {
+        let below = self.edit.below(path).into_iter();
+        let mut found: Vec<BString> = below
+            .filter(|(_, other)| *other == stage)
+            .map(|(path, _)| path)
+            .collect();
+        let parents = path.find_iter("/").map(|slash| path[..slash].as_bstr());
+        let parents = parents.filter(|parent| self.edit.get(parent, stage).is_some());
+        found.extend(parents.map(ToOwned::to_owned));
+        found
+    }
+
+    /// Removes the entries of `path` at all stages.
+    pub(crate) fn remove_path(&mut self, path: &BStr) {
         for stage in 0..4 {
             self.remove_stage(path, stage);
         }
     }
 
     /// Removes an entry; that of a conflict can be brought back by `update-index --unresolve`.
-    fn remove_stage(&mut self, path: &BStr, stage: u8) {
+    pub(crate) fn remove_stage(&mut self, path: &BStr, stage: u8) {
         let Some(entry) = self.edit.get(path, stage) else {
             return;
         };
@@ -241,7 +277,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Makes the entry of `path` executable, or not; false if it is no file.
-    pub(super) fn chmod(&mut self, path: &BStr, executable: bool, dry_run: bool) -> bool {
+    pub(crate) fn chmod(&mut self, path: &BStr, executable: bool, dry_run: bool) -> bool {
         let entries = (0..4).filter_map(|stage| self.edit.get(path, stage));
         let entries: Vec<Entry> = entries
             .map(|entry: EntryRef<'_>| entry.to_owned())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{Content, EntryRef, Index, Lock, Rules};
+use pronto_index::{Content, EntryRef, Index, Lock, Rules, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -54,6 +54,12 @@ pub(crate) struct Prepared<'r> {
 impl<'r> Prepared<'r> {
     /// Takes the lock of the index and reads it.
     pub(crate) fn new(repository: &'r Repository) -> Result<(Self, Lock)> {
+        let (prepared, lock) = Self::try_new(repository)?;
+        Ok((prepared, lock?))
+    }
+
+    /// As [`new`](Self::new), for whoever may not have to write: the lock may be someone else's.
+    pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
         let path = repository.require_work_tree()?;
         let open = || Directory::open(path).context(ErrorKind::Io, "cannot open", path);
         let (index_path, kind) = (repository.index_path(), repository.object_hash());
@@ -64,7 +70,7 @@ impl<'r> Prepared<'r> {
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;
-        let lock = Lock::acquire(&index_path).map_err(from_index)?;
+        let lock = Lock::acquire(&index_path).map_err(from_index);
         let index = Index::open(&index_path, kind).map_err(from_index)?;
         if index.is_sparse() {
             let message = "pronto does not have a sparse index";
@@ -155,8 +161,14 @@ impl<'r> Prepared<'r> {
     }
 
     /// The bytes of the index that holds `content`.
-    pub(crate) fn encode(
+    pub(crate) fn encode(&self, content: Content<'_>, interrupt: &Interrupt) -> Result<Vec<u8>> {
+        self.encode_with(&self.repository.index_writer()?, content, interrupt)
+    }
+
+    /// As [`encode`](Self::encode), by a writer of the caller's.
+    pub(crate) fn encode_with(
         &self,
+        writer: &Writer,
         mut content: Content<'_>,
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>> {
@@ -165,7 +177,6 @@ impl<'r> Prepared<'r> {
             content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
             Ok(())
         })?;
-        let writer = self.repository.index_writer()?;
         writer.encode(&content).map_err(from_index)
     }
 

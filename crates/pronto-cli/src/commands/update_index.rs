@@ -1,0 +1,324 @@
+//! `update-index`: change single entries of the index.
+
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::refresh::Options as Refresh;
+use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
+use pronto_hash::ObjectId;
+
+use crate::commands::pathspecs::unquote;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `update-index`: each option holds for the paths after it.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Options and files: [-q] [--add] [--remove] [--force-remove] [--replace] [--refresh]
+    /// [--unmerged] [--ignore-missing] [--ignore-submodules] [--ignore-skip-worktree-entries]
+    /// [--info-only] [--cacheinfo <mode>,<object>,<file>] [--chmod=(+|-)x]
+    /// [--[no-]assume-unchanged] [--[no-]skip-worktree] [--index-version <n>]
+    /// [--clear-resolve-undo] [--verbose] [-z] [--stdin | --index-info] [--] [<file>...]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mut reader = Reader {
+        repository: &repository,
+        how: How::default(),
+        options: Options::default(),
+    };
+    reader.read(&args.arguments)?;
+    let how = reader.how;
+    let options = reader.options;
+    let interrupt = context.interrupt.clone();
+    let said = repository
+        .update_index(&options, &interrupt)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+            _ => error.into(),
+        })?;
+    tell(said, &how, context)
+}
+
+/// What the options so far say.
+#[derive(Clone, Debug, Default)]
+struct How {
+    allowed: Allowed,
+    force_remove: bool,
+    mark: Option<(Mark, bool)>,
+    executable: Option<bool>,
+    quiet: bool,
+    verbose: bool,
+    ends_with_nul: bool,
+    allow_unmerged: bool,
+    refresh: Refresh,
+}
+
+struct Reader<'a> {
+    repository: &'a Repository,
+    how: How,
+    options: Options,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, arguments: &[OsString]) -> Result<(), CliError> {
+        let mut rest = arguments.iter();
+        let mut only_paths = false;
+        while let Some(argument) = rest.next() {
+            let bytes = argument.as_bytes();
+            if only_paths || !bytes.starts_with(b"-") || bytes == b"-" {
+                self.path(bytes.as_bstr())?;
+                continue;
+            }
+            let text = argument.to_string_lossy();
+            match &*text {
+                "--" => only_paths = true,
+                "--stdin" | "--index-info" => {
+                    if rest.next().is_some() {
+                        let name = text.trim_start_matches('-');
+                        let message = format!("option '{name}' must be at the end");
+                        return Err(CliError::misuse(message));
+                    }
+                    return match &*text {
+                        "--stdin" => self.paths_of_stdin(),
+                        _ => self.index_info(),
+                    };
+                }
+                "--cacheinfo" => self.cacheinfo(&mut rest)?,
+                "--index-version" => {
+                    let value = rest.next().map(|value| value.to_string_lossy());
+                    self.version(value.as_deref())?;
+                }
+                _ => self.option(&text)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, text: &str) -> Result<(), CliError> {
+        let how = &mut self.how;
+        match text {
+            "-q" => how.quiet = true,
+            "--add" => how.allowed.add = true,
+            "--no-add" => how.allowed.add = false,
+            "--remove" => how.allowed.remove = true,
+            "--no-remove" => how.allowed.remove = false,
+            "--replace" => how.allowed.replace = true,
+            "--no-replace" => how.allowed.replace = false,
+            "--info-only" => how.allowed.info_only = true,
+            "--no-info-only" => how.allowed.info_only = false,
+            "--ignore-skip-worktree-entries" => how.allowed.ignore_skip_worktree = true,
+            "--no-ignore-skip-worktree-entries" => how.allowed.ignore_skip_worktree = false,
+            "--force-remove" => how.force_remove = true,
+            "--no-force-remove" => how.force_remove = false,
+            "--verbose" => how.verbose = true,
+            "--no-verbose" => how.verbose = false,
+            "-z" => how.ends_with_nul = true,
+            "--unmerged" => how.allow_unmerged = true,
+            "--ignore-submodules" => how.refresh.ignore_submodules = true,
+            "--ignore-missing" => how.refresh.ignore_missing = true,
+            "--assume-unchanged" => how.mark = Some((Mark::AssumeUnchanged, true)),
+            "--no-assume-unchanged" => how.mark = Some((Mark::AssumeUnchanged, false)),
+            "--skip-worktree" => how.mark = Some((Mark::SkipWorktree, true)),
+            "--no-skip-worktree" => how.mark = Some((Mark::SkipWorktree, false)),
+            "--chmod=+x" => how.executable = Some(true),
+            "--chmod=-x" => how.executable = Some(false),
+            "--force-write-index" => self.options.force_write = true,
+            "--refresh" => {
+                let refresh = how.refresh.clone();
+                self.options.actions.push(Action::Refresh(refresh));
+            }
+            "--clear-resolve-undo" => self.options.actions.push(Action::ClearResolveUndo),
+            _ if text.starts_with("--cacheinfo=") => {
+                return Err(CliError::usage("option `cacheinfo' takes no value"));
+            }
+            _ => match text.strip_prefix("--index-version=") {
+                Some(version) => self.version(Some(version))?,
+                None => {
+                    let what = format!("option '{text}' of update-index");
+                    return Err(CliError::unsupported(what));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn version(&mut self, value: Option<&str>) -> Result<(), CliError> {
+        self.options.version = Some(match value {
+            Some("2" | "3") => Version::Two,
+            Some("4") => Version::Four,
+            _ => return Err(CliError::unsupported("such an index version")),
+        });
+        Ok(())
+    }
+
+    fn path(&mut self, path: &BStr) -> Result<(), CliError> {
+        let path = self.repository.path_from_top(path)?;
+        let how = &self.how;
+        self.options.actions.push(match how.mark {
+            Some((mark, on)) => Action::Mark(path.clone(), mark, on),
+            None if how.force_remove => Action::Remove(path.clone()),
+            None => Action::Update(path.clone(), how.allowed),
+        });
+        if let Some(executable) = how.executable {
+            self.options
+                .actions
+                .push(Action::Executable(path, executable));
+        }
+        Ok(())
+    }
+
+    fn paths_of_stdin(&mut self) -> Result<(), CliError> {
+        for line in self.lines() {
+            let line = line?;
+            let path = match self.how.ends_with_nul {
+                true => line,
+                false => unquote(&line).ok_or_else(|| CliError::fatal("line is badly quoted"))?,
+            };
+            self.path(path.as_bstr())?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> impl Iterator<Item = std::io::Result<BString>> + use<> {
+        let end = match self.how.ends_with_nul {
+            true => 0,
+            false => b'\n',
+        };
+        let lines = std::io::stdin().lock().split(end);
+        lines.map(|line| line.map(BString::from))
+    }
+
+    /// `--cacheinfo MODE,OBJECT,FILE`, or the same as three arguments.
+    fn cacheinfo(&mut self, rest: &mut std::slice::Iter<'_, OsString>) -> Result<(), CliError> {
+        let expects = || {
+            let message = "option 'cacheinfo' expects <mode>,<sha1>,<path>";
+            CliError::misuse(message)
+        };
+        let first = rest.next().ok_or_else(expects)?.as_bytes();
+        if first.contains(&b',') {
+            return self.entry(first);
+        }
+        let (Some(id), Some(path)) = (rest.next(), rest.next()) else {
+            return Err(expects());
+        };
+        self.entry(&[first, id.as_bytes(), path.as_bytes()].join(&b','))
+    }
+
+    fn entry(&mut self, info: &[u8]) -> Result<(), CliError> {
+        let expects = || {
+            let message = "option 'cacheinfo' expects <mode>,<sha1>,<path>";
+            CliError::misuse(message)
+        };
+        let mut parts = info.splitn(3, |byte| *byte == b',');
+        let (Some(mode), Some(id), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(expects());
+        };
+        let mode = octal(mode).ok_or_else(expects)?;
+        let id = ObjectId::from_hex(id).map_err(|_| expects())?;
+        let path = path.as_bstr();
+        self.options.actions.push(Action::Entry {
+            path: path.to_owned(),
+            mode: if mode == 0 { 0o100_644 } else { mode },
+            id,
+            stage: 0,
+            allowed: self.how.allowed,
+            ignores_bad_path: false,
+            refusal: format!("git update-index: --cacheinfo cannot add {path}"),
+        });
+        Ok(())
+    }
+
+    fn index_info(&mut self) -> Result<(), CliError> {
+        let hex_len = self.repository.object_hash().len_in_hex();
+        let allowed = Allowed {
+            add: true,
+            remove: true,
+            replace: true,
+            ..self.how.allowed
+        };
+        for line in self.lines() {
+            let line = line?;
+            let bad = || CliError::fatal(format!("malformed index info {line}"));
+            let blank = line.find_byte(b' ').ok_or_else(bad)?;
+            let mode = octal(&line[..blank]).ok_or_else(bad)?;
+            let tab = line.find_byte(b'\t').ok_or_else(bad)?;
+            let (head, stage) = match line[..tab] {
+                [ref head @ .., b' ', stage @ b'0'..=b'3'] => (head, stage - b'0'),
+                ref head => (head, 0),
+            };
+            let start = head.len().checked_sub(hex_len).ok_or_else(bad)?;
+            if start == 0 || head[start - 1] != b' ' || start <= blank {
+                return Err(bad());
+            }
+            let id = ObjectId::from_hex(&head[start..]).map_err(|_| bad())?;
+            let path = match self.how.ends_with_nul {
+                true => line[tab + 1..].into(),
+                false => unquote(&line[tab + 1..])
+                    .ok_or_else(|| CliError::fatal("git update-index: bad quoting of path name"))?,
+            };
+            self.options.actions.push(Action::Entry {
+                refusal: format!("git update-index: unable to update {path}"),
+                path,
+                mode,
+                id,
+                stage,
+                allowed,
+                ignores_bad_path: true,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn octal(digits: &[u8]) -> Option<u32> {
+    u32::from_str_radix(digits.to_str().ok()?, 8).ok()
+}
+
+fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut failed = false;
+    for said in said {
+        match said {
+            Said::Added(path) if how.verbose => name(context, "add", &path)?,
+            Said::Removed(path) if how.verbose => name(context, "remove", &path)?,
+            Said::Executable(path, on) if how.verbose => {
+                let verb = if on { "chmod +x" } else { "chmod -x" };
+                name(context, verb, &path)?;
+            }
+            Said::Added(_) | Said::Removed(_) | Said::Executable(..) => {}
+            Said::Outdated(outdated) => {
+                let is_unmerged = outdated.letter == b'U';
+                if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {
+                    continue;
+                }
+                failed = true;
+                let need = if is_unmerged { "merge" } else { "update" };
+                context.out.write_all(&outdated.path)?;
+                writeln!(context.out, ": needs {need}")?;
+            }
+            Said::Line(line) => context.remark(&line),
+            Said::Fatal(message) => return Err(CliError::fatal(message)),
+        }
+    }
+    Ok(match failed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn name(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
+    write!(context.out, "{verb} '")?;
+    context.out.write_all(path)?;
+    Ok(context.out.write_all(b"'\n")?)
+}

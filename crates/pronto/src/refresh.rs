@@ -1,0 +1,111 @@
+//! Bringing the recorded facts of files up to date: `update-index --refresh`, `add --refresh`.
+
+use bstr::BString;
+use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::ignore::Patterns;
+use pronto_worktree::pathspec::Pathspec;
+use pronto_worktree::status::{Change, Job, Untracked, walk};
+
+use crate::status::{Converter, Heads, walk_options};
+use crate::switch::Prepared;
+use crate::worktree::from_worktree;
+use crate::{Repository, Result};
+
+/// What is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which paths.
+    pub pathspec: Pathspec,
+    /// Leave submodules out.
+    pub ignore_submodules: bool,
+    /// Leave files out that are not there.
+    pub ignore_missing: bool,
+}
+
+/// An entry whose file is not as it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outdated {
+    /// Its path.
+    pub path: BString,
+    /// Git's letter: `M` modified, `D` deleted, `T` of another type, `A` announced only, `U` in
+    /// conflict.
+    pub letter: u8,
+}
+
+/// Records new facts in `edit` where contents are still the same, and names the entries whose
+/// files differ, in order.
+///
+/// # Errors
+/// The worktree cannot be read, or the call is interrupted.
+pub(crate) fn refresh(
+    repository: &Repository,
+    prepared: &Prepared<'_>,
+    edit: &mut Edit<'_>,
+    (options, interrupt): (&Options, &Interrupt),
+) -> Result<Vec<Outdated>> {
+    let index = &prepared.index;
+    let converter = Converter::new(repository, prepared.objects);
+    let mut walk_options = walk_options(repository)?;
+    walk_options.untracked = Untracked::No;
+    let outcome = walk(&Job {
+        work_tree: repository.require_work_tree()?,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec: &options.pathspec,
+        patterns: &Patterns::default(),
+        ignore_files: None,
+        conversion: &converter,
+        submodules: &Heads { repository },
+        interrupt,
+        remembered: None,
+        monitored: None,
+        options: walk_options,
+    })
+    .map_err(from_worktree)?;
+    let is_settled = |edit: &Edit<'_>, entry: &EntryRef<'_>| {
+        let now = edit.get(entry.path, entry.stage());
+        now.is_none_or(|now| now.id != entry.id || now.stat != entry.stat)
+    };
+    let mut outdated = Vec::new();
+    for changed in &outcome.changed {
+        let entry = index.entry(changed.position);
+        let is_link = entry.mode & mode::TYPE == mode::GITLINK;
+        if (is_link && options.ignore_submodules) || is_settled(edit, &entry) {
+            continue;
+        }
+        let is_announced = entry.flags.contains(Flags::INTENT_TO_ADD);
+        let letter = match changed.change {
+            None => b'U',
+            Some(Change::Deleted) if !is_gone(prepared, &entry) => b'T',
+            Some(Change::Deleted) if options.ignore_missing => continue,
+            Some(Change::Deleted) => b'D',
+            Some(_) if is_announced => b'A',
+            Some(Change::TypeChanged) => b'T',
+            Some(Change::Modified | Change::Added) => b'M',
+        };
+        outdated.push(Outdated {
+            path: entry.path.to_owned(),
+            letter,
+        });
+    }
+    // A size of zero marks an entry that differs: that is left to whoever writes the index.
+    let is_mark =
+        |entry: &EntryRef<'_>, stat: &Stat| stat.size_bytes == 0 && entry.stat.size_bytes != 0;
+    for (position, stat) in outcome.refreshed {
+        let entry = index.entry(position);
+        if !is_mark(&entry, &stat) && !is_settled(edit, &entry) {
+            edit.refresh(position, stat, entry.flags.with(Flags::UP_TO_DATE));
+        }
+    }
+    Ok(outdated)
+}
+
+/// Whether there is nothing at the path of the entry, rather than a directory.
+fn is_gone(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> bool {
+    let (directory, name) = crate::add::split(entry.path);
+    let opened = prepared.top.open_beneath(directory);
+    opened
+        .and_then(|directory| directory.metadata(name))
+        .is_err()
+}

@@ -1,0 +1,471 @@
+//! Doing one thing after the other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, mode};
+use pronto_io::dir::{Metadata, is_missing};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::{Protect, recorded};
+
+use super::{Action, Allowed, Mark, Said};
+use crate::add::{self, Hashed, Hasher, Stage, Target};
+use crate::switch::Prepared;
+use crate::{Repository, Result, refresh};
+
+/// What is at a path.
+enum Found {
+    Nothing,
+    BeyondLink,
+    Unknown(String),
+    There(Metadata),
+}
+
+pub(super) struct Apply<'a> {
+    repository: &'a Repository,
+    prepared: &'a Prepared<'a>,
+    stage: Stage<'a>,
+    protect: Protect,
+    interrupt: &'a Interrupt,
+    said: Vec<Said>,
+    hashed: VecDeque<Hashed>,
+}
+
+impl<'a> Apply<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        prepared: &'a Prepared<'a>,
+        plain: &'a add::Options,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
+        Ok(Apply {
+            repository,
+            prepared,
+            stage: Stage::new(prepared, repository, plain)?,
+            protect: repository.protection()?,
+            interrupt,
+            said: Vec::new(),
+            hashed: VecDeque::new(),
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Said>)> {
+        Ok((self.stage.into_edit()?, self.said))
+    }
+
+    /// Does all, up to what ends it.
+    pub(super) fn run(&mut self, actions: &[Action]) -> Result<()> {
+        let looks: Vec<Option<Look>> = actions.iter().map(|action| self.look(action)).collect();
+        self.hash(actions, &looks)?;
+        for (action, look) in actions.iter().zip(looks) {
+            if let Some(reason) = self.act(action, look)? {
+                self.said.push(Said::Fatal(reason));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the file of an action that needs it.
+    fn look(&self, action: &Action) -> Option<Look> {
+        let Action::Update(path, allowed) = action else {
+            return None;
+        };
+        let found = find(self.prepared, path.as_bstr());
+        let entry = self.entry(path.as_bstr());
+        let is_skipped = |entry: &EntryRef<'_>| entry.flags.contains(Flags::SKIP_WORKTREE);
+        let wants_content = match &found {
+            Found::There(metadata) => {
+                !metadata.is_directory()
+                    && !entry.is_some_and(|entry| is_skipped(&entry))
+                    && !entry.is_some_and(|entry| self.is_clean(&entry, metadata))
+            }
+            _ => false,
+        };
+        Some(Look {
+            found,
+            hash: wants_content.then_some(!allowed.info_only),
+        })
+    }
+
+    fn entry(&self, path: &BStr) -> Option<EntryRef<'_>> {
+        self.stage.get(path, 0)
+    }
+
+    /// Whether the file is surely what the entry says.
+    fn is_clean(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
+        let Ok(rules) = self.repository.stat_rules() else {
+            return false;
+        };
+        let is_trusted = entry.flags.contains(Flags::ASSUME_VALID);
+        let stat = recorded(metadata);
+        let matches = entry.stat.matches(&stat, rules)
+            && !entry.stat.is_racy(self.prepared.index.timestamp())
+            && self.stage.mode_of(entry.path, metadata) == entry.mode
+            && (entry.stat.size_bytes != 0 || entry.id.is_empty_blob())
+            && !entry.flags.contains(Flags::INTENT_TO_ADD);
+        is_trusted || matches
+    }
+
+    /// Hashes all files that are asked for, those that are stored and those that are not.
+    fn hash(&mut self, actions: &[Action], looks: &[Option<Look>]) -> Result<()> {
+        let wanted = |writes: bool| {
+            actions
+                .iter()
+                .zip(looks)
+                .filter_map(move |pair| match pair {
+                    (Action::Update(path, _), Some(look)) if look.hash == Some(writes) => {
+                        Some(Target::new(path.as_bstr()))
+                    }
+                    _ => None,
+                })
+        };
+        let mut results = [VecDeque::new(), VecDeque::new()];
+        for writes in [true, false] {
+            let targets: Vec<Target<'_>> = wanted(writes).collect();
+            if targets.is_empty() {
+                continue;
+            }
+            let index = &self.prepared.index;
+            let hasher = Hasher {
+                repository: self.repository,
+                prepared: self.prepared,
+                attributes: self.repository.attributes_of_files(index)?,
+                settings: Arc::new(self.repository.filter_settings()?),
+                renormalize: false,
+                intent_to_add: false,
+                writes,
+                stops: true,
+                interrupt: self.interrupt,
+            };
+            results[usize::from(writes)] = hasher.run(&targets)?.into();
+        }
+        for look in looks.iter().flatten() {
+            if let Some(writes) = look.hash {
+                self.hashed.extend(results[usize::from(writes)].pop_front());
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one thing; `Some` ends all of them.
+    fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<String>> {
+        match action {
+            Action::Update(path, allowed) => {
+                let path = path.as_bstr();
+                let Some(look) = look else {
+                    return Ok(None);
+                };
+                let mode = match &look.found {
+                    Found::There(metadata) if metadata.is_symlink() => mode::SYMLINK,
+                    _ => 0,
+                };
+                let hashed = look.hash.and_then(|_| self.hashed.pop_front());
+                if self.is_bad(path, mode) {
+                    return Ok(None);
+                }
+                let lines = self.update(path, *allowed, (look, hashed));
+                let lines = match lines {
+                    Ok(()) => {
+                        self.said.push(Said::Added(path.to_owned()));
+                        return Ok(None);
+                    }
+                    Err(Refusal::Fatal(message)) => return Ok(Some(message)),
+                    Err(Refusal::Lines(lines)) => lines,
+                };
+                self.said.extend(lines.into_iter().map(Said::Line));
+                Ok(Some(format!("Unable to process path {path}")))
+            }
+            Action::Remove(path) => {
+                if !self.is_bad(path.as_bstr(), 0) {
+                    self.stage.remove_path(path.as_bstr());
+                    self.said.push(Said::Removed(path.clone()));
+                }
+                Ok(None)
+            }
+            Action::Mark(path, mark, on) => Ok(self.mark(path, *mark, *on)),
+            Action::Executable(path, on) => Ok(self.chmod(path, *on)),
+            Action::Entry { path, mode: 0, .. } => {
+                if !self.is_bad(path.as_bstr(), 0) {
+                    self.stage.remove_path(path.as_bstr());
+                }
+                Ok(None)
+            }
+            Action::Entry { refusal, .. } => Ok(self.take(action, refusal)),
+            Action::Refresh(options) => {
+                let how = (options, self.interrupt);
+                let edit = self.stage.edit_mut();
+                let outdated = refresh::refresh(self.repository, self.prepared, edit, how)?;
+                self.said.extend(outdated.into_iter().map(Said::Outdated));
+                Ok(None)
+            }
+            Action::ClearResolveUndo => {
+                self.stage.set_resolve_undo(ResolveUndo::default());
+                Ok(None)
+            }
+        }
+    }
+
+    fn is_bad(&mut self, path: &BStr, mode: u32) -> bool {
+        let is_bad = (self.protect)
+            .check_path(path, mode == mode::SYMLINK)
+            .is_err();
+        if is_bad {
+            self.said.push(Said::Line(format!("Ignoring path {path}")));
+        }
+        is_bad
+    }
+
+    fn update(
+        &mut self,
+        path: &BStr,
+        allowed: Allowed,
+        (look, hashed): (Look, Option<Hashed>),
+    ) -> Result<(), Refusal> {
+        let metadata = match look.found {
+            Found::BeyondLink => {
+                return Err(Refusal::line(&format!(
+                    "'{path}' is beyond a symbolic link"
+                )));
+            }
+            found => found,
+        };
+        let before = self.entry(path);
+        if before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)) {
+            if !allowed.ignore_skip_worktree && allowed.remove {
+                self.stage.remove_path(path);
+            }
+            return Ok(());
+        }
+        let kind = before.map(|entry| entry.mode & mode::TYPE);
+        match metadata {
+            Found::Unknown(reason) => Err(Refusal::line(&format!("lstat(\"{path}\"): {reason}"))),
+            Found::There(metadata) if metadata.is_directory() => {
+                self.directory(path, kind, allowed, &metadata)
+            }
+            Found::There(metadata) => {
+                let Some(hashed) = hashed else {
+                    return Ok(());
+                };
+                let (lines, object) = hashed.into_parts();
+                self.said.extend(lines.iter().cloned().map(Said::Line));
+                match object {
+                    Ok(id) => self.add(path, id, &metadata, allowed),
+                    Err(Some(message)) => Err(Refusal::Fatal(message)),
+                    Err(None) => Err(Refusal::Lines(Vec::new())),
+                }
+            }
+            _ => self.gone(path, allowed),
+        }
+    }
+
+    fn gone(&mut self, path: &BStr, allowed: Allowed) -> Result<(), Refusal> {
+        if !allowed.remove {
+            let text = format!("{path}: does not exist and --remove not passed");
+            return Err(Refusal::line(&text));
+        }
+        self.stage.remove_path(path);
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        path: &BStr,
+        kind: Option<u32>,
+        allowed: Allowed,
+        metadata: &Metadata,
+    ) -> Result<(), Refusal> {
+        let head = add::checked_out(self.repository, path);
+        match (kind, head) {
+            (Some(mode::GITLINK), None) => Ok(()),
+            (Some(mode::GITLINK), Some(id)) => {
+                let same = self.entry(path).is_some_and(|entry| entry.id == id);
+                if same {
+                    return Ok(());
+                }
+                self.add(path, id, metadata, allowed)
+            }
+            (Some(_), _) => self.gone(path, allowed),
+            (None, head) => {
+                if self.stage.has_below(path) {
+                    let text = format!("{path}: is a directory - add individual files instead");
+                    return Err(Refusal::line(&text));
+                }
+                let Some(id) = head else {
+                    let text = format!("{path}: is a directory - add files inside instead");
+                    return Err(Refusal::line(&text));
+                };
+                self.add(path, id, metadata, allowed)
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        path: &BStr,
+        id: ObjectId,
+        metadata: &Metadata,
+        allowed: Allowed,
+    ) -> Result<(), Refusal> {
+        let mut entry = Entry {
+            path: path.to_owned(),
+            id,
+            mode: self.stage.mode_of(path, metadata),
+            flags: Flags::default(),
+            stat: recorded(metadata),
+        };
+        if metadata.is_file() {
+            entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+        }
+        self.insert(entry, allowed)
+    }
+
+    /// Puts an entry into the index, if that is allowed.
+    fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Refusal> {
+        let path = entry.path.clone();
+        let refused = || format!("error: {path}: cannot add to the index - missing --add option?");
+        let stage = entry.stage();
+        if self.stage.get(path.as_bstr(), stage).is_none() {
+            let resolves =
+                stage == 0 && (1..4).any(|stage| self.stage.get(path.as_bstr(), stage).is_some());
+            if !allowed.add && !resolves {
+                return Err(Refusal::Lines(vec![refused()]));
+            }
+            let in_the_way = self.stage.in_the_way(path.as_bstr(), stage);
+            if !in_the_way.is_empty() && !allowed.replace {
+                let text = format!("error: '{path}' appears as both a file and as a directory");
+                return Err(Refusal::Lines(vec![text, refused()]));
+            }
+            for other in in_the_way {
+                self.stage.remove_stage(other.as_bstr(), stage);
+            }
+            if stage == 0 {
+                for stage in 1..4 {
+                    self.stage.remove_stage(path.as_bstr(), stage);
+                }
+            }
+        }
+        self.stage.edit_mut().set(entry);
+        Ok(())
+    }
+
+    fn take(&mut self, action: &Action, refusal: &str) -> Option<String> {
+        let Action::Entry {
+            path,
+            mode,
+            id,
+            stage,
+            allowed,
+            ignores_bad_path,
+            ..
+        } = action
+        else {
+            return None;
+        };
+        if *ignores_bad_path && self.is_bad(path.as_bstr(), *mode) {
+            return None;
+        }
+        if (self.protect)
+            .check_path(path.as_bstr(), *mode == mode::SYMLINK)
+            .is_err()
+        {
+            let text = format!("error: Invalid path '{path}'");
+            self.said.push(Said::Line(text));
+            return Some(refusal.to_owned());
+        }
+        let entry = Entry {
+            path: path.clone(),
+            id: *id,
+            mode: normal_mode(*mode),
+            flags: Flags::default().with_stage(*stage),
+            stat: Default::default(),
+        };
+        match self.insert(entry, *allowed) {
+            Ok(()) => {
+                self.said.push(Said::Added(path.clone()));
+                None
+            }
+            Err(Refusal::Fatal(message)) => Some(message),
+            Err(Refusal::Lines(lines)) => {
+                self.said.extend(lines.into_iter().map(Said::Line));
+                Some(refusal.to_owned())
+            }
+        }
+    }
+
+    fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<String> {
+        if self.is_bad(path.as_bstr(), 0) {
+            return None;
+        }
+        let flag = match mark {
+            Mark::AssumeUnchanged => Flags::ASSUME_VALID,
+            Mark::SkipWorktree => Flags::SKIP_WORKTREE,
+        };
+        let Some(entry) = self.entry(path.as_bstr()) else {
+            return Some(format!("Unable to mark file {path}"));
+        };
+        let mut entry = entry.to_owned();
+        entry.flags = match on {
+            true => entry.flags.with(flag),
+            false => entry.flags.without(flag),
+        };
+        self.stage.edit_mut().set(entry);
+        None
+    }
+
+    fn chmod(&mut self, path: &BString, on: bool) -> Option<String> {
+        let is_there = self.entry(path.as_bstr()).is_some();
+        let changed = is_there && self.stage.chmod(path.as_bstr(), on, false);
+        if !changed {
+            let sign = if on { '+' } else { '-' };
+            return Some(format!("git update-index: cannot chmod {sign}x '{path}'"));
+        }
+        self.said.push(Said::Executable(path.clone(), on));
+        None
+    }
+}
+
+/// The file of an action.
+struct Look {
+    found: Found,
+    /// Whether it is hashed, and then whether it is stored.
+    hash: Option<bool>,
+}
+
+/// Why an entry is not updated.
+enum Refusal {
+    Lines(Vec<String>),
+    Fatal(String),
+}
+
+impl Refusal {
+    fn line(text: &str) -> Refusal {
+        Refusal::Lines(vec![format!("error: {text}")])
+    }
+}
+
+fn find(prepared: &Prepared<'_>, path: &BStr) -> Found {
+    let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+    if add::is_beyond_link(&prepared.top, bare) {
+        return Found::BeyondLink;
+    }
+    let (directory, name) = add::split(bare);
+    let opened = prepared.top.open_beneath(directory);
+    match opened.and_then(|directory| directory.metadata(name)) {
+        Ok(metadata) => Found::There(metadata),
+        Err(error) if is_missing(&error) => Found::Nothing,
+        Err(error) => Found::Unknown(add::reason(&error)),
+    }
+}
+
+/// The mode that the index has for one that was given.
+fn normal_mode(given: u32) -> u32 {
+    match given & mode::TYPE {
+        mode::SYMLINK => mode::SYMLINK,
+        mode::GITLINK | mode::TREE => mode::GITLINK,
+        _ if given & 0o100 != 0 => mode::EXECUTABLE,
+        _ => mode::FILE,
+    }
+}
