@@ -168,8 +168,8 @@ impl<'a> UntrackedCache<'a> {
     fn writable(&self) -> Vec<bool> {
         let mut valid: Vec<bool> = self.directories.iter().map(|it| it.is_valid).collect();
         for at in (0..valid.len()).rev() {
-            let lost = |child: usize| !valid[child] && self.directories[child].check_only;
-            if self.children(at).any(lost) {
+            // As Git itself forgets: up to the top.
+            if self.flags != Self::ALL && self.children(at).any(|child| !valid[child]) {
                 valid[at] = false;
             }
         }
