@@ -368,7 +368,10 @@ fn adding_a_file_takes_an_open_a_stat_a_read_and_a_close() {
     // The directory itself, and what it may say of ignored files and attributes.
     let directories = 3 * (DIRECTORIES + 5);
     for (names, bound) in [
-        (&["open", "openat", "openat2"][..], files + directories + 60),
+        (
+            &["open", "openat", "openat2"][..],
+            files + directories + 120,
+        ),
         (
             &["stat", "fstat", "lstat", "newfstatat", "statx"],
             files + DIRECTORIES + 60,
