@@ -8,7 +8,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// How many segments may wait to be written.
 pub(super) const QUEUE_LEN: usize = 4;
+/// How many segments are written with one call: a MiB, which network file systems like best.
+const WRITTEN_TOGETHER: usize = 4;
 
 /// Where segments go that have been parsed.
 pub(super) trait Sink {
@@ -47,7 +49,7 @@ impl Temporary {
                     let guard = Guard::new(&path);
                     return Ok(Temporary { path, file, guard });
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     return Err(error).context(ErrorKind::Io, "unable to create", &path);
                 }
@@ -162,16 +164,18 @@ impl Spool {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.digester.update(bytes);
-        self.put(bytes)
+    fn write(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
+        for piece in &*pieces {
+            self.digester.update(piece);
+        }
+        self.put(pieces)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.len += bytes.len() as u64;
+    fn put(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
+        self.len += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         match &self.store {
             Store::Given(_) => Ok(()),
-            Store::New(temporary) => (&temporary.file).write_all(bytes).context(
+            Store::New(temporary) => write_all(&temporary.file, pieces).context(
                 ErrorKind::Io,
                 "unable to write",
                 &temporary.path,
@@ -188,7 +192,7 @@ impl Spool {
                     .at_offset(self.len),
             );
         }
-        self.put(trailer)?;
+        self.put(&mut [IoSlice::new(trailer)])?;
         Ok((self.store, checksum))
     }
 
@@ -198,15 +202,38 @@ impl Spool {
         segments: &Receiver<(Arc<Segment>, usize)>,
         spare: &Sender<Vec<u8>>,
     ) -> Result<Spool, Error> {
-        while let Ok((segment, len)) = segments.recv() {
-            self.write(&segment.bytes()[..len])?;
-            if let Some(segment) = Arc::into_inner(segment) {
-                // The receiver may be gone: then nobody needs the memory.
-                let _ = spare.send(segment.into_buffer());
+        loop {
+            let together: Vec<_> = segments.iter().take(WRITTEN_TOGETHER).collect();
+            if together.is_empty() {
+                return Ok(self);
+            }
+            let pieces = together.iter();
+            let mut pieces: Vec<_> = pieces
+                .map(|(segment, len)| IoSlice::new(&segment.bytes()[..*len]))
+                .collect();
+            self.write(&mut pieces)?;
+            for (segment, _) in together {
+                if let Some(segment) = Arc::into_inner(segment) {
+                    // The receiver may be gone: then nobody needs the memory.
+                    let _ = spare.send(segment.into_buffer());
+                }
             }
         }
-        Ok(self)
     }
+}
+
+/// Writes all of `pieces`, one behind the other.
+fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        match file.write_vectored(pieces) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(len) => IoSlice::advance_slices(&mut pieces, len),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// A [`Spool`] on the receiver's own thread.
@@ -227,7 +254,8 @@ impl Local {
 
 impl Sink for Local {
     fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error> {
-        self.spool.write(&segment.bytes()[..len])?;
+        let bytes = &segment.bytes()[..len];
+        self.spool.write(&mut [IoSlice::new(bytes)])?;
         self.spare = Arc::into_inner(segment).map(Segment::into_buffer);
         Ok(())
     }
