@@ -5,7 +5,7 @@
 //!
 //! Both are bounded in bytes, never in items: a bound in items lets a few large ones through
 //! unbounded. Both count what they copy and allocate; with the feature `count-bytes` the sums over
-//! all queues of the process are kept in [`totals`] too, for benchmarks.
+//! all queues of the process are kept in `totals` too, for benchmarks.
 
 mod receive;
 mod send;

@@ -1,8 +1,8 @@
 //! Staging files: `add`.
 //!
 //! One walk finds what differs and what is new; what is found is read, converted and digested by
-//! several threads ([`hash`]), and what came of it is put into the index in Git's order
-//! ([`stage`]), which is written last.
+//! several threads (`hash`), and what came of it is put into the index in Git's order
+//! (`stage`), which is written last.
 
 mod failure;
 mod hash;
