@@ -278,16 +278,20 @@ enum Stream<'a> {
 }
 
 impl Pack<'_> {
-    /// Reads what follows the pack, so that late messages are shown.
+    /// Reads what follows the pack, so that late messages are shown. `surplus` is what reading has
+    /// given beyond the end of the pack.
     ///
     /// # Errors
-    /// If more data follows, or the connection breaks.
-    pub fn finish(&mut self) -> Result<(), Error> {
+    /// If there is more data, or the connection breaks.
+    pub fn finish(&mut self, surplus: &[u8]) -> Result<(), Error> {
         let rest = match &mut self.stream {
-            Stream::Sideband(stream) => return stream.finish(),
+            Stream::Sideband(stream) => {
+                stream.finish()?;
+                &[]
+            }
             Stream::Raw(packets) => packets.raw()?,
         };
-        if rest.is_empty() {
+        if surplus.is_empty() && rest.is_empty() {
             return Ok(());
         }
         Err(malformed("protocol error: data after the end of the pack"))

@@ -189,7 +189,9 @@ fn what_is_said_is_shown_without_control_characters() {
     let mut response = client
         .fetch(&request, &mut Nothing, &listener)
         .expect("a pack");
-    response.pack.finish().expect("an empty one");
+    response.pack.finish(&[]).expect("an empty one");
+    let surplus = response.pack.finish(b"read beyond its end");
+    assert!(surplus.is_err_and(|error| error.to_string().contains("after the end of the pack")));
     let lines = listener.0.lock().expect("no panics").clone();
     let expected = [
         "remote: one^[]0;title^G",

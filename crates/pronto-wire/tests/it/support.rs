@@ -163,7 +163,7 @@ pub(crate) fn fetch(
         response.pack.consume(length);
     }
     drop(input);
-    response.pack.finish().expect("nothing follows");
+    response.pack.finish(&[]).expect("nothing follows");
     assert!(child.wait().expect("a child").success(), "index-pack");
     response.shallow
 }

@@ -128,7 +128,7 @@ pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result
         return Err(from_wire(error));
     }
     let outcome = taken?;
-    pack.finish().map_err(from_wire)?;
+    pack.finish(&outcome.leftover).map_err(from_wire)?;
     Ok(outcome)
 }
 
