@@ -13,7 +13,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 /// How many batches may wait for each worker.
 const BATCHES_WAITING: usize = 8;
-/// How many segments are read ahead for each thread, and besides.
+/// How many segments are read ahead besides one for each thread.
 const SEGMENTS_BESIDE: usize = 6;
 
 /// What a worker is asked to do.

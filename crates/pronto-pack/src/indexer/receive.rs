@@ -63,7 +63,8 @@ pub(super) struct Receiver<'a, 'w> {
     ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// One for each worker, being filled.
     batches: Vec<Filling>,
-    /// What is known of the segment that is being parsed, and its number.
+    /// What is known of the segment of this number: of the first, which nobody can have looked at,
+    /// nothing.
     scouted: Scouted,
     scouted_number: u64,
     /// The worker that whole objects go to, for now.
@@ -252,13 +253,13 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// Where a segment begins: reads ahead, and takes what is known of the segment.
+    /// In a new segment: reads ahead, and takes what is known of this one.
     fn look_around(&mut self) {
         let Some(ready) = self.ready else {
             return;
         };
-        let (_, number, at) = self.window.here();
-        if number == self.scouted_number && at > 0 {
+        let (_, number, _) = self.window.here();
+        if number == self.scouted_number {
             return;
         }
         self.scouted_number = number;

@@ -16,7 +16,7 @@ use sirocco::Format;
 use sirocco::inflate::Decoder;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How far a scout looks for the first entry.
 const SEARCH_BYTES: usize = 128 << 10;
@@ -41,15 +41,20 @@ pub(super) struct Scouted {
     pub(super) blocks: Vec<Arc<Block>>,
 }
 
-/// Segments that nobody has looked at, the nearest first.
+/// Segments that nobody has looked at, the nearest first. No more than are read ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     open: Mutex<VecDeque<Arc<Segment>>>,
 }
 
 impl Ahead {
+    /// Adds one, and lets go of those that the receiver has come to.
     pub(super) fn offer(&self, segment: Arc<Segment>) {
-        self.open().push_back(segment);
+        let mut open = self.open();
+        while open.front().is_some_and(|segment| !segment.is_open()) {
+            open.pop_front();
+        }
+        open.push_back(segment);
     }
 
     /// The next segment to look at.
@@ -57,7 +62,7 @@ impl Ahead {
         self.open().pop_front()
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Segment>>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -215,5 +220,23 @@ impl<'a> Finds<'a> {
     fn finish(mut self) -> Scouted {
         self.close();
         self.scouted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexer::segment::Arrival;
+
+    #[test]
+    fn segments_that_were_passed_are_let_go() {
+        let ahead = Ahead::default();
+        for _ in 0..100 {
+            let segment = Arc::new(Segment::new(None));
+            ahead.offer(Arc::clone(&segment));
+            assert!(matches!(segment.arrive(), Arrival::Unknown));
+        }
+        assert_eq!(ahead.open().len(), 1);
+        assert!(!ahead.next().expect("one is left").is_open());
     }
 }

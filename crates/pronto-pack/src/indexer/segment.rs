@@ -74,6 +74,11 @@ impl Segment {
         self.buffer
     }
 
+    /// Whether somebody may still begin to look ahead here.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(*self.scouting(), Scouting::Open)
+    }
+
     /// Takes it upon the caller to look ahead here, if nobody has.
     pub(super) fn claim(&self) -> Option<Claim<'_>> {
         let mut scouting = self.scouting();
