@@ -26,9 +26,11 @@ pub mod fanout;
 pub mod idx;
 pub mod indexer;
 pub mod inflate;
+mod install;
 pub mod midx;
 pub mod pack;
 pub mod rev;
+mod temporary;
 pub mod writer;
 
 pub use error::{Error, ErrorKind};

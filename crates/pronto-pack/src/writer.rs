@@ -34,8 +34,8 @@ use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::Rows;
 use crate::indexer;
-use crate::indexer::install::{self, Names};
-use crate::indexer::spool::Temporary;
+use crate::install::{self, Names};
+use crate::temporary::Temporary;
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;

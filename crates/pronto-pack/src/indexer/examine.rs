@@ -1,10 +1,11 @@
 //! Looking at all objects of a pack that arrives without keeping it.
 
-use super::spool::{Store, Temporary};
+use super::spool::Store;
 use super::tables::Base;
 use super::{Context, Options, Outcome, outcome, run, stopped};
 use crate::error::Error;
 use crate::pack::{EntryReader, Pack, PackOffset};
+use crate::temporary::Temporary;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::view::Access;
 use std::io::Read;

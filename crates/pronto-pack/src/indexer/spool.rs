@@ -3,16 +3,13 @@
 
 use super::segment::Segment;
 use crate::error::{Error, ErrorKind};
+use crate::temporary::Temporary;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
-use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// How many segments may wait to be written.
@@ -27,80 +24,6 @@ pub(super) trait Sink {
 
     /// The memory of a segment that nobody needs any more, if there is one.
     fn spare(&mut self) -> Option<Vec<u8>>;
-}
-
-/// A file under a temporary name, which goes when this is dropped.
-pub(crate) struct Temporary {
-    pub(crate) path: PathBuf,
-    pub(crate) file: File,
-    guard: Guard,
-}
-
-impl Temporary {
-    /// Makes `directory/tmp_{what}_XXXXXX`, read-only for everyone but this handle.
-    pub(crate) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
-        const ATTEMPTS: usize = 100;
-        for _ in 0..ATTEMPTS {
-            let path = directory.join(format!("tmp_{what}_{}", random_letters()));
-            let mut open = std::fs::OpenOptions::new();
-            open.read(true).write(true).create_new(true).mode(0o444);
-            match open.open(&path) {
-                Ok(file) => {
-                    let guard = Guard::new(&path);
-                    return Ok(Temporary { path, file, guard });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(error).context(ErrorKind::Io, "unable to create", &path);
-                }
-            }
-        }
-        Err(
-            Error::new(ErrorKind::Io, "unable to find a name for a temporary file")
-                .at_path(directory),
-        )
-    }
-
-    /// Gives the file its final name.
-    pub(super) fn rename(self, to: &Path) -> Result<(), Error> {
-        std::fs::rename(&self.path, to).context(ErrorKind::Io, "unable to rename to", to)?;
-        self.guard.keep();
-        Ok(())
-    }
-
-    /// Gives the file these permissions, if any.
-    pub(super) fn permit(&self, permissions: Option<u32>) -> Result<(), Error> {
-        let Some(mode) = permissions else {
-            return Ok(());
-        };
-        self.file
-            .set_permissions(std::fs::Permissions::from_mode(mode))
-            .context(ErrorKind::Io, "cannot set permissions of", &self.path)
-    }
-
-    /// Waits until the content is on the disk.
-    pub(crate) fn sync(&self) -> Result<(), Error> {
-        self.file
-            .sync_all()
-            .context(ErrorKind::Io, "unable to fsync", &self.path)
-    }
-}
-
-/// Six letters that are unlikely to have been used.
-fn random_letters() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    hasher.write_u64(COUNT.fetch_add(1, Relaxed));
-    let mut bits = hasher.finish();
-    let letters = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    (0..6)
-        .map(|_| {
-            let letter = letters[(bits % 62) as usize];
-            bits /= 62;
-            char::from(letter)
-        })
-        .collect()
 }
 
 /// Where the bytes of the pack are.

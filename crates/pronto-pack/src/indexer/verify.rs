@@ -87,7 +87,7 @@ impl Checked {
         let view =
             View::open(reverse, Access::Auto).context(ErrorKind::Io, "cannot open", reverse)?;
         let mut comparison = Comparison::with(&view);
-        let places = super::install::places(&self.done.order);
+        let places = crate::install::places(&self.done.order);
         rev::write(&mut comparison, self.kind, &places, &self.done.checksum).context(
             ErrorKind::Io,
             "cannot read",

@@ -1,10 +1,11 @@
-//! The end: ids sorted, indexes written, and all files under their names, the index last.
+//! The end of writing a pack: ids sorted, indexes written, and all files under their names, the index
+//! last.
 
-use super::Options;
-use super::spool::Temporary;
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};
+use crate::indexer::Options;
 use crate::rev;
+use crate::temporary::Temporary;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
@@ -22,9 +23,9 @@ pub(crate) struct Names {
     pub(crate) pack: PathBuf,
     pub(crate) index: PathBuf,
     /// A pack of that name goes; else it stays.
-    pub(super) replaces_pack: bool,
+    pub(crate) replaces_pack: bool,
     /// The same with indexes.
-    pub(super) replaces_index: bool,
+    pub(crate) replaces_index: bool,
 }
 
 impl Names {
@@ -46,7 +47,7 @@ impl Names {
 
 /// Makes an empty file where nothing is, so that nobody else takes the name. It goes with the
 /// guard.
-pub(super) fn reserve(path: &Path) -> Result<Guard, Error> {
+pub(crate) fn reserve(path: &Path) -> Result<Guard, Error> {
     let mut open = File::options();
     open.write(true).create_new(true).mode(0o600);
     open.open(path)
@@ -55,7 +56,7 @@ pub(super) fn reserve(path: &Path) -> Result<Guard, Error> {
 }
 
 /// The directory that a file is in.
-pub(super) fn directory_of(path: &Path) -> &Path {
+pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -162,7 +163,7 @@ pub(crate) fn install(
 
 /// Writes the indexes of a pack that is there already; old ones of their names go. The `.keep`
 /// file, if it is new.
-pub(super) fn install_beside(
+pub(crate) fn install_beside(
     names: &Names,
     options: &Options,
     rows: &Rows<'_>,
@@ -223,7 +224,7 @@ impl Marks {
 }
 
 /// The inverse of `order`: for each entry of the pack its row in the index.
-pub(super) fn places(order: &[u32]) -> Vec<u32> {
+pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     let mut rows = vec![0; order.len()];
     for (place, row) in order.iter().zip(0..) {
         rows[*place as usize] = row;

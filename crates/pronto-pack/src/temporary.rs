@@ -1,0 +1,83 @@
+//! Files of a pack while they are written: under a temporary name until all is done.
+
+use crate::error::{Error, ErrorKind};
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+use std::fs::File;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A file under a temporary name, which goes when this is dropped.
+pub(crate) struct Temporary {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    guard: Guard,
+}
+
+impl Temporary {
+    /// Makes `directory/tmp_{what}_XXXXXX`, read-only for everyone but this handle.
+    pub(crate) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
+        const ATTEMPTS: usize = 100;
+        for _ in 0..ATTEMPTS {
+            let path = directory.join(format!("tmp_{what}_{}", random_letters()));
+            let mut open = std::fs::OpenOptions::new();
+            open.read(true).write(true).create_new(true).mode(0o444);
+            match open.open(&path) {
+                Ok(file) => {
+                    let guard = Guard::new(&path);
+                    return Ok(Temporary { path, file, guard });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).context(ErrorKind::Io, "unable to create", &path);
+                }
+            }
+        }
+        Err(
+            Error::new(ErrorKind::Io, "unable to find a name for a temporary file")
+                .at_path(directory),
+        )
+    }
+
+    /// Gives the file its final name.
+    pub(crate) fn rename(self, to: &Path) -> Result<(), Error> {
+        std::fs::rename(&self.path, to).context(ErrorKind::Io, "unable to rename to", to)?;
+        self.guard.keep();
+        Ok(())
+    }
+
+    /// Gives the file these permissions, if any.
+    pub(crate) fn permit(&self, permissions: Option<u32>) -> Result<(), Error> {
+        let Some(mode) = permissions else {
+            return Ok(());
+        };
+        self.file
+            .set_permissions(std::fs::Permissions::from_mode(mode))
+            .context(ErrorKind::Io, "cannot set permissions of", &self.path)
+    }
+
+    /// Waits until the content is on the disk.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        self.file
+            .sync_all()
+            .context(ErrorKind::Io, "unable to fsync", &self.path)
+    }
+}
+
+/// Six letters that are unlikely to have been used.
+fn random_letters() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u64(COUNT.fetch_add(1, Relaxed));
+    let mut bits = hasher.finish();
+    let letters = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    (0..6)
+        .map(|_| {
+            let letter = letters[(bits % 62) as usize];
+            bits /= 62;
+            char::from(letter)
+        })
+        .collect()
+}
