@@ -71,16 +71,20 @@ impl SendQueue {
         self.limit.saturating_sub(self.len)
     }
 
-    /// Appends `bytes` without copying them.
+    /// Appends `bytes`. They are copied only if they are no longer than 16 KiB: what holds a small
+    /// piece is larger than the piece, and memory shall stay within about twice the limit.
     ///
     /// # Errors
     /// [`Full`] if they would exceed the limit.
     pub fn push(&mut self, bytes: Vec<u8>) -> Result<(), Full> {
         let length = bytes.len();
+        if length <= GATHERED {
+            return self.extend_from_slice(&bytes);
+        }
         self.append(Slice::Owned(bytes), length)
     }
 
-    /// Appends the part `range` of `bytes` without copying it.
+    /// Appends the part `range` of `bytes`, as [`push`](Self::push).
     ///
     /// # Errors
     /// [`Full`] if it would exceed the limit.
@@ -93,6 +97,9 @@ impl SendQueue {
             "a range outside of its bytes"
         );
         let length = range.len();
+        if length <= GATHERED {
+            return self.extend_from_slice(&(*bytes).as_ref()[range]);
+        }
         self.append(Slice::Shared(bytes, range), length)
     }
 
@@ -101,6 +108,9 @@ impl SendQueue {
     /// # Errors
     /// [`Full`] if they would exceed the limit.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         if bytes.len() > self.free_bytes() {
             return Err(Full);
         }

@@ -237,17 +237,32 @@ impl io::Write for OneByte {
 #[test]
 fn slices_are_sent_in_order_without_being_copied() {
     let mut queue = SendQueue::new(1024 * 1024);
-    let shared: SharedBytes = Arc::new(b"0123456789".to_vec());
+    let digits = b"0123456789".repeat(10_000);
+    let shared: SharedBytes = Arc::new(digits.clone());
     queue.extend_from_slice(b"head ").expect("room");
     queue.extend_from_slice(b"er ").expect("room");
-    queue.push_shared(Arc::clone(&shared), 2..5).expect("room");
-    queue.push(b" tail".to_vec()).expect("room");
+    let part = 2..40_002;
+    queue.push_shared(Arc::clone(&shared), part).expect("room");
+    queue.push(b" tail".repeat(10_000)).expect("room");
     queue.push(Vec::new()).expect("room");
     queue.push_shared(shared, 9..10).expect("room");
     assert_eq!(queue.front(), b"head er ");
-    assert_eq!(queue.counters().copied_bytes, 8);
+    assert_eq!(queue.counters().copied_bytes, 9);
     let mut sink = OneByte(Vec::new());
     while queue.write_to(&mut sink).expect("a vector takes") > 0 {}
-    assert_eq!(sink.0, b"head er 234 tail9");
+    let tail = b" tail".repeat(10_000);
+    let expected = [&b"head er "[..], &digits[2..40_002], &tail, b"9"].concat();
+    assert!(sink.0 == expected);
     assert!(queue.is_empty() && queue.front().is_empty());
+}
+
+#[test]
+fn small_pieces_take_no_more_memory_than_the_limit_says() {
+    let limit = 256 * 1024;
+    let mut queue = SendQueue::new(limit);
+    let shared: SharedBytes = Arc::new(vec![1; 1]);
+    while queue.extend_from_slice(&[0; 6]).is_ok()
+        && queue.push_shared(Arc::clone(&shared), 0..1).is_ok()
+    {}
+    assert!(queue.counters().allocated_bytes <= 2 * limit as u64);
 }
