@@ -116,11 +116,13 @@ impl FrameReader {
         self.consumed[header.channel.index()] += header.frame_bytes() as u64;
     }
 
-    /// What `channel` has to be granted now: nothing until half of its window was consumed. Who
-    /// calls it sends the credit.
+    /// What `channel` has to be granted now: nothing until half of its window was consumed, or so
+    /// much that what is left would not take a whole frame. Who calls it sends the credit.
     pub fn take_grant(&mut self, channel: Channel) -> Option<u64> {
         let at = channel.index();
-        if channel == Channel::Control || self.consumed[at] < self.window[at] / 2 {
+        let spare = self.window[at].saturating_sub((HEADER_BYTES + MAX_FRAME_BYTES) as u64);
+        let least = (self.window[at] / 2).min(spare).max(1);
+        if channel == Channel::Control || self.consumed[at] < least {
             return None;
         }
         let grant = std::mem::take(&mut self.consumed[at]);

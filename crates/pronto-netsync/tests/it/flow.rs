@@ -149,3 +149,18 @@ fn more_than_the_credit_is_an_error() {
         "a frame of 100006 bytes on channel 1 where the credit is 48516 at offset 1000060"
     );
 }
+
+#[test]
+fn the_least_window_does_not_stop_for_ever() {
+    let (mut writer, mut reader) = (FrameWriter::new(0, 0), FrameReader::new(0));
+    for length in [100_000, MAX_BODY_BYTES, 1, MAX_BODY_BYTES] {
+        let sent = writer.send(FrameType::RefRange, Channel::Refs, &vec![0; length]);
+        assert!(sent.expect("short enough"));
+        let wire = drain(&mut writer);
+        assert_eq!(reader.accept(&wire), wire.len());
+        reader.peek().expect("sound").expect("whole");
+        reader.consume();
+        let grant = reader.take_grant(Channel::Refs).expect("due");
+        writer.grant(Channel::Refs, grant).expect("few");
+    }
+}
