@@ -170,7 +170,7 @@ impl<'s> Reconciler<'s> {
                     let place = at - span.entries.start;
                     lacking[place / 8] >> (place % 8) & 1 != 0
                 };
-                self.lacking.extend(span.entries.clone().filter(is_marked));
+                self.lack(span.entries.clone().filter(is_marked));
                 let mut result = Ok(());
                 entries.for_each(|key, value| {
                     result = self.learn(key, value);
@@ -178,6 +178,16 @@ impl<'s> Reconciler<'s> {
                 })?;
                 result
             }
+        }
+    }
+
+    /// Notes what the peer lacks. However often it says so, two places for each entry are kept, and
+    /// those that were just told.
+    fn lack(&mut self, places: impl Iterator<Item = usize>) {
+        self.lacking.extend(places);
+        if self.lacking.len() > 2 * self.set.len() {
+            self.lacking.sort_unstable();
+            self.lacking.dedup();
         }
     }
 
@@ -281,7 +291,7 @@ impl<'s> Reconciler<'s> {
         if answer.cut_at.is_none() {
             answer.own_rest(span.entries.end);
         }
-        self.lacking.extend_from_slice(&answer.own_places);
+        self.lack(answer.own_places.iter().copied());
         let Some(cut_at) = &answer.cut_at else {
             writer.answer(span.lower, span.upper, &answer);
             return Ok(());

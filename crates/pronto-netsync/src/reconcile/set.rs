@@ -134,15 +134,20 @@ impl Set {
         &self.bytes[self.spans[at].value()]
     }
 
-    /// What stands for the entries `range`. At most 30 digests and a subtraction.
+    /// What stands for the entries `range`. At most 30 digests and a subtraction, and no more
+    /// digests than twice the entries.
     ///
     /// # Panics
     /// If there are not that many.
     pub fn fingerprint(&self, key: &Fingerprinter, range: Range<usize>) -> Fingerprint {
-        let sum = self
-            .sum_before(key, range.end)
-            .minus(self.sum_before(key, range.start));
-        key.range(sum, range.len())
+        let count = range.len();
+        let sum = if count <= STRIDE {
+            self.add(key, Sum::default(), range)
+        } else {
+            let (end, start) = (range.end, range.start);
+            self.sum_before(key, end).minus(self.sum_before(key, start))
+        };
+        key.range(sum, count)
     }
 
     /// The first entry of `within` whose key is not less than `bound`; no bound is above all.
@@ -169,7 +174,12 @@ impl Set {
             return self.sums.last().copied().unwrap_or_default();
         }
         let stored = at / STRIDE;
-        (stored * STRIDE..at).fold(self.sums[stored], |sum, at| {
+        self.add(key, self.sums[stored], stored * STRIDE..at)
+    }
+
+    /// `sum` with the entries `range` added, one by one.
+    fn add(&self, key: &Fingerprinter, sum: Sum, range: Range<usize>) -> Sum {
+        range.fold(sum, |sum, at| {
             sum.plus(key.entry(self.key(at), self.value(at)))
         })
     }
