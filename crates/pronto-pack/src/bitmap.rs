@@ -31,6 +31,9 @@ const PSEUDO_MERGES: u16 = 0x20;
 /// What an entry has before its bitmap.
 const ENTRY_HEADER_LEN: usize = 6;
 const TABLE_ROW_LEN: usize = 16;
+/// How far before an entry the one may be that it is combined with.
+const FARTHEST: usize = 160;
+
 /// The hash of a name as the cache of names holds it: `name` goes on where the one with the hash
 /// `before` ended; zero for none.
 pub fn name_hash(before: u32, name: &[u8]) -> u32 {
@@ -42,9 +45,6 @@ pub fn name_hash(before: u32, name: &[u8]) -> u32 {
         (hash >> 2).wrapping_add(u32::from(*byte) << 24)
     })
 }
-
-/// How far before an entry the one may be that it is combined with.
-const FARTHEST: usize = 160;
 
 /// Where the bitmap of a commit is, and the one that it is combined with.
 #[derive(Clone, Copy, Debug)]

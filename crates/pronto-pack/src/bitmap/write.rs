@@ -123,13 +123,11 @@ fn write_table(
 
 /// Stores each bitmap whole or as what differs from one before it, whichever is shortest.
 fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
-    let parse = |commit: &Reach| {
-        let parsed = Ewah::parse(&mut &commit.bitmap[..], u64::from(u32::MAX));
-        parsed.map(|parsed| parsed.len())
-    };
-    if commits.iter().any(|commit| parse(commit).is_none()) {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
-    }
+    let parsed: Option<Vec<Ewah<'_>>> = commits
+        .iter()
+        .map(|commit| Ewah::parse(&mut &commit.bitmap[..], u64::from(u32::MAX)))
+        .collect();
+    let parsed = parsed.ok_or(io::ErrorKind::InvalidInput)?;
     let combined: Mutex<Vec<(usize, Stored)>> = Mutex::default();
     let workers = pool::cores().min(1 + commits.len() / 16);
     pool::run(
@@ -137,7 +135,7 @@ fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
         commits.len(),
         || (Vec::new(), Builder::new()),
         |(own, builder), range| {
-            own.extend(range.map(|at| (at, shortest(commits, at, builder))));
+            own.extend(range.map(|at| (at, shortest(commits, &parsed, at, builder))));
             ControlFlow::Continue(())
         },
         |(own, _)| {
@@ -152,21 +150,16 @@ fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
     Ok(combined.into_iter().map(|(_, stored)| stored).collect())
 }
 
-fn shortest(commits: &[Reach], at: usize, builder: &mut Builder) -> Stored {
-    let parse = |at: usize| Ewah::parse(&mut &commits[at].bitmap[..], u64::from(u32::MAX));
+fn shortest(commits: &[Reach], parsed: &[Ewah<'_>], at: usize, builder: &mut Builder) -> Stored {
     let mut best = Stored {
         distance: 0,
         bitmap: commits[at].bitmap.clone(),
     };
-    let Some(own) = parse(at) else {
-        return best;
-    };
+    let own = &parsed[at];
     for distance in 1..=TRIED.min(at) {
-        let Some(other) = parse(at - distance) else {
-            continue;
-        };
+        let other = &parsed[at - distance];
         builder.clear();
-        if own.xor(&other, builder, best.bitmap.len()) {
+        if own.xor(other, builder, best.bitmap.len()) {
             best.distance = distance as u8;
             best.bitmap.clear();
             builder.write(own.len().max(other.len()), &mut best.bitmap);
