@@ -13,6 +13,7 @@ use std::fs::OpenOptions;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
@@ -30,7 +31,10 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};
 
-/// What bitmaps are written with. The default is Git's, but for the configuration.
+/// Tells temporary files of this process apart.
+static TEMPORARY: AtomicU32 = AtomicU32::new(0);
+
+/// What bitmaps are written with; see [`Repository::bitmap_settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether the hashes of names are kept (`pack.writeBitmapHashCache`).
@@ -214,12 +218,14 @@ impl Work<'_> {
     /// Writes the file under another name and moves it into place, readable only.
     fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
         let failed = "unable to write bitmap index";
-        let name = format!("tmp_bitmap_{:x}", std::process::id());
+        let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tmp_bitmap_{:x}_{number:x}", std::process::id());
         let path = target.with_file_name(name);
-        let guard = Guard::new(&path);
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
+        // Only now is it ours to remove.
+        let guard = Guard::new(&path);
         write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
         file.sync_all().context(ErrorKind::Io, failed, &path)?;
         shared::adjust(self.store.options().sharing, &path)?;

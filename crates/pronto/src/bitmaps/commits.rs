@@ -130,8 +130,10 @@ impl Gathering<'_> {
         let header = self.work.store.header(&id).map_err(from_odb)?;
         match header.map(|header| header.kind) {
             Some(ObjectKind::Commit) => {
+                // Only tips have numbers yet, so a new one gets the next.
+                let next = self.history.commits.len() as Number;
                 let number = self.number(&id)?;
-                if !self.history.tips.contains(&number) {
+                if number == next {
                     self.history.tips.push(number);
                 }
                 Ok(())
