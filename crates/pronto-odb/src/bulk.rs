@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gix_object::Kind as ObjectKind;
@@ -13,7 +14,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_pack::entry::Header;
 use pronto_pack::writer::{self, Encoder, PackWriter};
 
-use crate::error::{Error, from_pack, to_pack};
+use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::loose;
 use crate::store::{Inventory, Store};
 
@@ -42,6 +43,8 @@ struct Many {
     /// What has been added in this run.
     claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
     state: Mutex<State>,
+    /// Something that was added is lost: then there is nothing to finish.
+    lost: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -70,6 +73,7 @@ impl Store {
                     objects: Vec::new(),
                     bytes: 0,
                 }),
+                lost: AtomicBool::new(false),
             }),
         };
         Ok(Bulk {
@@ -100,6 +104,18 @@ impl Bulk {
         let Some(many) = &self.many else {
             return self.store.write_known(id, kind, content);
         };
+        let added = self.add_new(many, id, (kind, content), encoder);
+        many.lost.fetch_or(added.is_err(), Ordering::Relaxed);
+        added
+    }
+
+    fn add_new(
+        &self,
+        many: &Many,
+        id: &oid,
+        (kind, content): (ObjectKind, &[u8]),
+        encoder: &mut Encoder,
+    ) -> Result<(), Error> {
         if !many.claim(id) || self.is_there(many, id)? {
             return Ok(());
         }
@@ -115,8 +131,9 @@ impl Bulk {
                     return Ok(());
                 }
                 State::Waiting { objects, .. } => {
+                    let pack = self.begin_pack()?;
                     let waited = std::mem::take(objects);
-                    *state = State::Packing(Box::new(self.begin_pack()?));
+                    *state = State::Packing(Box::new(pack));
                     waited
                 }
                 State::Packing(_) => Vec::new(),
@@ -131,8 +148,8 @@ impl Bulk {
     /// Adds an object of `size_bytes` from a stream, which is never held whole, and gives its id.
     ///
     /// # Errors
-    /// `Io` when it cannot be read or written, `Corrupt` or `Truncated` when the stream is of
-    /// another size, `Collision` when its content is part of a known attack on SHA-1.
+    /// `Io` when it cannot be read or written, `Corrupt` when the stream is shorter,
+    /// `Collision` when its content is part of a known attack on SHA-1. What follows is not read.
     pub fn add_stream(
         &self,
         kind: ObjectKind,
@@ -140,20 +157,22 @@ impl Bulk {
         from: &mut dyn Read,
     ) -> Result<ObjectId, Error> {
         let Some(many) = &self.many else {
+            let from = &mut from.take(size_bytes);
             return self.store.write_stream(kind, size_bytes, from);
         };
+        let mut is_claimed = false;
         let mut exists = |id: &oid| {
             if !many.claim(id) {
                 return Ok(true);
             }
+            is_claimed = true;
             self.is_there(many, id).map_err(to_pack)
         };
         let mut state = lock(&many.state);
         if let State::Waiting { objects, .. } = &mut *state {
-            let waited = std::mem::take(objects);
             let mut pack = self.begin_pack()?;
             let mut encoder = self.encoder();
-            for (id, kind, content) in &waited {
+            for (id, kind, content) in objects {
                 let entry = encoder.encode(Header::Object(*kind), content);
                 pack.append(id, &entry).map_err(from_pack)?;
             }
@@ -162,19 +181,26 @@ impl Bulk {
         let State::Packing(pack) = &mut *state else {
             unreachable!("a pack was begun above");
         };
-        pack.append_stream(kind, size_bytes, from, &mut exists)
-            .map_err(from_pack)
+        let added = pack.append_stream(kind, size_bytes, from, &mut exists);
+        many.lost
+            .fetch_or(added.is_err() && is_claimed, Ordering::Relaxed);
+        added.map_err(from_pack)
     }
 
     /// Writes what still waits, and the index of the pack: then all is there for readers, this
     /// store included.
     ///
     /// # Errors
-    /// `Io` when something cannot be written.
+    /// `Io` when something cannot be written, or could not be added before: whoever was told that an
+    /// object is there already may have been told too early.
     pub fn finish(self) -> Result<(), Error> {
         let Some(many) = self.many else {
             return Ok(());
         };
+        if many.lost.load(Ordering::Relaxed) {
+            let message = "an object could not be stored, and others may rely on it";
+            return Err(Error::new(ErrorKind::Io, message));
+        }
         match many
             .state
             .into_inner()

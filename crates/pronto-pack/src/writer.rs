@@ -119,6 +119,8 @@ pub struct PackWriter {
     ids: Vec<u8>,
     offsets: Vec<u64>,
     crcs: Vec<u32>,
+    /// Something that was appended did not get into the file.
+    is_broken: bool,
 }
 
 /// A pack that has been written.
@@ -152,6 +154,7 @@ impl PackWriter {
             ids: Vec::new(),
             offsets: Vec::new(),
             crcs: Vec::new(),
+            is_broken: false,
             options,
         })
     }
@@ -189,7 +192,8 @@ impl PackWriter {
     /// # Errors
     /// `Io` when it cannot be read or written, `Truncated` when the stream is shorter,
     /// `Collision` when its content is part of a known attack on SHA-1, `Limit` when the pack is
-    /// full, and those of `exists`. The pack cannot be used after any of them.
+    /// full, and those of `exists`. What was written of the object is taken back; after a failure to
+    /// write the pack [cannot be finished](Self::finish).
     pub fn append_stream(
         &mut self,
         kind: ObjectKind,
@@ -199,18 +203,20 @@ impl PackWriter {
     ) -> Result<ObjectId, Error> {
         self.flush()?;
         let (start, digester) = (self.offset, self.digester.clone());
-        let (id, crc) = self.deflate_stream(kind, size_bytes, from)?;
-        if !exists(&id)? {
+        let streamed = self.deflate_stream(kind, size_bytes, from);
+        let known = streamed.and_then(|(id, crc)| Ok((id, crc, exists(&id)?)));
+        if let Ok((id, crc, false)) = known {
             self.record(&id, start, crc)?;
             return Ok(id);
         }
         self.buffer.clear();
         (self.offset, self.digester) = (start, digester);
         let mut file = &self.temporary.file;
-        file.set_len(start)
-            .and_then(|()| file.seek(SeekFrom::Start(start)))
-            .context(ErrorKind::Io, "cannot truncate", &self.temporary.path)?;
-        Ok(id)
+        let truncated = file.set_len(start);
+        let truncated = truncated.and_then(|()| file.seek(SeekFrom::Start(start)));
+        self.is_broken |= truncated.is_err();
+        truncated.context(ErrorKind::Io, "cannot truncate", &self.temporary.path)?;
+        known.map(|(id, ..)| id)
     }
 
     fn deflate_stream(
@@ -294,19 +300,23 @@ impl PackWriter {
         if let Some(digester) = &mut self.digester {
             digester.update(bytes);
         }
-        let path = &self.temporary.path;
-        (&self.temporary.file)
-            .write_all(bytes)
-            .context(ErrorKind::Io, "unable to write", path)
+        let written = (&self.temporary.file).write_all(bytes);
+        self.is_broken |= written.is_err();
+        written.context(ErrorKind::Io, "unable to write", &self.temporary.path)
     }
 
     /// Writes the trailer and the index, waits until all is on the disk if that is wanted, and
     /// gives the files their names, the index last.
     ///
     /// # Errors
-    /// `Io` when a file cannot be written or renamed, `Limit` when there are not as many entries
-    /// as were announced, `Collision` when there is another pack of that name.
+    /// `Io` when a file cannot be written or renamed, or could not be written before; `Limit` when
+    /// there are not as many entries as were announced, `Collision` when there is another pack of
+    /// that name.
     pub fn finish(mut self) -> Result<Written, Error> {
+        if self.is_broken {
+            let message = "a part of the pack could not be written";
+            return Err(Error::new(ErrorKind::Io, message).at_path(&self.temporary.path));
+        }
         let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
         if self
             .options

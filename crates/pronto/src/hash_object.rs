@@ -138,6 +138,7 @@ impl ContentHasher<'_> {
 
     fn stream(&self, size: u64, from: &mut dyn Read) -> Result<ObjectId> {
         if let Some(store) = self.store {
+            let from = &mut from.take(size);
             return store.write_stream(self.kind, size, from).map_err(from_odb);
         }
         digest_stream(self.repository.object_hash(), self.kind, size, from)

@@ -1,5 +1,6 @@
 //! Stores that stock git made, read and written here; git is the oracle.
 
+mod bulk;
 mod damage;
 mod many;
 mod reading;
