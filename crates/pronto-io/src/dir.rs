@@ -7,14 +7,15 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
+mod file;
 mod listing;
 
+pub use file::{Metadata, Time, file_metadata, metadata, read_at_most};
 pub use listing::Listing;
 
 /// An open directory.
@@ -366,105 +367,6 @@ impl io::Write for NewFile {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// What a file system says about a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Metadata {
-    /// The device the file is on.
-    pub device: u64,
-    /// Its number on that device.
-    pub inode: u64,
-    /// Kind and permissions, as in `st_mode`.
-    pub mode: u32,
-    /// The user who owns it.
-    pub user: u32,
-    /// The group that owns it.
-    pub group: u32,
-    /// Its size.
-    pub size_bytes: u64,
-    /// When its content last changed.
-    pub modified: Time,
-    /// When it last changed in any respect.
-    pub changed: Time,
-}
-
-/// A moment as file systems record it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time {
-    /// Seconds since 1970.
-    pub seconds: i64,
-    /// Nanoseconds within the second.
-    pub nanoseconds: u32,
-}
-
-impl Metadata {
-    #[allow(
-        clippy::unnecessary_cast,
-        reason = "the widths of these fields differ between platforms"
-    )]
-    fn new(stat: &Stat) -> Self {
-        Metadata {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            mode: stat.st_mode as u32,
-            user: stat.st_uid,
-            group: stat.st_gid,
-            size_bytes: stat.st_size as u64,
-            modified: Time {
-                seconds: stat.st_mtime as i64,
-                nanoseconds: stat.st_mtime_nsec as u32,
-            },
-            changed: Time {
-                seconds: stat.st_ctime as i64,
-                nanoseconds: stat.st_ctime_nsec as u32,
-            },
-        }
-    }
-
-    /// Whether it is a regular file.
-    pub fn is_file(&self) -> bool {
-        self.kind() == EntryKind::File
-    }
-
-    /// Whether it is a directory.
-    pub fn is_directory(&self) -> bool {
-        self.kind() == EntryKind::Directory
-    }
-
-    /// Whether it is a symbolic link.
-    pub fn is_symlink(&self) -> bool {
-        self.kind() == EntryKind::Symlink
-    }
-
-    /// Whether its owner may execute it.
-    pub fn is_executable(&self) -> bool {
-        self.mode & 0o100 != 0
-    }
-
-    /// What it is.
-    pub fn kind(&self) -> EntryKind {
-        EntryKind::new(FileType::from_raw_mode(self.mode))
-    }
-}
-
-/// What the open file is.
-///
-/// # Errors
-/// Those of `fstat(2)`.
-pub fn file_metadata(file: &impl AsFd) -> io::Result<Metadata> {
-    Ok(Metadata::new(&retry(|| rustix::fs::fstat(file))?))
-}
-
-/// What the file at `path` is, without following a link in its last component: for paths the
-/// caller trusts.
-///
-/// # Errors
-/// Those of `lstat(2)`.
-pub fn metadata(path: &Path) -> io::Result<Metadata> {
-    Ok(Metadata::new(&retry(|| {
-        rustix::fs::lstat(path.as_os_str().as_bytes())
-    })?))
 }
 
 /// Calls again what a signal interrupted.

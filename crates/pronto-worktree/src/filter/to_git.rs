@@ -68,16 +68,31 @@ impl ToGit {
         in_index: &mut InIndex<'_>,
     ) -> Result<Cow<'a, [u8]>, Error> {
         let conversion = self.conversion(path)?;
+        self.convert_as(path, &conversion, file, in_index)
+    }
+
+    /// As [`convert`](Self::convert), for whoever has asked for the
+    /// [`conversion`](Self::conversion) of `path` already.
+    ///
+    /// # Errors
+    /// As [`convert`](Self::convert).
+    pub fn convert_as<'a>(
+        &'a mut self,
+        path: &BStr,
+        conversion: &Conversion,
+        file: &'a [u8],
+        in_index: &mut InIndex<'_>,
+    ) -> Result<Cow<'a, [u8]>, Error> {
         if conversion.keeps_towards_git(&self.settings) {
             return Ok(Cow::Borrowed(file));
         }
         let settings = Arc::clone(&self.settings);
-        let mut changed = self.clean(path, file, &conversion, &settings)?;
-        changed |= self.decode(path, if changed { None } else { Some(file) }, &conversion)?;
+        let mut changed = self.clean(path, file, conversion, &settings)?;
+        changed |= self.decode(path, if changed { None } else { Some(file) }, conversion)?;
         let source = if changed { &self.current } else { file };
         if to_lf(
             source,
-            &conversion,
+            conversion,
             &settings,
             (&mut self.next, &mut self.warnings),
             path,

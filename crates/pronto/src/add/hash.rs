@@ -4,20 +4,20 @@
 //! For a new file that is an open, an `fstat`, a read and a close; no path is resolved twice.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Collision, DigestStream, ObjectId};
-use pronto_io::dir::{Metadata, file_metadata};
+use pronto_io::dir::{Metadata, file_metadata, read_at_most};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Gather, Workers};
 use pronto_odb::Bulk;
 use pronto_pack::writer::Encoder;
 use pronto_worktree::attributes::Attributes;
-use pronto_worktree::filter::{Settings, ToGit};
+use pronto_worktree::filter::{Conversion, Settings, ToGit};
 
 use super::failure::{Failure, fatal, unfit, unseen, unstored};
 use super::paths::split;
@@ -202,6 +202,10 @@ impl Sink<'_> {
             let object = (ObjectKind::Blob, body);
             let stored = self.shared.bulk.add(&id, object, &mut self.encoder);
             stored.map_err(|error| unstored(path, &error))?;
+            if body.len() as u64 > LARGE_BYTES {
+                // Its buffers are as large as what went through it.
+                self.encoder = self.shared.bulk.encoder();
+            }
         }
         Ok(id)
     }
@@ -340,7 +344,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn file(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Failure> {
+    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
         let size = metadata.size_bytes;
         let settings = &self.shared.hasher.settings;
@@ -351,11 +355,7 @@ impl<'a> Worker<'a> {
             return self.stream(at, file, metadata);
         }
         let mut content = self.sink.spare.pop().unwrap_or_default();
-        let room = usize::try_from(size).unwrap_or(usize::MAX);
-        let read = content
-            .try_reserve_exact(room)
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
-            .and_then(|()| Read::by_ref(&mut file).take(size).read_to_end(&mut content));
+        let read = read_at_most(file, size, &mut content);
         let read = read.map_err(|error| {
             let text = format!("read error while indexing {path}: {}", reason(&error));
             Failure::file(path, &text)
@@ -366,8 +366,7 @@ impl<'a> Worker<'a> {
         }
         let mut lines = Vec::new();
         if !keeps {
-            let by_program = conversion.needs_program_towards_git(settings);
-            content = self.convert(path, content, by_program, &mut lines)?;
+            content = self.convert(path, content, &conversion, &mut lines)?;
         }
         self.digest(at, metadata, content, lines);
         Ok(())
@@ -377,10 +376,11 @@ impl<'a> Worker<'a> {
         &mut self,
         path: &BStr,
         content: Vec<u8>,
-        by_program: bool,
+        conversion: &Conversion,
         lines: &mut Vec<String>,
     ) -> Result<Vec<u8>, Failure> {
         let hasher = self.shared.hasher;
+        let by_program = conversion.needs_program_towards_git(&hasher.settings);
         let mut in_index = |out: &mut Vec<u8>| Ok(!hasher.renormalize && hasher.staged(path, out));
         let mut programs;
         let converter = if by_program {
@@ -391,7 +391,7 @@ impl<'a> Worker<'a> {
         } else {
             &mut self.converter
         };
-        let converted = converter.convert(path, &content, &mut in_index);
+        let converted = converter.convert_as(path, conversion, &content, &mut in_index);
         let converted = converted.map(|converted| {
             let is_same = converted.as_ptr() == content.as_ptr();
             (!is_same).then(|| converted.into_owned())
