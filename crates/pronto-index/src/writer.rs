@@ -315,6 +315,11 @@ fn offset_u32(offset: usize) -> Result<u32, Error> {
 }
 
 fn check(content: &Content<'_>) -> Result<(), Error> {
+    let is_foreign = |entry: &&EntryRef<'_>| entry.id.kind() != content.kind;
+    if let Some(entry) = content.entries.iter().find(is_foreign) {
+        let path = entry.path;
+        return Err(corrupt(format!("object id of another hash: {path}")));
+    }
     if let Some(entry) = content.entries.iter().find(|entry| entry.id.is_null()) {
         return Err(corrupt(format!(
             "cache entry has null sha1: {}",

@@ -227,6 +227,9 @@ impl Reader<'_> {
         };
         let mode = octal(mode).ok_or_else(expects)?;
         let id = ObjectId::from_hex(id).map_err(|_| expects())?;
+        if id.kind() != self.repository.object_hash() {
+            return Err(expects());
+        }
         let path = path.as_bstr();
         self.options.actions.push(Action::Entry {
             path: path.to_owned(),

@@ -45,7 +45,7 @@ pub(crate) struct Prepared<'r> {
     pub(crate) settings: Arc<Settings>,
     pub(crate) options: checkout::Options,
     files: Files,
-    rules: Rules,
+    pub(crate) rules: Rules,
     pub(crate) sparse: Option<Sparse>,
     /// What holds for files that are there now.
     present: Attributes,

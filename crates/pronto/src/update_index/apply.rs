@@ -57,7 +57,19 @@ impl<'a> Apply<'a> {
 
     /// Does all, up to what ends it.
     pub(super) fn run(&mut self, actions: &[Action]) -> Result<()> {
-        let looks: Vec<Option<Look>> = actions.iter().map(|action| self.look(action)).collect();
+        // After these the index as it was says nothing of what is to be done.
+        let changes = |action: &Action| {
+            matches!(
+                action,
+                Action::Remove(_) | Action::Entry { .. } | Action::Mark(..)
+            )
+        };
+        let mut is_as_it_was = true;
+        let mut looks: Vec<Option<Look>> = Vec::with_capacity(actions.len());
+        for action in actions {
+            looks.push(self.look(action, is_as_it_was));
+            is_as_it_was &= !changes(action);
+        }
         self.hash(actions, &looks)?;
         for (action, look) in actions.iter().zip(looks) {
             if let Some(reason) = self.act(action, look)? {
@@ -68,13 +80,13 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Looks at the file of an action that needs it.
-    fn look(&self, action: &Action) -> Option<Look> {
+    /// Looks at the file of an action that needs it. Its entry counts if the index `is_as_it_was`.
+    fn look(&self, action: &Action, is_as_it_was: bool) -> Option<Look> {
         let Action::Update(path, allowed) = action else {
             return None;
         };
         let found = find(self.prepared, path.as_bstr());
-        let entry = self.entry(path.as_bstr());
+        let entry = self.entry(path.as_bstr()).filter(|_| is_as_it_was);
         let is_skipped = |entry: &EntryRef<'_>| entry.flags.contains(Flags::SKIP_WORKTREE);
         let wants_content = match &found {
             Found::There(metadata) => {
@@ -96,9 +108,7 @@ impl<'a> Apply<'a> {
 
     /// Whether the file is surely what the entry says.
     fn is_clean(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
-        let Ok(rules) = self.repository.stat_rules() else {
-            return false;
-        };
+        let rules = self.prepared.rules;
         let is_trusted = entry.flags.contains(Flags::ASSUME_VALID);
         let stat = recorded(metadata);
         let matches = entry.stat.matches(&stat, rules)
@@ -448,12 +458,13 @@ impl Refusal {
 
 fn find(prepared: &Prepared<'_>, path: &BStr) -> Found {
     let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
-    if add::is_beyond_link(&prepared.top, bare) {
-        return Found::BeyondLink;
-    }
     let (directory, name) = add::split(bare);
-    let opened = prepared.top.open_beneath(directory);
-    match opened.and_then(|directory| directory.metadata(name)) {
+    let found = match prepared.top.open_beneath(directory) {
+        Ok(directory) => directory.metadata(name),
+        Err(_) if add::is_beyond_link(&prepared.top, bare) => return Found::BeyondLink,
+        Err(error) => Err(error),
+    };
+    match found {
         Ok(metadata) => Found::There(metadata),
         Err(error) if is_missing(&error) => Found::Nothing,
         Err(error) => Found::Unknown(add::reason(&error)),
