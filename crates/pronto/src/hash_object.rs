@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Digester, ObjectId};
+use pronto_index::Index;
 use pronto_odb::Store;
 use pronto_worktree::filter::{SafeCrlf, ToGit};
 
@@ -24,8 +25,8 @@ pub struct ContentHasher<'a> {
     /// Where objects are stored, if they are.
     store: Option<&'a Store>,
     streamed_from: u64,
-    /// Made when the first content has to be converted.
-    converter: Option<ToGit>,
+    /// Made, with the index it asks, when the first content has to be converted.
+    converter: Option<(ToGit, Index)>,
 }
 
 impl Repository {
@@ -88,8 +89,8 @@ impl ContentHasher<'_> {
             return finish(content);
         };
         let repository = self.repository;
-        let index = repository.index()?;
         let objects = repository.objects()?;
+        let (converter, index) = self.converter()?;
         let mut in_index = |out: &mut Vec<u8>| {
             let at = index.find(path, 0).or_else(|_| index.find(path, 2));
             let Ok(at) = at else {
@@ -98,7 +99,6 @@ impl ContentHasher<'_> {
             let found = objects.find(index.entry(at).id, out);
             Ok(matches!(found, Ok(Some(ObjectKind::Blob))))
         };
-        let converter = self.converter()?;
         let converted = converter.convert(path, content, &mut in_index);
         let result = converted
             .map_err(from_worktree)
@@ -114,12 +114,12 @@ impl ContentHasher<'_> {
 
     fn keeps(&mut self, path: Option<&BStr>) -> Result<bool> {
         match path {
-            Some(path) => self.converter()?.keeps(path).map_err(from_worktree),
+            Some(path) => self.converter()?.0.keeps(path).map_err(from_worktree),
             None => Ok(true),
         }
     }
 
-    fn converter(&mut self) -> Result<&mut ToGit> {
+    fn converter(&mut self) -> Result<&mut (ToGit, Index)> {
         if self.converter.is_none() {
             let repository = self.repository;
             let mut settings = repository.filter_settings()?;
@@ -128,7 +128,8 @@ impl ContentHasher<'_> {
             }
             let index = repository.index()?;
             let attributes = repository.attributes_of_files(&index)?;
-            self.converter = Some(ToGit::new(attributes.stack(), Arc::new(settings)));
+            let converter = ToGit::new(attributes.stack(), Arc::new(settings));
+            self.converter = Some((converter, index));
         }
         match &mut self.converter {
             Some(converter) => Ok(converter),

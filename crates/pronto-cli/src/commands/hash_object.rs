@@ -220,22 +220,22 @@ fn without_repository(
         read.map_err(|_| failed(false, "standard input"))?;
         tell(&hash(&content, "standard input")?, context)?;
     }
-    let mut names: Vec<BString> = args
-        .file
-        .iter()
-        .map(|name| name.as_bytes().into())
-        .collect();
-    if args.stdin_paths {
-        for line in std::io::stdin().lock().split(b'\n') {
-            names.push(unquoted(&line?)?);
-        }
-    }
-    for name in names {
+    let mut of_file = |name: &BStr, context: &mut Context| {
         content.clear();
-        let mut file = open(pronto::path::borrow(&name), name.as_bstr())?;
+        let mut file = open(pronto::path::borrow(name), name)?;
         let read = file.read_to_end(&mut content);
         read.map_err(|_| failed(false, &name.to_string()))?;
-        tell(&hash(&content, &name.to_string())?, context)?;
+        tell(&hash(&content, &name.to_string())?, context)
+    };
+    for name in &args.file {
+        of_file(name.as_bytes().as_bstr(), context)?;
+    }
+    if args.stdin_paths {
+        for line in std::io::stdin().lock().split(b'\n') {
+            of_file(unquoted(&line?)?.as_bstr(), context)?;
+            // Whoever asks may wait for the answer.
+            context.out.flush()?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
