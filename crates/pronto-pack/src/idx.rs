@@ -179,16 +179,61 @@ impl Index {
         if id.kind() != self.ids.kind {
             return Ok(None);
         }
-        let (start, row_len) = match self.version {
-            Version::One => (self.ids.start, u64::from(self.ids.row_len)),
-            Version::Two => (self.offsets_start(), 4),
-        };
+        let (start, row_len) = self.offset_rows();
         let hint = |row: u32| self.view.prefetch(start + u64::from(row) * row_len);
         match self.ids.search_hinting(&self.view, &self.fanout, id, hint) {
             Ok(Ok(row)) => self.offset_at(IndexPosition(row)).map(Some),
             Ok(Err(_)) => Ok(None),
             Err(error) => Err(error.at_path(&self.path)),
         }
+    }
+
+    /// Where the first offset is, and how far apart they are, in bytes.
+    #[inline]
+    fn offset_rows(&self) -> (u64, u64) {
+        match self.version {
+            Version::One => (self.ids.start, u64::from(self.ids.row_len)),
+            Version::Two => (self.offsets_start(), 4),
+        }
+    }
+
+    /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
+    /// each that is listed. Several are searched side by side; of ids that are sorted and as dense as
+    /// those listed, [`find_sorted`](Self::find_sorted) reads less.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_many<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, IndexPosition),
+    ) -> Result<(), Error> {
+        let found = |place, row| {
+            found(place, IndexPosition(row));
+            Ok(())
+        };
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
+        searched.map_err(|error| error.at_path(&self.path))
+    }
+
+    /// As [`find_many`](Self::find_many), and tells the offset in the pack of each as well.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
+    pub fn find_offsets<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, IndexPosition, PackOffset),
+    ) -> Result<(), Error> {
+        let (start, row_len) = self.offset_rows();
+        let hint = |row: u32| self.view.prefetch(start + u64::from(row) * row_len);
+        let found = |place, row| {
+            let position = IndexPosition(row);
+            found(place, position, self.offset_at(position)?);
+            Ok(())
+        };
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, hint, found);
+        searched.map_err(|error| error.at_path(&self.path))
     }
 
     /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the

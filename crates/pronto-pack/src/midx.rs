@@ -224,6 +224,24 @@ impl MultiIndex {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
+    /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
+    /// each that is listed. Several are searched side by side.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_many<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a oid>,
+        mut found: impl FnMut(usize, IndexPosition),
+    ) -> Result<(), Error> {
+        let found = |place, row| {
+            found(place, IndexPosition(row));
+            Ok(())
+        };
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
+        searched.map_err(|error| error.at_path(&self.path))
+    }
+
     /// The positions of all ids that start with `prefix`.
     ///
     /// # Errors

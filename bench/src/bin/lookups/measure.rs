@@ -18,6 +18,7 @@ const OPENINGS: usize = 10;
 
 pub(crate) const OPEN: &str = "open and find one";
 pub(crate) const FIND: &str = "random find, each";
+pub(crate) const MANY: &str = "random find of many at once, each";
 pub(crate) const SORTED: &str = "sorted find, each";
 pub(crate) const SCAN: &str = "scan of all";
 
@@ -26,7 +27,7 @@ const COMMITS: [usize; 4] = [1, 10, 100, 1000];
 
 /// What is measured, in the order to print it.
 pub(crate) fn all() -> Vec<String> {
-    let of_index = [OPEN, FIND, SORTED, SCAN].map(str::to_owned);
+    let of_index = [OPEN, FIND, MANY, SORTED, SCAN].map(str::to_owned);
     of_index.into_iter().chain(COMMITS.map(reading)).collect()
 }
 
@@ -102,6 +103,12 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
             Ok(all)
         })?;
         note(FIND, finding / each);
+        let searching = time(|| {
+            let mut count = 0;
+            index.find_offsets(random.iter().map(|id| &**id), |_, _, _| count += 1)?;
+            Ok(count == random.len())
+        })?;
+        note(MANY, searching / each);
         let merging = time(|| {
             let mut count = 0;
             index.find_sorted(sorted.iter().map(|id| &**id), |_, _| count += 1)?;

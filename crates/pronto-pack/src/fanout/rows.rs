@@ -12,8 +12,12 @@ use super::{Search, prefix64};
 const LINE_LEN: usize = 64;
 
 /// How many rows are searched without guessing further: a power of two. Guesses for a bucket of
-/// fewer than [`MANY_ROWS`] rows that are spread evenly miss by 4 rows in the mean.
-const FEW_ROWS: u32 = 32;
+/// fewer than [`MANY_ROWS`] rows that are spread evenly miss by 4 rows in the mean. Twice as many
+/// cost more memory than they save guesses, half as many the reverse (measured).
+const FEW_ROWS: u32 = 16;
+
+/// How many rows are looked at one by one where the next of many ids may be.
+const NEAR_ROWS: u32 = 4;
 
 /// From how many rows of a bucket on it takes one more guess to come as near.
 const MANY_ROWS: u32 = 64 << 10;
@@ -42,8 +46,36 @@ impl<'a> Ids<'a> {
     #[inline]
     pub(super) fn search(&self, rows: Range<u32>, id: &oid, hint: impl Fn(u32)) -> Search {
         let wanted = prefix64(id.as_bytes());
-        let end = rows.end;
-        let mut row = self.lower_bound(rows, wanted, hint);
+        let mut guess = first_guess(&rows, wanted);
+        for left in (0..corrections(&rows)).rev() {
+            guess = self.better_guess(&rows, guess, wanted, left == 0);
+        }
+        hint(guess);
+        self.search_near(rows, guess, id)
+    }
+
+    /// The search of `id` among `rows`, where it should be near `guess`. Few rows are halved without
+    /// a branch that depends on them, so that the processor goes on to what comes next (another
+    /// search, say) while it waits for memory. A table that is not spread evenly costs steps of
+    /// doubling width and bisection, never a wrong answer.
+    #[inline]
+    pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> Search {
+        let wanted = prefix64(id.as_bytes());
+        let row = match rows.end - rows.start < FEW_ROWS {
+            true => self.bisect(rows.start, rows.end, wanted),
+            false => self.settle(&rows, guess, wanted),
+        };
+        self.decide(row..rows.end, wanted, id)
+    }
+
+    /// Whether `id` stands among `rows`, whose first is the first with a prefix that is not below
+    /// `wanted`, that of `id`.
+    #[inline]
+    fn decide(&self, rows: Range<u32>, wanted: u64, id: &oid) -> Search {
+        let Range {
+            start: mut row,
+            end,
+        } = rows;
         while row < end && self.prefix(row) == wanted {
             match self.id(row)[8..].cmp(&id.as_bytes()[8..]) {
                 Ordering::Less => row += 1,
@@ -54,9 +86,27 @@ impl<'a> Ids<'a> {
         Err(row)
     }
 
+    /// As [`search`](Self::search), without guesses: for rows that are not all of a bucket.
+    pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> Search {
+        let wanted = prefix64(id.as_bytes());
+        let row = self.bisect(rows.start, rows.end, wanted);
+        self.decide(row..rows.end, wanted, id)
+    }
+
+    /// As [`search`](Self::search), of an id that is not before `row`, where the search before it
+    /// ended.
+    #[inline]
+    pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> Search {
+        let near = match rows.contains(&row) {
+            true => self.search_few(row..rows.end.min(row.saturating_add(NEAR_ROWS)), id),
+            false => None,
+        };
+        near.unwrap_or_else(|| self.search(rows, id, |_| ()))
+    }
+
     /// Looks at `rows` one after the other; `None` if `id` belongs behind them.
     #[inline]
-    pub(super) fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
+    fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
         let wanted = prefix64(id.as_bytes());
         for row in rows {
             let found = self.prefix(row).cmp(&wanted);
@@ -69,48 +119,52 @@ impl<'a> Ids<'a> {
         None
     }
 
-    /// The first row whose prefix is not below `wanted`. Guesses, each from where the one before
-    /// led, until few rows are left, and these are halved without a branch that depends on them, so
-    /// that the processor goes on to what comes next (another search, say) while it waits for
-    /// memory. A table that is not spread evenly costs steps of doubling width and bisection,
-    /// never a wrong answer.
+    /// The first of `rows`, [`FEW_ROWS`] at least, whose prefix is not below `wanted`; it should be
+    /// near `guess`.
     #[inline]
-    fn lower_bound(&self, rows: Range<u32>, wanted: u64, hint: impl Fn(u32)) -> u32 {
-        let Range {
-            start: low,
-            end: high,
-        } = rows;
-        let count = high - low;
-        if count < FEW_ROWS {
-            return self.bisect(low, high, wanted);
-        }
-        let mut guess = low + share(wanted, count);
-        if count > MANY_ROWS {
-            guess = self.correct(guess, low..high, wanted);
-        }
-        guess = self.correct(guess, low..high, wanted);
-        hint(guess);
-        let first = guess
-            .saturating_sub(FEW_ROWS / 2)
-            .clamp(low, high - FEW_ROWS);
+    fn settle(&self, rows: &Range<u32>, guess: u32, wanted: u64) -> u32 {
+        let first = first_of_few(rows, guess);
         let below = self.count_below(first, wanted);
         let is_enclosed =
-            (below > 0 || first == low) && (below < FEW_ROWS || first + below == high);
+            (below > 0 || first == rows.start) && (below < FEW_ROWS || first + below == rows.end);
         match is_enclosed {
             true => first + below,
-            false => self.search_beside(low..high, first, wanted),
+            false => self.search_beside(rows.clone(), first, wanted),
         }
     }
 
-    /// A guess that is better than `guess`, by how far the prefix there is from `wanted`.
+    /// A guess that is better than `guess`, by how far the prefix there is from `wanted`; asks for
+    /// the memory that is read next: that of the next correction, or after the last one that of
+    /// [`search_near`](Self::search_near).
     #[inline]
-    fn correct(&self, guess: u32, rows: Range<u32>, wanted: u64) -> u32 {
+    pub(super) fn better_guess(
+        &self,
+        rows: &Range<u32>,
+        guess: u32,
+        wanted: u64,
+        is_last: bool,
+    ) -> u32 {
         let guess = guess.min(rows.end - 1);
         // Both begin with the same byte, so the distance fits, and the other seven count.
         let distance = (wanted.wrapping_sub(self.prefix(guess)) as i64) << 8;
         let step = (i128::from(distance) * i128::from(rows.end - rows.start)) >> 64;
-        (i64::from(guess) + step as i64).clamp(i64::from(rows.start), i64::from(rows.end) - 1)
-            as u32
+        let guess = (i64::from(guess) + step as i64)
+            .clamp(i64::from(rows.start), i64::from(rows.end) - 1) as u32;
+        match is_last {
+            true => self.prefetch_rows(first_of_few(rows, guess), FEW_ROWS),
+            false => self.prefetch_rows(guess, 1),
+        }
+        guess
+    }
+
+    /// Asks for the memory with the prefixes of `count` rows from `first` on.
+    #[inline]
+    pub(super) fn prefetch_rows(&self, first: u32, count: u32) {
+        let place = first as usize * self.row_len + self.id_offset;
+        let len = (count as usize - 1) * self.row_len + 8;
+        for line in (0..len + LINE_LEN).step_by(LINE_LEN) {
+            prefetch(self.bytes, place + line.min(len));
+        }
     }
 
     /// How many of the [`FEW_ROWS`] rows from `first` on have prefixes below `wanted`. No branch.
@@ -118,9 +172,6 @@ impl<'a> Ids<'a> {
     fn count_below(&self, first: u32, wanted: u64) -> u32 {
         let place = first as usize * self.row_len + self.id_offset;
         let len = (FEW_ROWS as usize - 1) * self.row_len + 8;
-        for line in (0..len + LINE_LEN).step_by(LINE_LEN) {
-            prefetch(self.bytes, place + line.min(len));
-        }
         let window = &self.bytes[place..place + len];
         let is_below = |row: usize| prefix64(&window[row * self.row_len..]) < wanted;
         let mut below = 0;
@@ -189,6 +240,30 @@ impl<'a> Ids<'a> {
         }
         (low, high)
     }
+}
+
+/// How often a guess among `rows` is to be corrected.
+#[inline]
+pub(super) fn corrections(rows: &Range<u32>) -> u32 {
+    match rows.end - rows.start {
+        ..FEW_ROWS => 0,
+        FEW_ROWS..=MANY_ROWS => 1,
+        _ => 2,
+    }
+}
+
+/// Where among `rows` a prefix should stand, were they spread evenly.
+#[inline]
+pub(super) fn first_guess(rows: &Range<u32>, wanted: u64) -> u32 {
+    rows.start + share(wanted, rows.end - rows.start)
+}
+
+/// The first of the few rows around `guess`, of at least as many.
+#[inline]
+fn first_of_few(rows: &Range<u32>, guess: u32) -> u32 {
+    guess
+        .saturating_sub(FEW_ROWS / 2)
+        .clamp(rows.start, rows.end - FEW_ROWS)
 }
 
 /// How many of `count` rows of a bucket lie within a distance of `keys`, were they spread evenly.

@@ -1,0 +1,63 @@
+//! The search of many ids in any order, side by side: as many places of the table are read for each
+//! as in the search of one, but all of a group are asked for before the first is waited for.
+
+use std::ops::Range;
+
+use pronto_hash::oid;
+
+use super::rows::{Ids, corrections, first_guess};
+use super::{Fanout, Search, prefix64};
+
+/// How many ids are searched side by side: more than a core can have misses under way.
+pub(super) const GROUP: usize = 16;
+
+/// How far the search of one id has come.
+#[derive(Clone, Default)]
+struct Step {
+    wanted: u64,
+    rows: Range<u32>,
+    guess: u32,
+    left: u32,
+}
+
+/// Searches `group`, of at most [`GROUP`] ids; what became of each stands where the id does. `hint`
+/// is told the row of each that is found, before any is used.
+#[inline]
+pub(super) fn search(
+    table: Ids<'_>,
+    fanout: &Fanout,
+    group: &[&oid],
+    hint: impl Fn(u32),
+) -> [Search; GROUP] {
+    let mut steps: [Step; GROUP] = Default::default();
+    let steps = &mut steps[..group.len()];
+    let mut rounds = 0;
+    for (step, id) in steps.iter_mut().zip(group) {
+        let wanted = prefix64(id.as_bytes());
+        let rows = fanout.bucket(id.first_byte());
+        let guess = first_guess(&rows, wanted);
+        table.prefetch_rows(guess, 1);
+        let left = corrections(&rows);
+        rounds = rounds.max(left);
+        *step = Step {
+            wanted,
+            rows,
+            guess,
+            left,
+        };
+    }
+    for _ in 0..rounds {
+        for step in steps.iter_mut().filter(|step| step.left > 0) {
+            step.left -= 1;
+            step.guess = table.better_guess(&step.rows, step.guess, step.wanted, step.left == 0);
+        }
+    }
+    let mut found = [Err(0); GROUP];
+    for ((step, id), found) in steps.iter().zip(group).zip(&mut found) {
+        *found = table.search_near(step.rows.clone(), step.guess, id);
+        if let Ok(row) = *found {
+            hint(row);
+        }
+    }
+    found
+}

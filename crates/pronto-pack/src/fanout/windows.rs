@@ -1,0 +1,163 @@
+//! The search in a file that is read by position: windows of rows around the guess, of which the
+//! last one is kept for the next id. Ids that rise closely beside each other find the table read once,
+//! from front to back, in ever larger pieces.
+
+use std::ops::Range;
+
+use pronto_hash::oid;
+use pronto_io::view::View;
+
+use super::rows::Ids;
+use super::{Fanout, Search, Table, prefix64, unreadable};
+use crate::error::Error;
+
+/// How many rows are read at once around a guess.
+const LEAST_ROWS: u32 = 96;
+
+/// How many rows are read at once when they are read one after the other.
+const MOST_ROWS: u32 = 4096;
+
+/// How many guesses are made before what is left is halved.
+const GUESSES: u32 = 4;
+
+/// A table that is read by position.
+pub(super) struct Windows<'a> {
+    table: &'a Table,
+    view: &'a View,
+    fanout: &'a Fanout,
+    /// The row that the window begins with, and how many it has.
+    first: u32,
+    count: u32,
+    bytes: Vec<u8>,
+    /// How many rows to read next.
+    wanted: u32,
+}
+
+impl<'a> Windows<'a> {
+    pub(super) fn new(table: &'a Table, view: &'a View, fanout: &'a Fanout) -> Self {
+        Windows {
+            table,
+            view,
+            fanout,
+            first: 0,
+            count: 0,
+            bytes: Vec::new(),
+            wanted: LEAST_ROWS,
+        }
+    }
+
+    /// The row of `id`, or the row before which it would stand: one read of the file or two, none if
+    /// it belongs where the search before it ended.
+    pub(super) fn search(&mut self, id: &oid) -> Result<Search, Error> {
+        let rows = self.fanout.bucket(id.first_byte());
+        if let Place::Here(found) = self.place(&rows, id) {
+            return Ok(found);
+        }
+        let behind = self.first + self.count;
+        let wanted = prefix64(id.as_bytes());
+        let (mut low, mut high) = (rows.start, rows.end);
+        let (mut low_key, mut high_key) = bucket_keys(wanted);
+        let mut steps = 0;
+        while low < high {
+            let guess = match steps {
+                0..GUESSES => interpolate(low..high, low_key, high_key, wanted),
+                _ => low + (high - low) / 2,
+            };
+            // What stands shortly behind the window is read from its end on.
+            let goes_on = steps == 0
+                && (low..high).contains(&behind)
+                && guess.wrapping_sub(behind) < self.wanted / 2;
+            let first = match goes_on {
+                true => {
+                    self.wanted = MOST_ROWS.min(self.wanted * 2);
+                    behind
+                }
+                false => {
+                    self.wanted = LEAST_ROWS;
+                    guess.saturating_sub(LEAST_ROWS / 2).max(low)
+                }
+            };
+            steps += 1;
+            let last = first.saturating_add(self.wanted).min(rows.end);
+            self.read(first..last)?;
+            match self.place(&rows, id) {
+                Place::Here(found) => return Ok(found),
+                Place::Before => (high, high_key) = (first, self.ids().prefix(0)),
+                Place::Behind => {
+                    (low, low_key) = (last, self.ids().prefix(last - first - 1));
+                }
+            }
+        }
+        Ok(Err(low))
+    }
+
+    /// Where `id`, which belongs among `rows`, stands as seen from the window.
+    fn place(&self, rows: &Range<u32>, id: &oid) -> Place {
+        let end = self.first + self.count;
+        let (start, stop) = (rows.start.max(self.first), rows.end.min(end));
+        if rows.is_empty() {
+            return Place::Here(Err(rows.start));
+        }
+        if start >= stop {
+            return match rows.start >= end {
+                true => Place::Behind,
+                false => Place::Before,
+            };
+        }
+        let ids = self.ids();
+        if start > rows.start && id.as_bytes() < ids.id(start - self.first) {
+            return Place::Before;
+        }
+        if stop < rows.end && id.as_bytes() > ids.id(stop - self.first - 1) {
+            return Place::Behind;
+        }
+        let found = ids.search_by_halves(start - self.first..stop - self.first, id);
+        Place::Here(match found {
+            Ok(row) => Ok(self.first + row),
+            Err(row) => Err(self.first + row),
+        })
+    }
+
+    fn read(&mut self, rows: Range<u32>) -> Result<(), Error> {
+        let row_len = self.table.row_len;
+        let offset = self.table.start + u64::from(rows.start) * u64::from(row_len);
+        let count = rows.end - rows.start;
+        self.count = 0;
+        self.view
+            .read(offset, count as usize * row_len as usize, &mut self.bytes)
+            .map_err(|error| unreadable(error).at_offset(offset))?;
+        (self.first, self.count) = (rows.start, count);
+        Ok(())
+    }
+
+    fn ids(&self) -> Ids<'_> {
+        Ids {
+            bytes: &self.bytes,
+            row_len: self.table.row_len as usize,
+            id_offset: self.table.id_offset as usize,
+            hash_len: self.table.kind.len_in_bytes(),
+        }
+    }
+}
+
+/// Where an id belongs, as seen from a window of rows.
+enum Place {
+    Before,
+    Here(Search),
+    Behind,
+}
+
+/// The least and the greatest prefix that start with the first byte of `wanted`.
+fn bucket_keys(wanted: u64) -> (u64, u64) {
+    const REST: u64 = u64::MAX >> 8;
+    (wanted & !REST, wanted | REST)
+}
+
+/// Where among `rows`, which is not empty, `wanted` should stand, were the keys spread evenly
+/// between `low_key` and `high_key`.
+fn interpolate(rows: Range<u32>, low_key: u64, high_key: u64, wanted: u64) -> u32 {
+    let span = u128::from(high_key.saturating_sub(low_key)) + 1;
+    let into = u128::from(wanted.saturating_sub(low_key)).min(span - 1);
+    let count = u128::from(rows.end - rows.start);
+    rows.start + (into * count / span) as u32
+}
