@@ -172,13 +172,18 @@ impl<T, E: Into<std::io::Error>> IoContext<T> for Result<T, E> {
 }
 
 /// The operating system's reason in the words of `strerror`, as Git prints them.
+pub fn reason(error: &std::io::Error) -> String {
+    let mut text = error.to_string();
+    text.truncate(text.find(" (os error").unwrap_or(text.len()));
+    text
+}
+
+/// An error that says its [`reason`].
 pub struct OsReason(pub std::io::Error);
 
 impl fmt::Display for OsReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
-        let end = text.find(" (os error").unwrap_or(text.len());
-        f.write_str(&text[..end])
+        f.write_str(&reason(&self.0))
     }
 }
 

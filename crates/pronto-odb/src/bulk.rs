@@ -187,6 +187,46 @@ impl Bulk {
         added.map_err(from_pack)
     }
 
+    /// As [`add_stream`](Self::add_stream), but always into a file of its own, so that threads
+    /// that add streams do not wait for one another. For what is too large to be held by several
+    /// threads at a time, and small enough for several to be read at a time.
+    ///
+    /// # Errors
+    /// As [`add_stream`](Self::add_stream).
+    pub fn add_loose_stream(
+        &self,
+        kind: ObjectKind,
+        size_bytes: u64,
+        from: &mut dyn Read,
+    ) -> Result<ObjectId, Error> {
+        let Some(many) = &self.many else {
+            return self.add_stream(kind, size_bytes, from);
+        };
+        let mut is_claimed = false;
+        let mut exists = |id: &oid| {
+            is_claimed = many.claim(id);
+            Ok(!is_claimed || self.is_there(many, id)?)
+        };
+        let (objects, options) = (self.store.path(), self.store.options());
+        let from = &mut from.take(size_bytes);
+        let object = (kind, size_bytes);
+        let added = loose::write::write_stream(objects, options, object, from, &mut exists);
+        many.lost
+            .fetch_or(added.is_err() && is_claimed, Ordering::Relaxed);
+        added
+    }
+
+    /// Marks `id` as used and says whether it was there before this run.
+    ///
+    /// # Errors
+    /// `Io` when something cannot be listed.
+    pub fn contains(&self, id: &oid) -> Result<bool, Error> {
+        match &self.many {
+            Some(many) => self.is_there(many, id),
+            None => self.store.freshen(id),
+        }
+    }
+
     /// Writes what still waits, and the index of the pack: then all is there for readers, this
     /// store included.
     ///

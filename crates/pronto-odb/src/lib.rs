@@ -28,6 +28,7 @@ pub use bulk::{Bulk, PACKED_FROM};
 pub use error::{Error, ErrorKind};
 pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;
+pub use store::packing;
 pub use store::{
     Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Store,
 };

@@ -50,15 +50,48 @@ pub(crate) fn read(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<Option<ObjectKind>, Error> {
+    match read_below(objects, id, (scratch, u64::MAX), out)? {
+        Some(Content::Whole(kind)) => Ok(Some(kind)),
+        Some(Content::Large) => {
+            let error = Error::new(ErrorKind::Limit, "object is too large for memory");
+            Err(error.on_object(id))
+        }
+        None => Ok(None),
+    }
+}
+
+/// What [`read_below`] found.
+pub(crate) enum Content {
+    /// All of it.
+    Whole(ObjectKind),
+    /// It is not below the bound.
+    Large,
+}
+
+/// As [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
+/// another one nothing is kept. Costs nothing more.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_below(
+    objects: &Path,
+    id: &oid,
+    (scratch, below): (&mut Scratch, u64),
+    out: &mut Vec<u8>,
+) -> Result<Option<Content>, Error> {
     let path = path(objects, id);
     let Some(file) = open(&path)? else {
         return Ok(None);
     };
-    read_file(file, &path, &mut scratch.deflated, u64::MAX)?;
-    let kind = inflate(&scratch.deflated, &mut scratch.decoder, out);
+    read_file(file, &path, &mut scratch.deflated, below)?;
+    if scratch.deflated.len() as u64 >= below {
+        scratch.deflated = Vec::new();
+        return Ok(Some(Content::Large));
+    }
+    let kind = inflate(&scratch.deflated, &mut scratch.decoder, below, out);
     scratch.decoder.reset();
-    kind.map(Some)
-        .map_err(|error| error.at_path(&path).on_object(id))
+    let kind = kind.map_err(|error| error.at_path(&path).on_object(id))?;
+    Ok(Some(kind.map_or(Content::Large, Content::Whole)))
 }
 
 /// Kind and size of the loose object `id`, if there is one. Reads a page of it.
@@ -298,7 +331,13 @@ fn read_file(file: File, path: &Path, out: &mut Vec<u8>, limit: u64) -> Result<(
     Ok(())
 }
 
-fn inflate(deflated: &[u8], decoder: &mut Decoder, out: &mut Vec<u8>) -> Result<ObjectKind, Error> {
+/// `None` if it takes at least `below` bytes.
+fn inflate(
+    deflated: &[u8],
+    decoder: &mut Decoder,
+    below: u64,
+    out: &mut Vec<u8>,
+) -> Result<Option<ObjectKind>, Error> {
     out.clear();
     out.resize(deflated.len().saturating_mul(4).clamp(256, 1 << 20), 0);
     let first = decoder
@@ -309,6 +348,9 @@ fn inflate(deflated: &[u8], decoder: &mut Decoder, out: &mut Vec<u8>) -> Result<
         Err(error) => return Err(unable_to_unpack(0).because(error)),
     };
     let start = parse_start(&out[..len])?;
+    if start.size_bytes >= below {
+        return Ok(None);
+    }
     if start.size_bytes / MAX_RATIO > deflated.len() as u64 {
         return Err(Error::new(ErrorKind::Corrupt, "loose object is cut short"));
     }
@@ -338,7 +380,7 @@ fn inflate(deflated: &[u8], decoder: &mut Decoder, out: &mut Vec<u8>) -> Result<
     }
     out.truncate(whole);
     out.drain(..start.header_len);
-    Ok(start.kind)
+    Ok(Some(start.kind))
 }
 
 fn parse_start(bytes: &[u8]) -> Result<Start, Error> {

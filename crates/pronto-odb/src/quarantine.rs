@@ -21,7 +21,8 @@ pub struct Quarantine {
     path: PathBuf,
     real: Store,
     inner: Store,
-    _guard: Guard,
+    /// None for one that is kept.
+    _guard: Option<Guard>,
 }
 
 impl Quarantine {
@@ -46,6 +47,21 @@ impl Quarantine {
                 }
             }
         };
+        Quarantine::at(path, store, Some(guard))
+    }
+
+    /// Opens the directory `path`, made if it is not there, which stays with all that is in it when
+    /// this is dropped: for what comes in several attempts. Only one at a time may use it, and it
+    /// has to be on the file system of the real directory.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be made or read.
+    pub fn keep(store: &Store, path: &Path) -> Result<Quarantine, Error> {
+        fs::create_dir_all(path).context(ErrorKind::Io, "cannot make", path)?;
+        Quarantine::at(path.to_owned(), store, None)
+    }
+
+    fn at(path: PathBuf, store: &Store, guard: Option<Guard>) -> Result<Quarantine, Error> {
         make_directory(&path.join("pack"), store.options())?;
         let mut options = store.options().clone();
         options.alternates = std::iter::once(store.path().to_owned())

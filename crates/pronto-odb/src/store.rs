@@ -5,6 +5,7 @@ mod bitmapped;
 mod details;
 mod enumerate;
 mod lookup;
+pub mod packing;
 mod unpack;
 mod write;
 
@@ -288,6 +289,22 @@ impl Store {
         Ok(self.newer_than(&before)?.is_some())
     }
 
+    /// `None` if it, or what it is made of, takes at least `below` bytes.
+    fn decode_below(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+        below: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, Error> {
+        let opened = pack.pack()?;
+        with_bases(&self.inner.bases, pack, |bases| {
+            let bases = (bases, below);
+            with_scratch(|scratch| scratch.decoder.decode_below(opened, offset, bases, out))
+        })
+        .map_err(|error| pack.failed(error))
+    }
+
     fn decode(
         &self,
         pack: &PackFile,
@@ -354,11 +371,16 @@ fn with_scratch<T>(read: impl FnOnce(&mut Scratch) -> T) -> T {
 }
 
 fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(Bases<'_>) -> T) -> T {
-    let find = |id: &oid| match pack.index() {
+    let find = |id: &oid| base_by_id(pack, id);
+    read(Bases { cache, find: &find })
+}
+
+/// Where a base that is named by its id is in `pack`.
+fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pack::Error> {
+    match pack.index() {
         Ok(index) => index.find_offset(id),
         Err(error) => Err(error.map_kind(|_| pronto_pack::ErrorKind::Corrupt)),
-    };
-    read(Bases { cache, find: &find })
+    }
 }
 
 /// Lifts an error of a pack's index and says which object was looked for.

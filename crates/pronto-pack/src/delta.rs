@@ -1,6 +1,10 @@
 //! Deltas: instructions that make one object out of another by copying from it and inserting.
 //! Format: `gitformat-pack(5)`.
 
+pub mod make;
+
+use std::io;
+
 use crate::error::{Error, ErrorKind};
 
 /// What one step of a fast copy moves.
@@ -97,6 +101,42 @@ pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> R
         }
     }
     if to != out.len() {
+        return Err(corrupt("delta does not yield the size it claims"));
+    }
+    Ok(())
+}
+
+/// Writes the object that `delta` describes out of `base` to `out`, without ever holding it.
+///
+/// # Errors
+/// `Corrupt` as for [`apply`], `Io` when it cannot be written.
+pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<(), Error> {
+    let sizes = sizes(delta)?;
+    if sizes.base_bytes != base.len() as u64 {
+        return Err(corrupt("delta base is not of the size the delta expects"));
+    }
+    let (mut from, mut left) = (sizes.header_len, sizes.result_bytes);
+    while let Some(&instruction) = delta.get(from) {
+        from += 1;
+        let run = if instruction & 0x80 != 0 {
+            let (start, len) = parse_copy(instruction, delta, &mut from).ok_or_else(cut_short)?;
+            start.checked_add(len).and_then(|end| base.get(start..end))
+        } else if instruction != 0 {
+            let end = from + usize::from(instruction);
+            let run = delta.get(from..end);
+            from = end;
+            run
+        } else {
+            return Err(corrupt("unexpected delta opcode 0"));
+        };
+        let run = run.ok_or_else(out_of_bounds)?;
+        left = left
+            .checked_sub(run.len() as u64)
+            .ok_or_else(out_of_bounds)?;
+        out.write_all(run)
+            .map_err(|error| Error::new(ErrorKind::Io, "unable to write").because(error))?;
+    }
+    if left != 0 {
         return Err(corrupt("delta does not yield the size it claims"));
     }
     Ok(())

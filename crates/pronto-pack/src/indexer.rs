@@ -58,6 +58,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
 use pronto_io::view::{Access, View};
 use spool::Store;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,8 @@ pub struct Options {
     pub promisor: Option<Vec<u8>>,
     /// Where the pack goes, if not into the directory by its checksum. Nothing may be there.
     pub pack_path: Option<PathBuf>,
+    /// What the names of the files begin with, in place of `pack`; `-` and the checksum follow.
+    pub name_prefix: Option<OsString>,
     /// Where the index goes, and beside it the reverse index, if not beside the pack. Old ones go.
     pub index_path: Option<PathBuf>,
     /// The permissions of what is written, if not those that the umask leaves.
@@ -131,6 +134,7 @@ impl Default for Options {
             keep: None,
             promisor: None,
             pack_path: None,
+            name_prefix: None,
             index_path: None,
             permissions: None,
             title: RECEIVING,

@@ -31,7 +31,11 @@ pub(crate) struct Names {
 impl Names {
     /// Those in `directory` of the pack with this checksum, or those that the options give.
     pub(crate) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
-        let by_checksum = || directory.join(format!("pack-{checksum}.pack"));
+        let by_checksum = || {
+            let mut name = options.name_prefix.clone().unwrap_or_else(|| "pack".into());
+            name.push(format!("-{checksum}.pack"));
+            directory.join(name)
+        };
         let pack = options.pack_path.clone().unwrap_or_else(by_checksum);
         Names {
             index: match &options.index_path {

@@ -11,6 +11,7 @@
 //! - [`commit_graph`]: what history is made of, read in place.
 //! - [`bitmap`]: what commits lead to.
 //! - [`deflate`]: whole objects deflated, for packs and loose files.
+//! - [`search`]: which objects are best stored as deltas of which others.
 //! - [`writer`]: new packs, entry by entry.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
@@ -30,6 +31,7 @@ mod install;
 pub mod midx;
 pub mod pack;
 pub mod rev;
+pub mod search;
 mod temporary;
 pub mod writer;
 

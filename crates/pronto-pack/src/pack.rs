@@ -7,6 +7,7 @@ mod cache;
 mod decode;
 mod kinds;
 mod order;
+mod spool;
 mod stream;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ pub use cache::{BaseCache, CachedBase, PackKey};
 pub use decode::{Bases, Decoder};
 pub use kinds::kinds;
 pub use order::{PackOrder, PackPosition};
+pub use spool::Spooled;
 pub use stream::EntryReader;
 
 use crate::entry::{Entry, Header, MAX_HEADER_LEN};

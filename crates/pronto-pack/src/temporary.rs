@@ -47,6 +47,11 @@ impl Temporary {
         Ok(())
     }
 
+    /// The open file, whose name, if it still has one, goes.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+
     /// Gives the file these permissions, if any.
     pub(crate) fn permit(&self, permissions: Option<u32>) -> Result<(), Error> {
         let Some(mode) = permissions else {

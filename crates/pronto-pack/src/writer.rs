@@ -19,6 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod sink;
+
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -43,11 +45,14 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Bytes of a stream that are held at a time.
 const CHUNK_BYTES: usize = 128 << 10;
 
+/// What zlib does when no level is asked for, and Git.
+const DEFAULT_LEVEL: u8 = 6;
+
 /// Where the number of entries stands in the header of a pack.
 const COUNT_OFFSET: u64 = 8;
 
 /// How a pack is written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The zlib level of contents that are [streamed](PackWriter::append_stream), 0 to 9.
     pub level: u8,
@@ -56,6 +61,17 @@ pub struct Options {
     pub count: Option<u32>,
     /// How its files are made: hash, permissions, index version, `.rev`, `.keep`, syncing.
     pub files: indexer::Options,
+}
+
+impl Default for Options {
+    /// At zlib's default level, of as many entries as come.
+    fn default() -> Self {
+        Options {
+            level: DEFAULT_LEVEL,
+            count: None,
+            files: indexer::Options::default(),
+        }
+    }
 }
 
 /// Makes entries. One for each thread.
@@ -71,6 +87,18 @@ pub struct Encoder {
 pub struct Encoded<'a> {
     bytes: &'a [u8],
     crc: u32,
+}
+
+impl<'a> Encoded<'a> {
+    /// The entry: its header and its zlib stream.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The CRC-32 of the entry, as an index has it.
+    pub fn crc(&self) -> u32 {
+        self.crc
+    }
 }
 
 impl Encoder {
@@ -90,6 +118,18 @@ impl Encoder {
         entry(header, content.len() as u64).encode(&mut self.bytes);
         let deflated = self.deflater.deflate(self.level, &[], content);
         self.bytes.extend_from_slice(deflated);
+        self.encoded()
+    }
+
+    /// The same of `size_bytes` that are deflated already: `deflated` is their zlib stream.
+    pub fn wrap(&mut self, header: Header, size_bytes: u64, deflated: &[u8]) -> Encoded<'_> {
+        self.bytes.clear();
+        entry(header, size_bytes).encode(&mut self.bytes);
+        self.bytes.extend_from_slice(deflated);
+        self.encoded()
+    }
+
+    fn encoded(&self) -> Encoded<'_> {
         Encoded {
             crc: crc32fast::hash(&self.bytes),
             bytes: &self.bytes,
@@ -279,7 +319,7 @@ impl PackWriter {
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.flush()?;
         }
-        if bytes.len() > BUFFER_BYTES {
+        if bytes.len() >= BUFFER_BYTES {
             self.write(bytes)?;
         } else {
             self.buffer.extend_from_slice(bytes);

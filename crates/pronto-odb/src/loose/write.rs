@@ -73,17 +73,18 @@ thread_local! {
     static DEFLATER: RefCell<Deflater> = RefCell::default();
 }
 
-/// Writes an object of `size_bytes` from a stream, without ever holding it whole.
+/// Writes an object of a kind and a size in bytes from a stream, without ever holding it whole. If
+/// `exists` then says that it is there already, nothing is left of it.
 ///
 /// # Errors
 /// `Io` when it cannot be read or written, `Corrupt` when the stream is of another size,
-/// `Collision` as [`id_of`].
+/// `Collision` as [`id_of`]; those of `exists`.
 pub(crate) fn write_stream(
     objects: &Path,
     options: &Options,
-    kind: ObjectKind,
-    size_bytes: u64,
+    (kind, size_bytes): (ObjectKind, u64),
     from: &mut dyn Read,
+    exists: &mut dyn FnMut(&oid) -> Result<bool, Error>,
 ) -> Result<ObjectId, Error> {
     let header = gix_object::encode::loose_header(kind, size_bytes);
     let temporary = Temporary::create(objects, objects, options)?;
@@ -119,6 +120,9 @@ pub(crate) fn write_stream(
         .finish()
         .context(ErrorKind::Io, "cannot write loose object", &at)?;
     let id = digester.finish().map_err(collision)?;
+    if exists(&id)? {
+        return Ok(id);
+    }
     let path = super::path(objects, &id);
     make_directory(path.parent().unwrap_or(objects), options)?;
     written.publish(&path, options)?;

@@ -34,8 +34,8 @@ struct LooseListing {
 }
 
 impl Store {
-    /// Which of `ids` are there: `found[i]` tells of `ids[i]`. Sorted in rising order they are
-    /// looked up as they stand; in any other order they are sorted first.
+    /// Which of `ids` are there: `found[i]` tells of `ids[i]`. They may stand in any order; those
+    /// that rise cost least.
     ///
     /// Each index is gone through once beside the ids, and each fan-out directory of loose objects
     /// is listed at most once, so no system call is made for each object, unless packs change
@@ -44,14 +44,6 @@ impl Store {
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId]) -> Result<Vec<bool>, Error> {
-        if let Some(order) = order_of(ids) {
-            let sorted: Vec<ObjectId> = order.iter().map(|place| ids[*place]).collect();
-            let mut found = vec![false; ids.len()];
-            for (place, there) in order.iter().zip(self.contains_batch(&sorted)?) {
-                found[*place] = there;
-            }
-            return Ok(found);
-        }
         let inventory = self.inventory()?;
         let mut found = vec![false; ids.len()];
         inventory.mark_packed(ids, &mut found)?;
@@ -95,21 +87,11 @@ impl Inventory {
     }
 
     /// Appends the places of those of `ids` that are there to `found`, in rising order. As
-    /// [`Store::contains_batch`], ids that are not sorted cost their sorting.
+    /// with [`Store::contains_batch`], ids that rise cost least.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
-        if let Some(order) = order_of(ids) {
-            let sorted: Vec<ObjectId> = order.iter().map(|place| ids[*place]).collect();
-            let start = found.len();
-            self.contains_batch(&sorted, found)?;
-            for place in &mut found[start..] {
-                *place = order[*place];
-            }
-            found[start..].sort_unstable();
-            return Ok(());
-        }
         let mut marks = vec![false; ids.len()];
         self.mark_packed(ids, &mut marks)?;
         self.mark_loose(ids, &mut marks)?;
@@ -117,13 +99,18 @@ impl Inventory {
         Ok(())
     }
 
+    /// Marks the ids that packs hold. Ids that rise are gone through beside each index, others are
+    /// searched several at a time, which costs less than to sort them.
     fn mark_packed(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
-        let sorted = || ids.iter().map(|id| -> &oid { id });
+        let is_sorted = ids.is_sorted();
+        let ids = || ids.iter().map(|id| -> &oid { id });
         for multi in &self.snapshot.multi {
             let mark = |place: usize, _| found[place] = true;
-            (multi.index)
-                .find_sorted(sorted(), mark)
-                .map_err(from_pack)?;
+            let searched = match is_sorted {
+                true => multi.index.find_sorted(ids(), mark),
+                false => multi.index.find_many(ids(), mark),
+            };
+            searched.map_err(from_pack)?;
         }
         for pack in &self.snapshot.single {
             let index = match pack.index() {
@@ -131,41 +118,25 @@ impl Inventory {
                 Err(_) if pack.has_vanished() => continue,
                 Err(error) => return Err(error),
             };
-            index
-                .find_sorted(sorted(), |place, _| found[place] = true)
-                .map_err(from_pack)?;
+            let mark = |place: usize, _| found[place] = true;
+            let searched = match is_sorted {
+                true => index.find_sorted(ids(), mark),
+                false => index.find_many(ids(), mark),
+            };
+            searched.map_err(from_pack)?;
         }
         Ok(())
     }
 
     fn mark_loose(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
         for listing in &self.loose {
-            let mut place = 0;
-            while place < ids.len() {
-                let byte = ids[place].first_byte();
-                let rest = &ids[place..];
-                let end = place + rest.partition_point(|id| id.first_byte() == byte);
-                let there = listing.bucket(byte, self.store.kind())?;
-                if !there.is_empty() {
-                    for place in place..end {
-                        found[place] |= there.binary_search(&ids[place]).is_ok();
-                    }
-                }
-                place = end;
+            for (id, found) in ids.iter().zip(&mut *found) {
+                let there = listing.bucket(id.first_byte(), self.store.kind())?;
+                *found |= there.binary_search(id).is_ok();
             }
         }
         Ok(())
     }
-}
-
-/// The places of `ids` by rising id; `None` when that is how they stand.
-fn order_of(ids: &[ObjectId]) -> Option<Vec<usize>> {
-    if ids.is_sorted() {
-        return None;
-    }
-    let mut order: Vec<usize> = (0..ids.len()).collect();
-    order.sort_unstable_by_key(|place| ids[*place]);
-    Some(order)
 }
 
 impl LooseListing {

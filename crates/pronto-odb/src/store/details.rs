@@ -6,12 +6,15 @@ use std::io::{self, Cursor, Read};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::entry::Header;
-use pronto_pack::pack::{EntryReader, PackOffset};
+use pronto_pack::pack::{EntryReader, PackOffset, Spooled};
 
-use super::{Store, with_scratch};
+use super::{Location, Store, base_by_id, with_scratch};
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::loose::{self, LooseReader};
 use crate::packs::PackFile;
+
+/// From which size on a delta is not made in memory where it is read piece by piece.
+const SPOOLED_FROM_BYTES: u64 = 8 << 20;
 
 /// How an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,7 @@ enum Source {
     Entry(EntryReader),
     Loose(LooseReader),
     Memory(ObjectKind, Cursor<Vec<u8>>),
+    Spooled(Spooled),
 }
 
 impl Store {
@@ -75,7 +79,7 @@ impl Store {
     }
 
     /// The content of `id`: into `out` as [`find`](Self::find) has it, or, if it takes at least
-    /// `threshold_bytes` and is stored whole, as a reader.
+    /// `threshold_bytes`, as a reader: see [`reader`](Self::reader). Costs no more than `find`.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -89,30 +93,20 @@ impl Store {
         let out = RefCell::new(out);
         let found = self.lookup(
             &id,
-            |pack, offset| {
-                let opened = pack.pack()?;
-                let entry = opened.entry(offset).map_err(|error| pack.failed(error))?;
-                if entry.size_bytes >= threshold_bytes
-                    && let Some(reader) = opened.reader(offset).map_err(from_pack)?
-                {
-                    return Ok(Content::Large(ObjectReader(Source::Entry(reader))));
-                }
-                let kind = self.decode(pack, offset, &mut out.borrow_mut())?;
-                Ok(Content::Whole(kind))
-            },
+            |pack, offset| self.content(pack, offset, threshold_bytes, &mut out.borrow_mut()),
             |objects| {
-                let deflated = loose::size_on_disk(objects, &id);
-                // Only what is large may inflate to something large without being read first.
-                if deflated.is_some_and(|size| size >= threshold_bytes / 64)
-                    && let Some(reader) = loose::reader(objects, &id)?
-                    && reader.size_bytes >= threshold_bytes
-                {
-                    return Ok(Some(Content::Large(ObjectReader(Source::Loose(reader)))));
-                }
-                let kind = with_scratch(|scratch| {
-                    loose::read(objects, &id, &mut scratch.loose, &mut out.borrow_mut())
+                let found = with_scratch(|scratch| {
+                    let scratch = (&mut scratch.loose, threshold_bytes);
+                    loose::read_below(objects, &id, scratch, &mut out.borrow_mut())
                 })?;
-                Ok(kind.map(Content::Whole))
+                Ok(match found {
+                    Some(loose::Content::Whole(kind)) => Some(Content::Whole(kind)),
+                    Some(loose::Content::Large) => {
+                        let reader = loose::reader(objects, &id)?;
+                        reader.map(|reader| Content::Large(ObjectReader(Source::Loose(reader))))
+                    }
+                    None => None,
+                })
             },
         )?;
         if found.is_none() && id.is_empty_tree() {
@@ -122,8 +116,73 @@ impl Store {
         Ok(found)
     }
 
+    /// As [`find_or_stream`](Self::find_or_stream), of an object whose
+    /// [`position`](Self::position) is known: saves the search.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_or_stream_at(
+        &self,
+        location: Location,
+        id: &oid,
+        threshold_bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Content>, Error> {
+        if self.replacements.is_none() {
+            let snapshot = self.snapshot()?;
+            if let Some(pack) = snapshot.pack(location.pack)
+                && let Ok(content) = self.content(pack, location.offset, threshold_bytes, out)
+            {
+                return Ok(Some(content));
+            }
+        }
+        self.find_or_stream(id, threshold_bytes, out)
+    }
+
+    fn content(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+        threshold_bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Content, Error> {
+        Ok(
+            match self.decode_below(pack, offset, threshold_bytes, out)? {
+                Some(kind) => Content::Whole(kind),
+                None => Content::Large(self.entry_reader(pack, offset)?),
+            },
+        )
+    }
+
+    pub(super) fn entry_reader(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+    ) -> Result<ObjectReader, Error> {
+        let opened = pack.pack()?;
+        if let Some(reader) = opened.reader(offset).map_err(from_pack)? {
+            return Ok(ObjectReader(Source::Entry(reader)));
+        }
+        let mut content = Vec::new();
+        if let Some(kind) = self.decode_below(pack, offset, SPOOLED_FROM_BYTES, &mut content)? {
+            return Ok(ObjectReader(Source::Memory(kind, Cursor::new(content))));
+        }
+        let find = |id: &oid| base_by_id(pack, id);
+        let spooled = opened.spool(offset, &find, &self.path().join("pack"));
+        Ok(match spooled {
+            Ok(spooled) => ObjectReader(Source::Spooled(spooled)),
+            // Nothing can be written there: then it is held after all.
+            Err(error) if *error.kind() == pronto_pack::ErrorKind::Io => {
+                let kind = self.decode(pack, offset, &mut content)?;
+                ObjectReader(Source::Memory(kind, Cursor::new(content)))
+            }
+            Err(error) => return Err(pack.failed(error)),
+        })
+    }
+
     /// A reader of `id`; `None` if there is no such object. An object that is stored whole is
-    /// never held in memory whole; one that is a delta is.
+    /// never held in memory whole. One that is a delta is if it is small; otherwise it is made in a
+    /// file without a name beside the packs.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -131,15 +190,7 @@ impl Store {
         let id = self.replaced(id)?;
         self.lookup(
             &id,
-            |pack, offset| {
-                let opened = pack.pack()?;
-                if let Some(reader) = opened.reader(offset).map_err(from_pack)? {
-                    return Ok(ObjectReader(Source::Entry(reader)));
-                }
-                let mut content = Vec::new();
-                let kind = self.decode(pack, offset, &mut content)?;
-                Ok(ObjectReader(Source::Memory(kind, Cursor::new(content))))
-            },
+            |pack, offset| self.entry_reader(pack, offset),
             |objects| {
                 let reader = loose::reader(objects, &id)?;
                 Ok(reader.map(|reader| ObjectReader(Source::Loose(reader))))
@@ -184,6 +235,7 @@ impl ObjectReader {
             Source::Entry(reader) => reader.kind(),
             Source::Loose(reader) => reader.kind,
             Source::Memory(kind, _) => *kind,
+            Source::Spooled(spooled) => spooled.kind,
         }
     }
 
@@ -193,6 +245,7 @@ impl ObjectReader {
             Source::Entry(reader) => reader.size_bytes(),
             Source::Loose(reader) => reader.size_bytes,
             Source::Memory(_, content) => content.get_ref().len() as u64,
+            Source::Spooled(spooled) => spooled.size_bytes,
         }
     }
 }
@@ -203,6 +256,7 @@ impl Read for ObjectReader {
             Source::Entry(reader) => reader.read(buffer),
             Source::Loose(reader) => reader.read(buffer),
             Source::Memory(_, content) => content.read(buffer),
+            Source::Spooled(spooled) => spooled.file.read(buffer),
         }
     }
 }

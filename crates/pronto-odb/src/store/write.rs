@@ -33,7 +33,8 @@ impl Store {
         loose::write::write(self.path(), self.options(), id, kind, content)
     }
 
-    /// Adds an object of `size_bytes` from a stream, without ever holding it whole.
+    /// Adds an object of `size_bytes` from a stream, without ever holding it whole. One that is
+    /// there already is marked as used, and what was written of it is removed.
     ///
     /// # Errors
     /// As [`write`](Self::write), and `Corrupt` when the stream is of another size.
@@ -43,7 +44,9 @@ impl Store {
         size_bytes: u64,
         from: &mut dyn Read,
     ) -> Result<ObjectId, Error> {
-        loose::write::write_stream(self.path(), self.options(), kind, size_bytes, from)
+        let exists = &mut |id: &oid| self.freshen(id);
+        let (objects, options) = (self.path(), self.options());
+        loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
     }
 
     /// Marks `id` as used now, so that it is not pruned, and says whether it is there at all. The

@@ -10,13 +10,16 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_io::view::View;
 
+/// How much of a pack that is read by position is read at once: what is made of an object mostly stands
+/// close behind it.
+const WINDOW_LEN: u64 = 32 << 10;
+
 /// Reads entries for one thread.
 pub(super) struct Reader<'a> {
     kind: Kind,
-    view: &'a View,
     tables: &'a Tables,
     inflater: Inflater,
-    raw: Vec<u8>,
+    raw: Raw<'a>,
     delta: Vec<u8>,
 }
 
@@ -24,10 +27,13 @@ impl<'a> Reader<'a> {
     pub(super) fn new(kind: Kind, view: &'a View, tables: &'a Tables) -> Self {
         Reader {
             kind,
-            view,
             tables,
             inflater: Inflater::new(),
-            raw: Vec::new(),
+            raw: Raw {
+                view,
+                start: 0,
+                window: Vec::new(),
+            },
             delta: Vec::new(),
         }
     }
@@ -35,7 +41,7 @@ impl<'a> Reader<'a> {
     /// The content of an entry that is a whole object.
     pub(super) fn whole(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
         let (offset, len) = self.tables.extent(index);
-        let bytes = read(self.view, offset, len, &mut self.raw)?;
+        let bytes = self.raw.read(offset, len)?;
         let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
         let stream = &bytes[entry.header_len..];
         crate::inflate::check_claim(stream.len(), entry.size_bytes)?;
@@ -51,7 +57,7 @@ impl<'a> Reader<'a> {
     /// The instructions of an entry that is a delta.
     pub(super) fn delta(&mut self, index: u32) -> Result<&[u8], Error> {
         let (offset, len) = self.tables.extent(index);
-        let bytes = read(self.view, offset, len, &mut self.raw)?;
+        let bytes = self.raw.read(offset, len)?;
         let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
         self.inflater
             .inflate(
@@ -80,17 +86,42 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn read<'a>(
+/// The bytes of the pack: where they lie if it is mapped, else from the window that was read last.
+struct Raw<'a> {
     view: &'a View,
-    offset: u64,
-    len: usize,
-    buffer: &'a mut Vec<u8>,
-) -> Result<&'a [u8], Error> {
-    view.read(offset, len, buffer).map_err(|error| {
-        Error::new(ErrorKind::Io, "cannot read back the pack")
-            .because(error)
-            .at_offset(offset)
-    })
+    /// Where in the pack the window begins.
+    start: u64,
+    window: Vec<u8>,
+}
+
+impl Raw<'_> {
+    fn read(&mut self, offset: u64, len: usize) -> Result<&[u8], Error> {
+        if let Some(within) = self.within(offset, len) {
+            return Ok(&self.window[within..][..len]);
+        }
+        let ahead = match self.view.bytes() {
+            Some(_) => 0,
+            None => self.view.len().saturating_sub(offset).min(WINDOW_LEN),
+        };
+        self.start = offset;
+        let wanted = len.max(ahead as usize);
+        match self.view.read(offset, wanted, &mut self.window) {
+            Ok(bytes) => Ok(&bytes[..len]),
+            Err(error) => {
+                // What the window holds now is of no use.
+                self.start = u64::MAX;
+                Err(Error::new(ErrorKind::Io, "cannot read back the pack")
+                    .because(error)
+                    .at_offset(offset))
+            }
+        }
+    }
+
+    /// Where in the window the bytes stand, if all do.
+    fn within(&self, offset: u64, len: usize) -> Option<usize> {
+        let within = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        (within.checked_add(len)? <= self.window.len()).then_some(within)
+    }
 }
 
 #[cold]

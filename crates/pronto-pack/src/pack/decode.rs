@@ -80,8 +80,27 @@ impl Decoder {
         bases: Bases<'_>,
         out: &mut Vec<u8>,
     ) -> Result<ObjectKind, Error> {
+        match self.decode_below(pack, offset, (bases, u64::MAX), out)? {
+            Some(kind) => Ok(kind),
+            None => Err(pack.corrupt("object is of no possible size", offset.0)),
+        }
+    }
+
+    /// As [`decode`](Self::decode), but `None` if the object, or what it is made of, takes at least
+    /// `below` bytes: then nothing of that size has been allocated. See
+    /// [`Pack::reader`](Pack::reader) and [`Pack::spool`](Pack::spool).
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_below(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        (bases, below): (Bases<'_>, u64),
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, Error> {
         self.begin();
-        let result = self.decode_chain(pack, offset, bases, out);
+        let result = self.decode_chain(pack, offset, (bases, below), out);
         pack.intact(offset.0)?;
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
@@ -113,14 +132,19 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        bases: Bases<'_>,
+        (bases, below): (Bases<'_>, u64),
         out: &mut Vec<u8>,
-    ) -> Result<ObjectKind, Error> {
-        let mut base = match self.follow(pack, offset, bases)? {
+    ) -> Result<Option<ObjectKind>, Error> {
+        let end = self.follow(pack, offset, bases)?;
+        if self.chain.iter().any(|link| link.size_bytes >= below) {
+            return Ok(None);
+        }
+        let mut base = match end {
             End::Cached(base) => base,
+            End::Entry { link, .. } if link.size_bytes >= below => return Ok(None),
             End::Entry { kind, link } if self.chain.is_empty() => {
                 self.inflate(pack, link, out)?;
-                return Ok(kind);
+                return Ok(Some(kind));
             }
             End::Entry { kind, link } => {
                 let mut bytes = Vec::new();
@@ -134,17 +158,23 @@ impl Decoder {
             self.delta = delta;
             inflated?;
             let at_link = |error: Error| error.at_path(pack.path()).at_offset(link.offset.0);
+            if delta::sizes(&self.delta).map_err(at_link)?.result_bytes >= below {
+                return Ok(None);
+            }
             if self.chain.is_empty() {
                 delta::apply(&base.bytes, &self.delta, out).map_err(at_link)?;
-                return Ok(base.kind);
+                return Ok(Some(base.kind));
             }
             let mut bytes = Vec::new();
             delta::apply(&base.bytes, &self.delta, &mut bytes).map_err(at_link)?;
             base = keep(bases.cache, pack, link.offset, base.kind, bytes)?;
         }
+        if base.bytes.len() as u64 >= below {
+            return Ok(None);
+        }
         out.clear();
         out.extend_from_slice(&base.bytes);
-        Ok(base.kind)
+        Ok(Some(base.kind))
     }
 
     fn chain_header(
@@ -180,7 +210,7 @@ impl Decoder {
             let next = match entry.header {
                 Header::Object(kind) => return Ok(End::Entry { kind, link }),
                 Header::OffsetDelta { .. } | Header::RefDelta { .. } => {
-                    base_of(pack, at, &entry, bases)?
+                    base_of(pack, at, &entry, bases.find)?
                 }
             };
             if self.chain.len() >= pack.len() as usize {
@@ -215,14 +245,14 @@ impl Decoder {
 }
 
 /// The base of the delta `entry` at `offset`.
-fn base_of(
+pub(super) fn base_of(
     pack: &Pack,
     offset: PackOffset,
     entry: &Entry,
-    bases: Bases<'_>,
+    find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
 ) -> Result<PackOffset, Error> {
     if let Header::RefDelta { base } = &entry.header {
-        return (bases.find)(base)?.ok_or_else(|| {
+        return find(base)?.ok_or_else(|| {
             Error::new(ErrorKind::Missing, "base of delta is not in the pack")
                 .on_object(base)
                 .at_path(pack.path())

@@ -34,18 +34,28 @@ impl Pack {
         let Header::Object(kind) = entry.header else {
             return Ok(None);
         };
+        let data_offset = offset.0 + entry.header_len as u64;
+        Ok(Some(self.stream((data_offset, entry.size_bytes), kind)))
+    }
+
+    /// A reader of what is deflated at `at`, of `size_bytes`.
+    pub(super) fn stream(
+        self: &Arc<Self>,
+        (at, size_bytes): (u64, u64),
+        kind: ObjectKind,
+    ) -> EntryReader {
         let deflated = Deflated {
             pack: self.clone(),
-            at: offset.0 + entry.header_len as u64,
+            at,
             window: Window::default(),
         };
-        Ok(Some(EntryReader {
+        EntryReader {
             kind,
-            size_bytes: entry.size_bytes,
-            rest: entry.size_bytes,
+            size_bytes,
+            rest: size_bytes,
             pack: self.clone(),
             reader: inflate::Reader::new(Format::Zlib, deflated),
-        }))
+        }
     }
 }
 

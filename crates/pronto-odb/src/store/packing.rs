@@ -1,0 +1,187 @@
+//! Packs of exactly the objects that are asked for: [`Store::pack_to`] sends one down a stream,
+//! [`Store::pack_into`] makes the files of one.
+//!
+//! What is stored deflated in a pack is copied as it is, deltas included, wherever their base goes
+//! along (or is with the receiver); the rest is deflated anew, as deltas where
+//! [some can be found](pronto_pack::search).
+//!
+//! Budget: each object is looked up once and the header of its entry read once. Stored entries are
+//! sorted by where they lie, and those that follow one another go out as one slice of the mapped
+//! pack: no byte of them is copied here. A pack that is taken whole is one such slice, headers
+//! unread, and goes out with the checksum it has. Memory: 96 bytes for each object, an index of
+//! each pack by offset, and what the search for deltas takes; contents are held one at a time.
+
+mod emit;
+mod intact;
+mod plan;
+mod reuse;
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+
+use pronto_hash::{ObjectId, oid};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_pack::pack::Pack;
+use pronto_pack::search;
+use pronto_pack::writer::sink::{PackStream, Streamed};
+use pronto_pack::writer::{self, PackWriter, Written};
+
+use super::Store;
+use crate::error::{Error, ErrorKind, from_pack};
+
+/// An object that is to be packed, or that the receiver of a pack has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which one.
+    pub id: ObjectId,
+    /// The [hash of its path](pronto_pack::bitmap::name_hash), zero if it has none: objects with
+    /// like paths are tried as deltas of one another.
+    pub name_hash: u32,
+}
+
+/// What a pack is made of.
+#[derive(Clone, Copy, Default)]
+pub struct Contents<'a> {
+    /// The objects, each once. Those that are not stored in packs keep this order; of two that are
+    /// alike the first becomes the base.
+    pub members: &'a [Member],
+    /// Objects that the receiver has, and that are tried as bases: with any of these the pack is
+    /// *thin*, and only one who has them can complete it.
+    pub bases: &'a [Member],
+    /// Whether the receiver has an object besides: then stored deltas of it are used as well.
+    pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
+}
+
+/// How a pack is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How deltas are looked for. A window or depth of zero means that none are.
+    pub search: search::Options,
+    /// Whether deltas may name their base by its distance (`--delta-base-offset`).
+    pub offset_deltas: bool,
+    /// Whether deltas are taken as they are stored (`--no-reuse-delta`).
+    pub reuse_deltas: bool,
+    /// Whether anything is taken as it is stored (`--no-reuse-object`).
+    pub reuse_objects: bool,
+    /// The zlib level of what is deflated anew, 0 to 9 (`pack.compression`).
+    pub level: u8,
+    /// Larger objects are never made deltas, and pass through in pieces
+    /// (`core.bigFileThreshold`).
+    pub large_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            search: search::Options::default(),
+            offset_deltas: true,
+            reuse_deltas: true,
+            reuse_objects: true,
+            level: 6,
+            large_bytes: 512 << 20,
+        }
+    }
+}
+
+/// What a pack was made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many objects it has.
+    pub objects: u32,
+    /// How many of them are deltas, if their entries were looked at.
+    pub deltas: u32,
+    /// How many were taken as they are stored, one by one.
+    pub reused: u32,
+    /// How many of those are deltas.
+    pub reused_deltas: u32,
+    /// How many came in a pack that was taken whole.
+    pub whole_pack: u32,
+    /// How many bytes were taken as they are stored.
+    pub reused_bytes: u64,
+}
+
+/// Who watches, and may stop it.
+pub type Watch<'a> = (&'a dyn Progress, &'a Interrupt);
+
+impl Store {
+    /// Sends a pack of `contents` down `out`, which need not be buffered: writes come in large
+    /// pieces, or gathered. Nothing is sent before all objects have been found. What the store
+    /// replaces (`refs/replace/`) does not count.
+    ///
+    /// # Errors
+    /// `Missing` when an object is not there, `Corrupt` and others when one cannot be read, `Io`
+    /// when writing fails, `Limit` for more than 2^32 objects, `Interrupted`. After an error what
+    /// was sent is no pack: its checksum is missing.
+    pub fn pack_to(
+        &self,
+        contents: &Contents<'_>,
+        options: &Options,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<(Streamed, Counts), Error> {
+        let store = self.without_replacements();
+        let mut plan = plan::Plan::new(&store, contents, options, watch)?;
+        if let Some(whole) = plan.whole_pack(contents) {
+            return whole.send(out, watch);
+        }
+        plan.decide(contents)?;
+        let stream = PackStream::begin(out, store.kind(), plan.count()?).map_err(from_pack)?;
+        let mut gathered = emit::Gathered::new(stream);
+        let counts = emit::emit(&mut plan, &mut gathered)?;
+        let streamed = gathered.finish().map_err(from_pack)?;
+        Ok((streamed, counts))
+    }
+
+    /// Makes the files of a pack of `contents` in `directory`, which exists: all that is copied is
+    /// compared with the CRC-32 in its index, or with its id where that has none (version 1), and
+    /// taken from elsewhere if it is damaged. `files` says how they are made; its count and level are set here.
+    ///
+    /// # Errors
+    /// As [`pack_to`](Self::pack_to); nothing is left behind.
+    pub fn pack_into(
+        &self,
+        contents: &Contents<'_>,
+        options: &Options,
+        (directory, mut files): (&Path, writer::Options),
+        watch: Watch<'_>,
+    ) -> Result<(Written, Counts), Error> {
+        let store = self.without_replacements();
+        let mut plan = plan::Plan::new(&store, contents, options, watch)?;
+        plan.decide(contents)?;
+        files.count = Some(plan.count()?);
+        files.level = options.level;
+        let mut writer = PackWriter::begin(directory, files).map_err(from_pack)?;
+        let counts = emit::emit(&mut plan, &mut writer)?;
+        let written = writer.finish().map_err(from_pack)?;
+        Ok((written, counts))
+    }
+}
+
+/// Calls `visit` with the bytes of `range` in pieces: many enough for few calls, few enough to stay
+/// in the caches between digesting and writing. Ends with an error if the file was cut short.
+fn each_piece(
+    pack: &Pack,
+    range: Range<u64>,
+    visit: &mut dyn FnMut(&[u8]) -> Result<(), pronto_pack::Error>,
+) -> Result<(), Error> {
+    const PIECE: u64 = 1 << 20;
+    let view = pack.view();
+    let mut buffer = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let len = (range.end - at).min(PIECE) as usize;
+        let unreadable = |error: std::io::Error| {
+            let error = Error::new(ErrorKind::Io, "cannot read pack").because(error);
+            error.at_path(pack.path()).at_offset(at)
+        };
+        let bytes = view.read(at, len, &mut buffer).map_err(unreadable)?;
+        let visited = visit(bytes);
+        // What was read may have been zeros: then that is the error.
+        view.check().map_err(unreadable)?;
+        visited.map_err(from_pack)?;
+        at += len as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,381 @@
+//! Writing the objects of a plan, one after the other, bases before what is made of them.
+
+use std::io::{self, Write};
+
+use pronto_hash::oid;
+use pronto_pack::delta::make::{Blocks, make};
+use pronto_pack::entry::{Entry, Header};
+use pronto_pack::pack::PackOffset;
+use pronto_pack::writer::Encoder;
+use pronto_pack::writer::sink::{PackStream, Sink, Streamed};
+use sirocco::Format;
+use sirocco::deflate::{Level, Writer};
+
+use super::plan::{How, Plan, Row, content};
+use super::{Counts, each_piece, intact};
+use crate::error::{Error, ErrorKind, from_pack};
+
+/// Pieces below this size are gathered.
+const SMALL: usize = 16 << 10;
+/// So many gathered bytes go out at once.
+const GATHERED: usize = 64 << 10;
+
+/// A stream to which small pieces go together.
+pub(super) struct Gathered<'a> {
+    stream: PackStream<'a>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Gathered<'a> {
+    pub(super) fn new(stream: PackStream<'a>) -> Gathered<'a> {
+        Gathered {
+            stream,
+            bytes: Vec::with_capacity(GATHERED),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), pronto_pack::Error> {
+        if !self.bytes.is_empty() {
+            self.stream.put(&self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// As [`PackStream::finish`].
+    pub(super) fn finish(mut self) -> Result<Streamed, pronto_pack::Error> {
+        self.flush()?;
+        self.stream.finish()
+    }
+}
+
+impl Sink for Gathered<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), pronto_pack::Error> {
+        if bytes.len() < SMALL && self.bytes.len() + bytes.len() <= GATHERED {
+            self.bytes.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        match bytes.len() < SMALL {
+            true => self.bytes.extend_from_slice(bytes),
+            false => self.stream.put(bytes)?,
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, id: &oid, start: u64, crc: u32) -> Result<(), pronto_pack::Error> {
+        self.stream.note(id, start, crc)
+    }
+
+    fn wants_crc(&self) -> bool {
+        false
+    }
+}
+
+/// Writes all objects of `plan`.
+///
+/// # Errors
+/// One cannot be read or written; or it was interrupted.
+pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, Error> {
+    let (progress, interrupt) = plan.watch;
+    let meter = progress.begin("Writing objects", Some(plan.count()?.into()));
+    let mut emitter = Emitter {
+        starts: vec![0; plan.rows.len()],
+        at: 12,
+        run: None,
+        encoder: Encoder::new(plan.options.level),
+        header: Vec::new(),
+        target: Vec::new(),
+        base: Vec::new(),
+        delta: Vec::new(),
+        counts: Counts::default(),
+        plan,
+        sink,
+    };
+    let mut chain = Vec::new();
+    for number in 0..emitter.starts.len() as u32 {
+        interrupt
+            .check()
+            .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+        if emitter.plan.rows[number as usize].is_base_only {
+            continue;
+        }
+        let mut next = Some(number);
+        while let Some(number) = next.filter(|number| !emitter.is_written(*number)) {
+            chain.push(number);
+            next = emitter.base_row(number);
+        }
+        while let Some(number) = chain.pop() {
+            let before = emitter.at;
+            emitter.write(number)?;
+            meter.add(1);
+            meter.add_bytes(emitter.at - before);
+        }
+    }
+    emitter.flush()?;
+    meter.finish();
+    Ok(emitter.counts)
+}
+
+/// Entries that lie one behind the other in a pack, and go out as they are.
+struct Run {
+    pack: u32,
+    start: u64,
+    end: u64,
+}
+
+struct Emitter<'a, 'b> {
+    plan: &'a mut Plan<'b>,
+    sink: &'a mut dyn Sink,
+    /// Where each entry starts in the new pack; zero if it is not written.
+    starts: Vec<u64>,
+    at: u64,
+    run: Option<Run>,
+    encoder: Encoder,
+    header: Vec<u8>,
+    target: Vec<u8>,
+    base: Vec<u8>,
+    delta: Vec<u8>,
+    counts: Counts,
+}
+
+impl Emitter<'_, '_> {
+    /// Whether an entry is there already, or with the receiver.
+    fn is_written(&self, number: u32) -> bool {
+        let number = number as usize;
+        self.starts[number] != 0 || self.plan.rows[number].is_base_only
+    }
+
+    fn base_row(&self, number: u32) -> Option<u32> {
+        match self.plan.rows[number as usize].how {
+            How::StoredDelta(base) => Some(base),
+            How::Delta(found) => Some(self.plan.found[found as usize].base),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, number: u32) -> Result<(), Error> {
+        let row = self.plan.rows[number as usize];
+        let start = self.at;
+        self.starts[number as usize] = start;
+        self.counts.objects += 1;
+        match row.how {
+            How::Fresh => self.write_fresh(&row),
+            How::Delta(found) => self.write_delta(&row, found),
+            _ => self.write_stored(number, &row),
+        }
+    }
+
+    /// What names the base in the new pack.
+    fn base_header(&self, base: u32) -> Header {
+        match self.starts[base as usize] {
+            start if start != 0 && self.plan.options.offset_deltas => Header::OffsetDelta {
+                distance: self.at - start,
+            },
+            _ => Header::RefDelta {
+                base: self.plan.rows[base as usize].id,
+            },
+        }
+    }
+
+    fn write_stored(&mut self, number: u32, row: &Row) -> Result<(), Error> {
+        let file = self.plan.snapshot.pack(row.pack).cloned();
+        let gone = || unreadable(row);
+        let file = file.ok_or_else(gone)?;
+        let pack = file.pack()?;
+        let is_delta = row.how != How::Stored;
+        let mut changed = None;
+        let wants_crc = self.sink.wants_crc();
+        if is_delta {
+            let entry = pack.entry(PackOffset(row.offset)).map_err(from_pack)?;
+            let header = match row.how {
+                How::StoredDelta(base) => self.base_header(base),
+                _ => Header::RefDelta {
+                    base: self
+                        .plan
+                        .thin_bases
+                        .get(&number)
+                        .copied()
+                        .ok_or_else(gone)?,
+                },
+            };
+            changed = (header != entry.header).then_some((header, entry));
+        }
+        let mut crc = 0;
+        if wants_crc {
+            match intact::checked_crc(self.plan.store, &file, row)? {
+                Some(found) => crc = found,
+                None => {
+                    // Damaged: it is taken from another copy, if there is one.
+                    self.plan.make_fresh(number)?;
+                    let row = self.plan.rows[number as usize];
+                    let large_bytes = self.plan.options.large_bytes;
+                    intact::check_any_copy(self.plan.store, &row, large_bytes)?;
+                    return self.write_fresh(&row);
+                }
+            }
+        }
+        self.counts.reused += 1;
+        self.counts.reused_deltas += u32::from(is_delta);
+        self.counts.deltas += u32::from(is_delta);
+        let Some((header, entry)) = changed else {
+            let len = row.end - row.offset;
+            self.counts.reused_bytes += len;
+            self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;
+            self.at += len;
+            return self.extend_run(row);
+        };
+        self.flush()?;
+        let new = Entry { header, ..entry };
+        self.header.clear();
+        new.encode(&mut self.header);
+        let body = row.offset + entry.header_len as u64..row.end;
+        if wants_crc {
+            crc = intact::crc_of(&self.header, pack, body.clone())?;
+        }
+        let len = body.end - body.start;
+        self.counts.reused_bytes += len;
+        self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;
+        self.at += self.header.len() as u64 + len;
+        self.sink.put(&self.header).map_err(from_pack)?;
+        each_piece(pack, body, &mut |bytes| self.sink.put(bytes))
+    }
+
+    fn extend_run(&mut self, row: &Row) -> Result<(), Error> {
+        if let Some(run) = &mut self.run
+            && run.pack == row.pack
+            && run.end == row.offset
+        {
+            run.end = row.end;
+            return Ok(());
+        }
+        self.flush()?;
+        self.run = Some(Run {
+            pack: row.pack,
+            start: row.offset,
+            end: row.end,
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let Some(run) = self.run.take() else {
+            return Ok(());
+        };
+        let Some(file) = self.plan.snapshot.pack(run.pack) else {
+            return Ok(());
+        };
+        let pack = file.pack()?;
+        each_piece(pack, run.start..run.end, &mut |bytes| self.sink.put(bytes))
+    }
+
+    /// Deflates the content, of whichever copy can be read.
+    fn write_fresh(&mut self, row: &Row) -> Result<(), Error> {
+        self.flush()?;
+        if row.kind.is_some() && row.size_bytes >= self.plan.options.large_bytes {
+            return self.write_large(row);
+        }
+        let store = self.plan.store;
+        let kind = store.find(&row.id, &mut self.target)?;
+        let kind = kind.ok_or_else(|| unreadable(row))?;
+        let encoded = self.encoder.encode(Header::Object(kind), &self.target);
+        let id = &row.id;
+        self.sink
+            .note(id, self.at, encoded.crc())
+            .map_err(from_pack)?;
+        self.sink.put(encoded.bytes()).map_err(from_pack)?;
+        self.at += encoded.bytes().len() as u64;
+        Ok(())
+    }
+
+    /// The same in pieces, of what is too large to be held.
+    fn write_large(&mut self, row: &Row) -> Result<(), Error> {
+        let reader = self.plan.store.reader(&row.id)?;
+        let mut reader = reader.ok_or_else(|| unreadable(row))?;
+        self.header.clear();
+        let entry = Entry {
+            header: Header::Object(reader.kind()),
+            size_bytes: reader.size_bytes(),
+            header_len: 0,
+        };
+        entry.encode(&mut self.header);
+        let failed = |error: io::Error| {
+            let message = format!("unable to pack {}", row.id);
+            Error::new(ErrorKind::Io, message).because(error)
+        };
+        let mut counted = Counted {
+            sink: &mut *self.sink,
+            crc: crc32fast::Hasher::new(),
+            bytes: 0,
+        };
+        counted.write_all(&self.header).map_err(failed)?;
+        let level = Level::new(self.plan.options.level.min(9));
+        let mut deflater = Writer::new(Format::Zlib, level, counted);
+        let copied = io::copy(&mut reader, &mut deflater).map_err(failed)?;
+        let counted = deflater.finish().map_err(failed)?;
+        if copied != entry.size_bytes {
+            return Err(unreadable(row));
+        }
+        let (crc, bytes) = (counted.crc.finalize(), counted.bytes);
+        self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;
+        self.at += bytes;
+        Ok(())
+    }
+
+    fn write_delta(&mut self, row: &Row, found: u32) -> Result<(), Error> {
+        self.flush()?;
+        let found = &self.plan.found[found as usize];
+        let header = self.base_header(found.base);
+        let unmakeable = || {
+            let message = format!("unable to make the delta of {} again", row.id);
+            Error::new(ErrorKind::Corrupt, message)
+        };
+        let encoded = match &found.deflated {
+            Some(deflated) => self.encoder.wrap(header, found.size_bytes, deflated),
+            None => {
+                content(self.plan.store, row, &mut self.target)?;
+                let base = &self.plan.rows[found.base as usize];
+                content(self.plan.store, base, &mut self.base)?;
+                let blocks = Blocks::new(&self.base).ok_or_else(unmakeable)?;
+                let base = (&self.base[..], &blocks);
+                if !make(base, &self.target, usize::MAX, &mut self.delta) {
+                    return Err(unmakeable());
+                }
+                self.encoder.encode(header, &self.delta)
+            }
+        };
+        self.counts.deltas += 1;
+        self.sink
+            .note(&row.id, self.at, encoded.crc())
+            .map_err(from_pack)?;
+        self.sink.put(encoded.bytes()).map_err(from_pack)?;
+        self.at += encoded.bytes().len() as u64;
+        Ok(())
+    }
+}
+
+/// What of an entry has been put so far.
+struct Counted<'a> {
+    sink: &'a mut dyn Sink,
+    crc: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.crc.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.sink.put(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cold]
+fn unreadable(row: &Row) -> Error {
+    Error::new(ErrorKind::Missing, format!("unable to read {}", row.id))
+}

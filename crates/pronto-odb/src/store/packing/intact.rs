@@ -1,0 +1,97 @@
+//! Whether stored entries are what they were when they were written.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use pronto_hash::{Digester, ObjectId};
+use pronto_pack::pack::{Pack, PackOffset};
+
+use super::super::Store;
+use super::super::details::ObjectReader;
+use super::each_piece;
+use super::plan::Row;
+use crate::error::{Error, ErrorKind, from_pack};
+use crate::packs::PackFile;
+
+/// How much of a content is digested at once.
+const PIECE: usize = 64 << 10;
+
+/// The CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 is not the one that the
+/// index has, or, where the index has none (version 1), its content is not that of the object.
+///
+/// # Errors
+/// The index or the pack cannot be read.
+pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<Option<u32>, Error> {
+    let (pack, order, index) = (file.pack()?, file.order()?, file.index()?);
+    let found = crc_of(&[], pack, row.offset..row.end)?;
+    let known = match order.row(PackOffset(row.offset)) {
+        Some(at) => index.crc_at(at).map_err(from_pack)?,
+        None => None,
+    };
+    let is_intact = match known {
+        Some(known) => known == found,
+        None => match store.entry_reader(file, PackOffset(row.offset)) {
+            Ok(reader) => digest(store, reader).is_ok_and(|id| id == Some(row.id)),
+            Err(_) => false,
+        },
+    };
+    Ok(is_intact.then_some(found))
+}
+
+/// Reads an object as it will be read to be deflated anew: of less than `large_bytes` whichever
+/// copy can be read, otherwise the one that [`Store::reader`] reads.
+///
+/// # Errors
+/// There is none, or it is damaged.
+pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Result<(), Error> {
+    let id = &row.id;
+    let corrupt = || {
+        Error::new(
+            ErrorKind::Corrupt,
+            format!("corrupt packed object for {id}"),
+        )
+    };
+    let found = if row.size_bytes < large_bytes {
+        let mut content = Vec::new();
+        let kind = store.find(id, &mut content)?.ok_or_else(corrupt)?;
+        let header = gix_object::encode::loose_header(kind, content.len() as u64);
+        pronto_hash::digest(store.kind(), &[&header, &content]).ok()
+    } else {
+        let reader = store.reader(id)?.ok_or_else(corrupt)?;
+        digest(store, reader).map_err(|error| corrupt().because(error))?
+    };
+    match found {
+        Some(found) if found == *id => Ok(()),
+        _ => Err(corrupt()),
+    }
+}
+
+/// The CRC-32 of `header` and what the pack has in `body`.
+///
+/// # Errors
+/// The pack cannot be read.
+pub(super) fn crc_of(header: &[u8], pack: &Pack, body: Range<u64>) -> Result<u32, Error> {
+    let mut digest = crc32fast::Hasher::new();
+    digest.update(header);
+    each_piece(pack, body, &mut |bytes| {
+        digest.update(bytes);
+        Ok(())
+    })?;
+    Ok(digest.finalize())
+}
+
+/// The id of what is read; `None` if it looks like an attack on SHA-1.
+fn digest(store: &Store, mut reader: ObjectReader) -> io::Result<Option<ObjectId>> {
+    let mut digester = Digester::new(store.kind());
+    let header = gix_object::encode::loose_header(reader.kind(), reader.size_bytes());
+    digester.update(&header);
+    let mut buffer = vec![0; PIECE];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(digester.finish().ok()),
+            Ok(len) => digester.update(&buffer[..len]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

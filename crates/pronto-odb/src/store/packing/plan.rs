@@ -1,0 +1,334 @@
+//! How each object goes into a pack: as it is stored, as a new delta, or deflated anew.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::sync::Arc;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::pack::PackOffset;
+use pronto_pack::search::{self, Candidate, Found};
+use pronto_pack::writer::sink::Streamed;
+
+use super::super::lookup::in_packs;
+use super::super::{Location, Store};
+use super::{Contents, Counts, Member, Options, Watch, each_piece};
+use crate::error::{Error, ErrorKind, from_pack, to_pack};
+use crate::packs::PackFile;
+use crate::snapshot::Snapshot;
+
+/// The number of no pack: the object is loose.
+pub(super) const NO_PACK: u32 = u32::MAX;
+
+/// One object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) id: ObjectId,
+    pub(super) name_hash: u32,
+    /// The number of its pack, or [`NO_PACK`].
+    pub(super) pack: u32,
+    /// Where its entry starts and ends there.
+    pub(super) offset: u64,
+    pub(super) end: u64,
+    pub(super) how: How,
+    /// The receiver has it.
+    pub(super) is_base_only: bool,
+    /// `None` for a delta that is taken as it is stored.
+    pub(super) kind: Option<ObjectKind>,
+    /// Of the content, where there is a kind.
+    pub(super) size_bytes: u64,
+}
+
+/// How an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Deflated anew.
+    Fresh,
+    /// As it is stored, whole.
+    Stored,
+    /// As it is stored, as a delta of the object in this row.
+    StoredDelta(u32),
+    /// As it is stored, as a delta of something that the receiver has.
+    StoredThin,
+    /// As the delta that was found with this number.
+    Delta(u32),
+}
+
+/// All objects, in the order in which they are written.
+pub(super) struct Plan<'a> {
+    pub(super) store: &'a Store,
+    pub(super) options: &'a Options,
+    pub(super) watch: Watch<'a>,
+    pub(super) snapshot: Arc<Snapshot>,
+    /// Sorted by pack and offset; loose ones last, in the order given.
+    pub(super) rows: Vec<Row>,
+    /// The numbers of rows sorted by id, once somebody asked.
+    by_id: Vec<u32>,
+    /// The bases of those that are [`How::StoredThin`].
+    pub(super) thin_bases: HashMap<u32, ObjectId>,
+    pub(super) found: Vec<Found>,
+}
+
+/// A pack that goes out as it is.
+pub(super) struct Whole {
+    pack: Arc<PackFile>,
+}
+
+impl<'a> Plan<'a> {
+    /// Finds all objects.
+    ///
+    /// # Errors
+    /// One is not there, or a file cannot be read.
+    pub(super) fn new(
+        store: &'a Store,
+        contents: &Contents<'_>,
+        options: &'a Options,
+        watch: Watch<'a>,
+    ) -> Result<Plan<'a>, Error> {
+        store.refresh()?;
+        let snapshot = Arc::clone(&*store.snapshot()?);
+        let mut rows = Vec::with_capacity(contents.members.len() + contents.bases.len());
+        for member in contents.members {
+            rows.push(locate(&snapshot, member, false)?);
+        }
+        for member in contents.bases {
+            let row = locate(&snapshot, member, true)?;
+            // Bases that are not there are of no use, and no harm.
+            if row.pack != NO_PACK || store.contains(&row.id)? {
+                rows.push(row);
+            }
+        }
+        // A stable sort: what is loose stays in its order, and members come before bases.
+        rows.sort_by_key(|row| (row.pack, row.offset));
+        remove_repeated(&mut rows);
+        Ok(Plan {
+            store,
+            options,
+            watch,
+            snapshot,
+            rows,
+            by_id: Vec::new(),
+            thin_bases: HashMap::new(),
+            found: Vec::new(),
+        })
+    }
+
+    /// The one pack that has these objects and no others, if it can go out as it is.
+    pub(super) fn whole_pack(&self, contents: &Contents<'_>) -> Option<Whole> {
+        let (first, options) = (self.rows.first()?, self.options);
+        let is_asked_for = options.reuse_objects && options.reuse_deltas && options.offset_deltas;
+        let is_one = self.rows.last()?.pack == first.pack && first.pack != NO_PACK;
+        if !is_asked_for || !is_one || !contents.bases.is_empty() {
+            return None;
+        }
+        let pack = self.snapshot.pack(first.pack)?;
+        let opened = pack.pack().ok()?;
+        let mut buffer = Vec::new();
+        let version = opened.view().read(4, 4, &mut buffer).ok()?;
+        let is_whole = opened.len() as usize == self.rows.len() && version == [0, 0, 0, 2];
+        is_whole.then(|| Whole { pack: pack.clone() })
+    }
+
+    /// How many objects the pack will have.
+    ///
+    /// # Errors
+    /// More than a pack can have.
+    pub(super) fn count(&self) -> Result<u32, Error> {
+        let count = self.rows.iter().filter(|row| !row.is_base_only).count();
+        let too_many = |_| Error::new(ErrorKind::Limit, "too many objects for one pack");
+        u32::try_from(count).map_err(too_many)
+    }
+
+    /// Decides for each object, reading the headers of entries, and looks for deltas.
+    ///
+    /// # Errors
+    /// An object is not there or cannot be read; or it was interrupted.
+    pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
+        self.look_at_entries(contents)?;
+        let heights = self.cut_chains()?;
+        self.look_for_deltas(&heights)
+    }
+
+    /// The row of `id`.
+    pub(super) fn row_of(&mut self, id: &oid) -> Option<u32> {
+        if self.by_id.is_empty() {
+            self.by_id = (0..self.rows.len() as u32).collect();
+            let rows = &self.rows;
+            self.by_id
+                .sort_unstable_by_key(|number| rows[*number as usize].id);
+        }
+        let rows = &self.rows;
+        let at = (self.by_id).binary_search_by(|number| {
+            let known: &oid = &rows[*number as usize].id;
+            known.cmp(id)
+        });
+        at.ok().map(|at| self.by_id[at])
+    }
+
+    /// Asks for kind and size of what is not taken as it is stored.
+    ///
+    /// # Errors
+    /// The object is not there or cannot be read.
+    pub(super) fn make_fresh(&mut self, number: u32) -> Result<(), Error> {
+        let row = &mut self.rows[number as usize];
+        let missing = || Error::new(ErrorKind::Missing, format!("bad object {}", row.id));
+        let header = self.store.header(&row.id)?.ok_or_else(missing)?;
+        row.how = How::Fresh;
+        (row.kind, row.size_bytes) = (Some(header.kind), header.size);
+        Ok(())
+    }
+
+    fn look_for_deltas(&mut self, heights: &[u32]) -> Result<(), Error> {
+        let mut options = self.options.search.clone();
+        options.level = self.options.level;
+        if options.window == 0 || options.depth == 0 {
+            return Ok(());
+        }
+        let mut candidates = self.candidates(heights);
+        let targets = candidates.iter().filter(|one| !one.is_base_only).count();
+        let first = candidates.first().and_then(|one| one.stored);
+        let were_compared = first.is_some()
+            && candidates
+                .iter()
+                .all(|one| one.stored == first && !one.is_base_only);
+        if targets == 0 || were_compared {
+            return Ok(());
+        }
+        let (progress, interrupt) = self.watch;
+        let meter = progress.begin("Compressing objects", Some(targets as u64));
+        let contents = Reader(self);
+        let found = search::search(&mut candidates, &options, &contents, &meter, interrupt);
+        let found = found.map_err(from_pack)?;
+        meter.finish();
+        for (at, delta) in found.iter().enumerate() {
+            self.rows[delta.number as usize].how = How::Delta(at as u32);
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    fn candidates(&self, heights: &[u32]) -> Vec<Candidate> {
+        let (least, most) = (search::SMALLEST_BYTES, self.options.large_bytes);
+        let mut candidates = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let Some(kind) = row.kind else { continue };
+            if row.size_bytes < least || row.size_bytes >= most {
+                continue;
+            }
+            let is_whole = row.how == How::Stored && self.options.reuse_deltas;
+            candidates.push(Candidate {
+                number: number as u32,
+                kind,
+                name_hash: row.name_hash,
+                size_bytes: row.size_bytes,
+                is_base_only: row.is_base_only,
+                stored: is_whole.then_some(row.pack),
+                height: heights[number],
+            });
+        }
+        candidates
+    }
+}
+
+struct Reader<'a, 'b>(&'a Plan<'b>);
+
+impl search::Contents for Reader<'_, '_> {
+    fn read(&self, number: u32, out: &mut Vec<u8>) -> Result<(), pronto_pack::Error> {
+        let row = &self.0.rows[number as usize];
+        content(self.0.store, row, out).map_err(to_pack)
+    }
+}
+
+/// The content of an object.
+///
+/// # Errors
+/// It is not there or cannot be read.
+pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(), Error> {
+    let found = match row.pack {
+        NO_PACK => store.find(&row.id, out)?,
+        pack => {
+            let offset = PackOffset(row.offset);
+            store.find_at(Location { pack, offset }, &row.id, out)?
+        }
+    };
+    match found {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            ErrorKind::Missing,
+            format!("unable to read {}", row.id),
+        )),
+    }
+}
+
+fn locate(snapshot: &Snapshot, member: &Member, is_base_only: bool) -> Result<Row, Error> {
+    let mut failure = None;
+    let place = in_packs(snapshot, &member.id, &mut failure, &mut |pack, offset| {
+        pack.pack()?;
+        Ok((pack.number, offset))
+    });
+    let (pack, offset) = place.unwrap_or((NO_PACK, PackOffset(0)));
+    Ok(Row {
+        id: member.id,
+        name_hash: member.name_hash,
+        pack,
+        offset: offset.0,
+        end: 0,
+        how: How::Fresh,
+        is_base_only,
+        kind: None,
+        size_bytes: 0,
+    })
+}
+
+/// Of what was asked for twice only the first stays.
+fn remove_repeated(rows: &mut Vec<Row>) {
+    let mut loose: HashSet<ObjectId> = HashSet::new();
+    let mut last: Option<(u32, u64)> = None;
+    rows.retain(|row| match row.pack {
+        NO_PACK => loose.insert(row.id),
+        pack => last.replace((pack, row.offset)) != Some((pack, row.offset)),
+    });
+}
+
+impl Whole {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// It cannot be read, or what is read cannot be written.
+    pub(super) fn send(
+        self,
+        out: &mut dyn Write,
+        (progress, interrupt): Watch<'_>,
+    ) -> Result<(Streamed, Counts), Error> {
+        let pack = self.pack.pack()?;
+        let (len, count) = (pack.view().len(), pack.len());
+        let meter = progress.begin("Writing objects", Some(count.into()));
+        each_piece(pack, 0..len, &mut |bytes| {
+            interrupt.check().map_err(|reason| {
+                pronto_pack::Error::new(pronto_pack::ErrorKind::Interrupted, reason.to_string())
+            })?;
+            meter.add_bytes(bytes.len() as u64);
+            out.write_all(bytes).map_err(unwritable)
+        })?;
+        out.flush().map_err(unwritable).map_err(from_pack)?;
+        meter.add(count.into());
+        meter.finish();
+        let counts = Counts {
+            objects: count,
+            whole_pack: count,
+            reused_bytes: len,
+            ..Counts::default()
+        };
+        let streamed = Streamed {
+            checksum: pack.checksum().map_err(from_pack)?,
+            bytes: len,
+        };
+        Ok((streamed, counts))
+    }
+}
+
+#[cold]
+fn unwritable(error: std::io::Error) -> pronto_pack::Error {
+    let kind = pronto_pack::ErrorKind::Io;
+    pronto_pack::Error::new(kind, "unable to write pack").because(error)
+}

@@ -1,0 +1,212 @@
+//! What of the stored entries can be taken as it is.
+
+use std::sync::Arc;
+
+use pronto_hash::ObjectId;
+use pronto_pack::entry::Header;
+use pronto_pack::pack::{Pack, PackOffset, PackOrder, PackPosition};
+
+use super::Contents;
+use super::plan::{How, NO_PACK, Plan, Row};
+use crate::error::{Error, from_pack};
+use crate::packs::PackFile;
+
+/// Where the base of a stored delta is.
+enum Base {
+    Row(u32),
+    /// Its id, when it is not in the same pack's part of the rows.
+    Elsewhere(ObjectId),
+    None,
+}
+
+impl Plan<'_> {
+    /// Reads the header of each entry.
+    ///
+    /// # Errors
+    /// An object is not there or cannot be read.
+    pub(super) fn look_at_entries(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
+        let mut start = 0;
+        while let Some(first) = self.rows.get(start) {
+            let number = first.pack;
+            let len = self.rows[start..].partition_point(|row| row.pack == number);
+            let end = start + len;
+            let pack = match number {
+                NO_PACK => None,
+                _ => self.snapshot.pack(number).cloned(),
+            };
+            match pack.filter(|_| self.options.reuse_objects) {
+                Some(pack) => self.look_at_pack((start, end), &pack, contents)?,
+                None => (start..end).try_for_each(|row| self.make_fresh(row as u32))?,
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn look_at_pack(
+        &mut self,
+        (start, end): (usize, usize),
+        file: &Arc<PackFile>,
+        contents: &Contents<'_>,
+    ) -> Result<(), Error> {
+        let (pack, order) = (file.pack()?, file.order()?);
+        let mut position = 0;
+        for at in start..end {
+            let offset = PackOffset(self.rows[at].offset);
+            let Some(next) = seek(order, position, offset) else {
+                // The multi-pack-index says otherwise than the index of the pack.
+                self.make_fresh(at as u32)?;
+                continue;
+            };
+            position = next;
+            let following = order.get(PackPosition(position + 1));
+            let stop = following.map_or(pack.end().0, |(offset, _)| offset.0);
+            let Ok(entry) = pack.entry(offset) else {
+                // There may be another copy.
+                self.make_fresh(at as u32)?;
+                continue;
+            };
+            let row = &mut self.rows[at];
+            row.end = stop;
+            let base = match entry.header {
+                Header::Object(kind) => {
+                    row.how = How::Stored;
+                    (row.kind, row.size_bytes) = (Some(kind), entry.size_bytes);
+                    continue;
+                }
+                _ if row.is_base_only || !self.options.reuse_deltas => Base::None,
+                header => self.base((start, at), (file, pack, order), offset, &header)?,
+            };
+            self.take_delta(at as u32, &base, contents)?;
+        }
+        Ok(())
+    }
+
+    fn base(
+        &self,
+        (start, at): (usize, usize),
+        (file, pack, order): (&PackFile, &Pack, &PackOrder),
+        offset: PackOffset,
+        header: &Header,
+    ) -> Result<Base, Error> {
+        if let Header::RefDelta { base } = header {
+            return Ok(Base::Elsewhere(*base));
+        }
+        let Ok(Some(base)) = pack.base_offset(offset, header) else {
+            return Ok(Base::None);
+        };
+        if let Some(row) = before(&self.rows[start..at], base.0) {
+            return Ok(Base::Row((start + row) as u32));
+        }
+        // It could be among the rows only if another pack has it, too.
+        let id = order
+            .row(base)
+            .map(|row| file.index()?.id_at(row).map_err(from_pack));
+        Ok(id.transpose()?.map_or(Base::None, Base::Elsewhere))
+    }
+
+    fn take_delta(
+        &mut self,
+        number: u32,
+        base: &Base,
+        contents: &Contents<'_>,
+    ) -> Result<(), Error> {
+        let how = match base {
+            Base::None => None,
+            Base::Row(base) => Some(How::StoredDelta(*base)),
+            Base::Elsewhere(id) => match self.row_of(id) {
+                Some(base) => Some(How::StoredDelta(base)),
+                None if contents.receiver_has.is_some_and(|has| has(id)) => {
+                    self.thin_bases.insert(number, *id);
+                    Some(How::StoredThin)
+                }
+                None => None,
+            },
+        };
+        match how {
+            Some(how) => {
+                self.rows[number as usize].how = how;
+                Ok(())
+            }
+            None => self.make_fresh(number),
+        }
+    }
+
+    /// Gives up stored deltas that lead back to themselves (they can, from pack to pack) or to
+    /// chains that are too long. Says for each row how long the chains are that end in it.
+    ///
+    /// # Errors
+    /// An object cannot be read.
+    pub(super) fn cut_chains(&mut self) -> Result<Vec<u32>, Error> {
+        const UNKNOWN: u32 = u32::MAX;
+        const UNDER_WAY: u32 = u32::MAX - 1;
+        let mut depths = vec![UNKNOWN; self.rows.len()];
+        let mut heights = vec![0; self.rows.len()];
+        let mut chain = Vec::new();
+        for start in 0..self.rows.len() as u32 {
+            let mut at = start;
+            while depths[at as usize] == UNKNOWN {
+                depths[at as usize] = UNDER_WAY;
+                chain.push(at);
+                match self.rows[at as usize].how {
+                    How::StoredDelta(base) => at = base,
+                    _ => break,
+                }
+            }
+            while let Some(number) = chain.pop() {
+                let below = match self.rows[number as usize].how {
+                    How::StoredDelta(base) => Some(depths[base as usize]),
+                    How::StoredThin => Some(0),
+                    _ => None,
+                };
+                depths[number as usize] = match below {
+                    None => 0,
+                    Some(below) if below < self.options.search.depth.max(1) => below + 1,
+                    Some(_) => {
+                        self.make_fresh(number)?;
+                        0
+                    }
+                };
+            }
+        }
+        for number in 0..self.rows.len() {
+            let (mut at, mut height) = (number, 0);
+            while let How::StoredDelta(base) = self.rows[at].how {
+                height += 1;
+                at = base as usize;
+                if heights[at] >= height {
+                    break;
+                }
+                heights[at] = height;
+            }
+        }
+        Ok(heights)
+    }
+}
+
+/// The entry that starts at `offset`, at `position` or behind it.
+fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
+    for near in position..(position + 4).min(order.len()) {
+        if order
+            .get(PackPosition(near))
+            .is_some_and(|(start, _)| start == offset)
+        {
+            return Some(near);
+        }
+    }
+    order.position(offset).map(|found| found.0)
+}
+
+/// The row at `offset`, searched from the end: bases are mostly near.
+fn before(rows: &[Row], offset: u64) -> Option<usize> {
+    let mut step = 1;
+    let mut high = rows.len();
+    let mut low = high.saturating_sub(step);
+    while low > 0 && rows[low].offset > offset {
+        high = low;
+        step *= 2;
+        low = high.saturating_sub(step);
+    }
+    let found = rows[low..high].binary_search_by_key(&offset, |row| row.offset);
+    found.ok().map(|at| low + at)
+}

@@ -1,0 +1,140 @@
+//! Where the entries of a pack go: into files of a directory, or down a stream.
+
+use std::io::Write;
+
+use pronto_hash::{ObjectId, TrailerDigester, oid};
+
+use super::PackWriter;
+use crate::error::{Error, ErrorKind};
+
+/// Takes the bytes of entries, one after the other, and is told where each begins.
+pub trait Sink {
+    /// Takes the next bytes, which may be those of many entries, or of a part of one.
+    ///
+    /// # Errors
+    /// `Io` when they cannot be written.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Takes note of an entry that begins at `start`: called once for each, in their order.
+    ///
+    /// # Errors
+    /// `Limit` when there are more than were announced.
+    fn note(&mut self, id: &oid, start: u64, crc: u32) -> Result<(), Error>;
+
+    /// Whether the CRC-32 of entries matters, and is to be checked against what is known of those
+    /// that are copied.
+    fn wants_crc(&self) -> bool;
+}
+
+impl Sink for PackWriter {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        PackWriter::put(self, bytes)
+    }
+
+    fn note(&mut self, id: &oid, start: u64, crc: u32) -> Result<(), Error> {
+        self.record(id, start, crc)
+    }
+
+    fn wants_crc(&self) -> bool {
+        true
+    }
+}
+
+/// A pack that goes down a stream while it is made. Copies nothing: what is put is passed on as
+/// it comes, so small pieces should be gathered by who puts them, or by the stream.
+pub struct PackStream<'a> {
+    out: &'a mut dyn Write,
+    digester: TrailerDigester,
+    announced: u32,
+    count: u32,
+    bytes: u64,
+}
+
+/// What went down a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streamed {
+    /// The checksum at the end of the pack.
+    pub checksum: ObjectId,
+    /// How many bytes it has, header and checksum included.
+    pub bytes: u64,
+}
+
+impl<'a> PackStream<'a> {
+    /// Writes the header of a pack of `count` entries whose ids are of `kind`.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be written.
+    pub fn begin(
+        out: &'a mut dyn Write,
+        kind: pronto_hash::Kind,
+        count: u32,
+    ) -> Result<PackStream<'a>, Error> {
+        let mut stream = PackStream {
+            out,
+            digester: TrailerDigester::new(kind),
+            announced: count,
+            count: 0,
+            bytes: 0,
+        };
+        let mut header = *b"PACK\0\0\0\x02\0\0\0\0";
+        header[8..].copy_from_slice(&count.to_be_bytes());
+        stream.put(&header)?;
+        Ok(stream)
+    }
+
+    /// Writes the checksum.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be written, `Limit` when there were fewer entries than announced.
+    pub fn finish(self) -> Result<Streamed, Error> {
+        if self.count != self.announced {
+            let message = format!("pack has {} entries, not as many as announced", self.count);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let checksum = self.digester.finish();
+        let trailer = checksum.as_slice();
+        let written = self.out.write_all(trailer);
+        written
+            .and_then(|()| self.out.flush())
+            .map_err(unwritable)?;
+        Ok(Streamed {
+            checksum,
+            bytes: self.bytes + trailer.len() as u64,
+        })
+    }
+}
+
+impl Sink for PackStream<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.digester.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(unwritable)
+    }
+
+    fn note(&mut self, _id: &oid, _start: u64, _crc: u32) -> Result<(), Error> {
+        if self.count == self.announced {
+            return Err(Error::new(ErrorKind::Limit, "pack has too many entries"));
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn wants_crc(&self) -> bool {
+        false
+    }
+}
+
+impl std::fmt::Debug for PackStream<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PackStream")
+            .field("announced", &self.announced)
+            .field("count", &self.count)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn unwritable(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, "unable to write pack").because(error)
+}
