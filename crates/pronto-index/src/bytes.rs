@@ -1,6 +1,9 @@
 //! Taking numbers and pieces off the front of untrusted bytes.
 
+use bstr::ByteSlice;
+
 /// Splits `count` bytes off the front, if there are as many.
+#[inline]
 pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     let (head, tail) = input.split_at_checked(count)?;
     *input = tail;
@@ -8,14 +11,16 @@ pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 }
 
 /// Splits the bytes before the first `end` off the front, and drops that `end`.
+#[inline]
 pub(crate) fn take_until<'a>(input: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
-    let at = input.iter().position(|&byte| byte == end)?;
+    let at = input.find_byte(end)?;
     let (head, tail) = (&input[..at], &input[at + 1..]);
     *input = tail;
     Some(head)
 }
 
 /// Takes a big-endian number of four bytes.
+#[inline]
 pub(crate) fn take_u32(input: &mut &[u8]) -> Option<u32> {
     let head = input.first_chunk::<4>()?;
     *input = &input[4..];
@@ -30,12 +35,14 @@ pub(crate) fn take_u64(input: &mut &[u8]) -> Option<u64> {
 }
 
 /// The big-endian number of four bytes at `at`.
+#[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk::<4>()?;
     Some(u32::from_be_bytes(*field))
 }
 
 /// The big-endian number of two bytes at `at`.
+#[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let field = bytes.get(at..)?.first_chunk::<2>()?;
     Some(u16::from_be_bytes(*field))

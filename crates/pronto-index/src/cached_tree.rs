@@ -1,18 +1,26 @@
 //! The `TREE` extension: the tree objects that directories of the index are known to make.
 
 use crate::bytes::{take, take_until};
+use crate::nesting::{self, Nesting};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId, oid};
+use std::cmp::Ordering;
 
 /// Deeper trees are dropped: they only save work.
 const DEEPEST: usize = 2048;
 
 /// The known trees, one node a directory. A node that is not valid has no object: its directory
 /// has changed since.
+///
+/// A child is found by its name in logarithmic time, however many directories are beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedTree {
     /// In the order of the file: a node, then all below it. Never empty.
     nodes: Vec<Node>,
+    /// The positions of the children of all nodes, those of one together and in order.
+    children: Vec<u32>,
+    /// Whether the children of each node are in Git's order.
+    is_sorted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +30,15 @@ struct Node {
     entries: Option<u32>,
     id: ObjectId,
     children: u32,
+    /// Where its children are listed.
+    first_child: u32,
     /// The position after all nodes below.
     end: usize,
+}
+
+/// Git's order of the directories in a directory.
+fn order(one: &BStr, two: &BStr) -> Ordering {
+    one.len().cmp(&two.len()).then_with(|| one.cmp(two))
 }
 
 /// One directory of a [`CachedTree`].
@@ -36,26 +51,53 @@ pub struct Directory<'a> {
 impl CachedTree {
     /// Reads the extension. `None` if it is damaged.
     pub(crate) fn parse(mut data: &[u8], kind: Kind) -> Option<CachedTree> {
-        let mut nodes = Vec::new();
-        let mut open: Vec<(usize, u32)> = Vec::new();
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut nesting = Nesting::default();
         loop {
-            let (node, children) = parse_node(&mut data, kind)?;
+            let node = parse_node(&mut data, kind)?;
+            let here = (nodes.len(), u64::from(node.children));
             nodes.push(node);
-            open.push((nodes.len() - 1, children));
-            if open.len() > DEEPEST {
+            let end = nodes.len();
+            if !nesting.push(here, DEEPEST, |at| nodes[at].end = end) {
                 return None;
             }
-            while let Some((at, left)) = open.last_mut() {
-                if *left > 0 {
-                    *left -= 1;
-                    break;
-                }
-                let at = *at;
-                nodes[at].end = nodes.len();
-                open.pop();
+            if nesting.is_complete() {
+                return Some(CachedTree::new(nodes));
             }
-            if open.is_empty() {
-                return Some(CachedTree { nodes });
+        }
+    }
+
+    /// The tree of the top directory and how many entries it stands for, if it is known, without
+    /// a look at the rest.
+    pub(crate) fn parse_root(mut data: &[u8], kind: Kind) -> Option<(ObjectId, usize)> {
+        let node = parse_node(&mut data, kind)?;
+        Some((node.id, node.entries? as usize))
+    }
+
+    fn new(nodes: Vec<Node>) -> CachedTree {
+        let mut tree = CachedTree {
+            children: Vec::with_capacity(nodes.len().saturating_sub(1)),
+            nodes,
+            is_sorted: true,
+        };
+        tree.list_children();
+        tree
+    }
+
+    /// Lists the children of all nodes. Linear.
+    fn list_children(&mut self) {
+        self.children.clear();
+        self.is_sorted = true;
+        for at in 0..self.nodes.len() {
+            self.nodes[at].first_child = self.children.len() as u32;
+            let nodes = &self.nodes;
+            let mut last: Option<usize> = None;
+            for child in nesting::children(at, |at| nodes[at].end) {
+                let name = nodes[child].name.as_bstr();
+                let before = last.map(|last| nodes[last].name.as_bstr());
+                self.is_sorted &= before.is_none_or(|before| order(before, name).is_lt());
+                self.children.push(child as u32);
+                last = Some(child);
             }
         }
     }
@@ -131,6 +173,7 @@ impl CachedTree {
         if let Some(&parent) = above.last() {
             self.nodes[parent].children -= 1;
         }
+        self.list_children();
     }
 
     /// Starts to build the trees from the top one, in a walk over tree objects.
@@ -142,7 +185,7 @@ impl CachedTree {
     }
 }
 
-fn parse_node(data: &mut &[u8], kind: Kind) -> Option<(Node, u32)> {
+fn parse_node(data: &mut &[u8], kind: Kind) -> Option<Node> {
     let name = take_until(data, 0)?.into();
     let entries = parse_number(take_until(data, b' ')?)?;
     let children = u32::try_from(parse_number(take_until(data, b'\n')?)?).ok()?;
@@ -151,16 +194,14 @@ fn parse_node(data: &mut &[u8], kind: Kind) -> Option<(Node, u32)> {
     if entries.is_some() {
         id = ObjectId::from_bytes_or_panic(take(data, kind.len_in_bytes())?);
     }
-    Some((
-        Node {
-            name,
-            entries,
-            id,
-            children,
-            end: 0,
-        },
+    Some(Node {
+        name,
+        entries,
+        id,
         children,
-    ))
+        first_child: 0,
+        end: 0,
+    })
 }
 
 fn parse_number(digits: &[u8]) -> Option<i64> {
@@ -180,9 +221,21 @@ impl<'a> Directory<'a> {
         self.node().entries.map(|_| self.node().id.as_ref())
     }
 
+    /// The tree object that was last made of this directory by the [`Builder`] this tree comes
+    /// from, even if the index does not hold what that says (entries that are only announced). Of
+    /// a tree that was read from a file, or changed since, only [`id`](Self::id) counts.
+    pub fn made_id(&self) -> &'a oid {
+        self.node().id.as_ref()
+    }
+
     /// How many entries of the index are below, if the tree object is known.
     pub fn entry_count(&self) -> Option<usize> {
         self.node().entries.map(|count| count as usize)
+    }
+
+    /// What stands for the object where none is known.
+    pub(crate) fn null(&self) -> ObjectId {
+        self.node().id.kind().null()
     }
 
     /// The name within its parent; empty for the top.
@@ -192,18 +245,33 @@ impl<'a> Directory<'a> {
 
     /// The directories directly below.
     pub fn children(&self) -> impl Iterator<Item = Directory<'a>> + use<'a> {
-        let (tree, end) = (self.tree, self.node().end);
-        let mut at = self.at + 1;
-        std::iter::from_fn(move || {
-            let child = (at < end).then_some(Directory { tree, at })?;
-            at = child.node().end;
-            Some(child)
-        })
+        let tree = self.tree;
+        let at = |at: &u32| Directory {
+            tree,
+            at: *at as usize,
+        };
+        self.positions().iter().map(at)
     }
 
-    /// The directory called `name` directly below.
+    fn positions(&self) -> &'a [u32] {
+        let (first, count) = (self.node().first_child, self.node().children);
+        let range = first as usize..first as usize + count as usize;
+        self.tree.children.get(range).unwrap_or_default()
+    }
+
+    /// The directory called `name` directly below. Logarithmic, if they are in Git's order.
     pub fn child(&self, name: &BStr) -> Option<Directory<'a>> {
-        self.children().find(|child| child.name() == name)
+        if !self.tree.is_sorted {
+            return self.children().find(|child| child.name() == name);
+        }
+        let nodes = &self.tree.nodes;
+        let positions = self.positions();
+        let found =
+            positions.binary_search_by(|&at| order(nodes[at as usize].name.as_bstr(), name));
+        Some(Directory {
+            tree: self.tree,
+            at: positions[found.ok()?] as usize,
+        })
     }
 }
 
@@ -308,10 +376,9 @@ impl Builder {
         }
         for at in 0..self.nodes.len() {
             let mut children = std::mem::take(&mut self.nodes[at].children);
-            // Git keeps them by length, then by bytes.
             children.sort_by(|&one, &two| {
                 let (one, two) = (&self.nodes[one].name, &self.nodes[two].name);
-                one.len().cmp(&two.len()).then_with(|| one.cmp(two))
+                order(one.as_bstr(), two.as_bstr())
             });
             self.nodes[at].children = children;
         }
@@ -329,13 +396,14 @@ impl Builder {
                         entries: building.entries,
                         id: building.id,
                         children: building.children.len() as u32,
+                        first_child: 0,
                         end: 0,
                     });
                 }
                 Err(done) => nodes[done].end = nodes.len(),
             }
         }
-        CachedTree { nodes }
+        CachedTree::new(nodes)
     }
 }
 
@@ -376,6 +444,20 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(CachedTree::parse(&bytes[..cut], Kind::Sha1), None);
         }
+    }
+
+    #[test]
+    fn children_are_found_in_whatever_order_they_are() {
+        let bytes = b"\x003 2\naaaaaaaaaaaaaaaaaaaaba\x001 0\nbbbbbbbbbbbbbbbbbbbba\x001 1\n\
+            ccccccccccccccccccccx\x001 0\ndddddddddddddddddddd";
+        let tree = CachedTree::parse(bytes, Kind::Sha1).expect("it is well formed");
+        assert!(!tree.is_sorted);
+        for path in ["ba", "a", "a/x"] {
+            assert!(tree.lookup(path.into()).is_some(), "{path}");
+        }
+        assert!(tree.lookup("b".into()).is_none());
+        assert!(sample().is_sorted);
+        assert!(sample().lookup("c".into()).is_none());
     }
 
     #[test]

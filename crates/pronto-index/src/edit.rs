@@ -1,6 +1,7 @@
 //! Changes over an index that stays as it is.
 
 use crate::cached_tree::CachedTree;
+use crate::carry;
 use crate::entry::{Entry, EntryRef, Flags, order};
 use crate::extension;
 use crate::fsmonitor::Fsmonitor;
@@ -9,7 +10,6 @@ use crate::resolve_undo::ResolveUndo;
 use crate::stat::Stat;
 use crate::untracked::UntrackedCache;
 use crate::writer::Content;
-use crate::{carry, mode};
 use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl<'a> Edit<'a> {
     }
 
     /// Paths and stages of the entries below `directory` (without a slash at its end), changes
-    /// included.
+    /// included. Linear in what is found, all of which is copied.
     pub fn below(&self, directory: &BStr) -> Vec<(BString, u8)> {
         let base = self.base.below(directory).map(|at| self.base.entry(at));
         let mut found: Vec<(BString, u8)> = base
@@ -206,6 +206,7 @@ impl<'a> Edit<'a> {
                 }),
             },
             untracked: match &self.untracked {
+                None if self.changes.is_empty() => data(extension::UNTRACKED),
                 None => carry::untracked(self.base, &entries),
                 Some(cache) => cache.as_deref().map(Cow::Borrowed),
             },
@@ -213,7 +214,7 @@ impl<'a> Edit<'a> {
                 None => carry::fsmonitor(self.base, &entries),
                 Some(told) => told.as_deref().map(Cow::Borrowed),
             },
-            sparse: self.base.is_sparse() && entries.iter().any(|entry| entry.mode == mode::TREE),
+            sparse: self.base.is_sparse(),
             entries,
         }
     }

@@ -168,7 +168,7 @@ impl EntryRef<'_> {
 
     /// Whether the entry stands for a whole directory (sparse index).
     pub fn is_sparse_directory(&self) -> bool {
-        self.mode == mode::TREE
+        self.mode == mode::TREE && self.path.ends_with(b"/")
     }
 }
 

@@ -31,6 +31,8 @@ const KNOWN: [Signature; 8] = [
 pub(crate) struct Extensions {
     known: Vec<(Signature, Range<usize>)>,
     ignored: Vec<Signature>,
+    /// Where the header of each starts.
+    starts: Vec<usize>,
 }
 
 impl Extensions {
@@ -49,6 +51,7 @@ impl Extensions {
                 .ok_or_else(cut)?;
             let size = take_u32(&mut rest).ok_or_else(cut)? as usize;
             take(&mut rest, size).ok_or_else(cut)?;
+            found.starts.push(at);
             if KNOWN.contains(&signature) {
                 found.known.push((signature, at + 8..at + 8 + size));
             } else if signature[0].is_ascii_uppercase() {
@@ -64,6 +67,14 @@ impl Extensions {
             }
         }
         Ok(found)
+    }
+
+    /// The headers of all extensions that start before `end`, one after the other: what the digest
+    /// of `EOIE` is of.
+    pub(crate) fn headers(&self, bytes: &[u8], end: usize) -> Vec<u8> {
+        let before = self.starts.iter().filter(|start| **start < end);
+        let headers = before.filter_map(|&start| bytes.get(start..start + 8));
+        headers.flatten().copied().collect()
     }
 
     pub(crate) fn range(&self, signature: Signature) -> Option<Range<usize>> {

@@ -3,21 +3,18 @@
 use crate::cached_tree::CachedTree;
 use crate::entry::{EntryRef, order};
 use crate::error::{Error, ErrorKind, corrupt};
-use crate::extension::{self, Extensions, Signature};
+use crate::extension::{self, Signature};
 use crate::fsmonitor::Fsmonitor;
-use crate::layout::{self, Table, Unpacked};
+use crate::layout::{self, Unpacked};
 use crate::link::Link;
+use crate::outline::{Identity, Outline, Rows};
 use crate::resolve_undo::ResolveUndo;
 use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::error::IoContext;
-use pronto_io::view::{Access, Advice, View};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-const HEADER_BYTES: usize = 12;
 
 /// How to open an index.
 #[derive(Clone, Debug, Default)]
@@ -26,75 +23,30 @@ pub struct OpenOptions {
     pub shared_directory: Option<PathBuf>,
 }
 
-/// What tells one file at the index's path from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-    size_bytes: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-impl Identity {
-    #[cfg(unix)]
-    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
-        use std::os::unix::fs::MetadataExt;
-        Identity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size_bytes: metadata.size(),
-            seconds: metadata.mtime(),
-            nanoseconds: metadata.mtime_nsec(),
-        }
-    }
-
-    fn of_view(view: &View) -> Identity {
-        let identity = view.identity();
-        Identity {
-            device: identity.device,
-            inode: identity.inode,
-            size_bytes: view.len(),
-            seconds: identity.modified.0,
-            nanoseconds: identity.modified.1,
-        }
-    }
-
-    /// When the file was written.
-    pub fn time(&self) -> Time {
-        Time {
-            seconds: self.seconds as u32,
-            nanoseconds: self.nanoseconds as u32,
-        }
-    }
-}
-
 /// The index as it was read: immutable, `Send + Sync`, entries in order.
 #[derive(Debug)]
 pub struct Index {
-    kind: Kind,
-    version: u32,
-    file: Data,
-    /// Entries that could not be used where they lie in `file`.
+    outline: Outline,
+    /// Entries that could not be used where they lie in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
-    extensions: Extensions,
     split: bool,
-    identity: Option<Identity>,
+    sparse: bool,
+    /// The cached trees, in place of those in the file, once entries that stand for directories
+    /// have been replaced by what is in them.
+    expanded: Option<Option<CachedTree>>,
 }
 
 impl Index {
     /// The index of a repository that has none yet.
     pub fn empty(kind: Kind) -> Index {
         Index {
-            kind,
-            version: 0,
-            file: Data::Owned(Vec::new()),
+            outline: Outline::empty(kind),
             unpacked: None,
             starts: Vec::new(),
-            extensions: Extensions::default(),
             split: false,
-            identity: None,
+            sparse: false,
+            expanded: None,
         }
     }
 
@@ -114,20 +66,30 @@ impl Index {
     /// As [`open`](Index::open).
     pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
         let _region = pronto_io::region!("index", "do_read_index");
-        let Some((file, identity)) = read_file(path)? else {
-            return Ok(Index::empty(kind));
-        };
-        let mut index = Self::parse(file, kind).map_err(|error| error.at_path(path))?;
-        index.identity = Some(identity);
-        if index.extensions.range(extension::LINK).is_some() {
+        let mut index = Self::parse(Outline::open(path, kind)?).map_err(|it| it.at_path(path))?;
+        if index.outline.is_split() {
             let beside = path.parent().unwrap_or(Path::new(""));
             let directory = options.shared_directory.as_deref().unwrap_or(beside);
             index.merge_shared(directory)?;
         }
-        index.intact()?;
-        pronto_io::data!("index", "read/version", index.version);
-        pronto_io::data!("index", "read/cache_nr", index.len());
-        Ok(index)
+        index.complete()
+    }
+
+    /// The index that `outline` is of, which is not [split](Outline::is_split). Costs the pass over
+    /// the entries that opening the outline has saved.
+    ///
+    /// # Errors
+    /// As [`open`](Index::open).
+    pub fn of(outline: Outline) -> Result<Index, Error> {
+        let _region = pronto_io::region!("index", "do_read_index");
+        Self::whole(outline)?.complete()
+    }
+
+    fn complete(self) -> Result<Index, Error> {
+        self.intact()?;
+        pronto_io::data!("index", "read/version", self.version());
+        pronto_io::data!("index", "read/cache_nr", self.len());
+        Ok(self)
     }
 
     /// Reads an index from memory. A split one is refused: its other half is a file.
@@ -135,8 +97,12 @@ impl Index {
     /// # Errors
     /// As [`open`](Index::open).
     pub fn from_bytes(file: Vec<u8>, kind: Kind) -> Result<Index, Error> {
-        let index = Self::parse(Data::Owned(file), kind)?;
-        if index.extensions.range(extension::LINK).is_some() {
+        Self::whole(Outline::of_bytes(file, kind)?)
+    }
+
+    fn whole(outline: Outline) -> Result<Index, Error> {
+        let index = Self::parse(outline)?;
+        if index.outline.is_split() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "a split index has to be opened by path",
@@ -145,44 +111,24 @@ impl Index {
         Ok(index)
     }
 
-    fn parse(file: Data, kind: Kind) -> Result<Index, Error> {
-        let hash_len = kind.len_in_bytes();
-        if file.len() < HEADER_BYTES + hash_len {
-            return Err(corrupt("index file smaller than expected"));
-        }
-        let field = |at| crate::bytes::u32_at(&file, at).unwrap_or_default();
-        if field(0) != u32::from_be_bytes(*b"DIRC") {
-            return Err(corrupt(format!("bad signature 0x{:08x}", field(0))));
-        }
-        let (version, count) = (field(4), field(8) as usize);
-        let end = file.len() - hash_len;
-        let mut unpacked = None;
-        let table = match version {
-            2 | 3 => layout::locate(&file[..end], HEADER_BYTES, count, hash_len)?,
-            4 => {
-                let (entries, end) = layout::unpack(&file[..end], HEADER_BYTES, count, hash_len)?;
-                unpacked = Some(entries.bytes);
-                Table {
-                    starts: entries.starts,
-                    end,
-                }
-            }
-            other => {
-                let message = format!("bad index version {other}");
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-        };
-        let extensions = Extensions::locate(&file, table.end, end)?;
-        let starts = table.starts;
+    /// Reads from memory what is to take the place of this index, and is judged by its time.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Index::from_bytes).
+    pub fn successor(&self, file: Vec<u8>) -> Result<Index, Error> {
+        let outline = Outline::of_bytes(file, self.kind())?;
+        Self::whole(outline.at_time_of(&self.outline))
+    }
+
+    fn parse(mut outline: Outline) -> Result<Index, Error> {
+        let Rows { unpacked, starts } = outline.locate()?;
         Ok(Index {
-            kind,
-            version,
-            file,
+            sparse: outline.is_sparse(),
+            outline,
             unpacked,
             starts,
-            extensions,
             split: false,
-            identity: None,
+            expanded: None,
         })
     }
 
@@ -193,10 +139,11 @@ impl Index {
             return Ok(());
         }
         let path = directory.join(format!("sharedindex.{base}"));
-        let Some((file, _)) = read_file(&path)? else {
+        let shared = Outline::open(&path, self.kind())?;
+        if shared.identity().is_none() {
             return Err(Error::new(ErrorKind::Io, "shared index file open failed").at_path(path));
-        };
-        let shared = Self::parse(file, self.kind).map_err(|error| error.at_path(&path))?;
+        }
+        let shared = Self::parse(shared).map_err(|error| error.at_path(&path))?;
         if shared.checksum() != Some(base) {
             let message = format!("broken index, expect {base}");
             return Err(corrupt(message).at_path(path));
@@ -205,6 +152,11 @@ impl Index {
         let Unpacked { bytes, starts } = link.merge(&shared, self)?;
         (self.unpacked, self.starts, self.split) = (Some(bytes), starts, true);
         Ok(())
+    }
+
+    /// The file and its extensions.
+    pub fn outline(&self) -> &Outline {
+        &self.outline
     }
 
     /// How many entries there are, all stages counted.
@@ -283,7 +235,10 @@ impl Index {
     /// The cached trees (`TREE`), parsed now. `None` if there are none or they are damaged, as in
     /// Git: they only save work.
     pub fn cached_tree(&self) -> Option<CachedTree> {
-        CachedTree::parse(self.extension(extension::TREE)?, self.kind)
+        match &self.expanded {
+            Some(cached) => cached.clone(),
+            None => self.outline.cached_tree(),
+        }
     }
 
     /// The resolved conflicts (`REUC`), parsed now.
@@ -291,9 +246,7 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::Corrupt`].
     pub fn resolve_undo(&self) -> Result<Option<ResolveUndo>, Error> {
-        let data = self.extension(extension::RESOLVE_UNDO);
-        data.map(|data| ResolveUndo::parse(data, self.kind))
-            .transpose()
+        self.outline.resolve_undo()
     }
 
     /// What the file system monitor said (`FSMN`), parsed now.
@@ -301,27 +254,31 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::Corrupt`].
     pub fn fsmonitor(&self) -> Result<Option<Fsmonitor>, Error> {
-        let data = self.extension(extension::FSMONITOR);
-        data.map(|data| Fsmonitor::parse(data, self.len()))
-            .transpose()
+        match self.extension(extension::FSMONITOR) {
+            Some(_) => self.outline.fsmonitor_of(self.len()),
+            None => Ok(None),
+        }
     }
 
     /// The untracked cache (`UNTR`), parsed now. `None` if there is none or it is damaged, as in
     /// Git: it only saves work.
     pub fn untracked_cache(&self) -> Option<UntrackedCache<'_>> {
-        UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
+        self.outline.untracked_cache()
     }
 
     /// Whether there is an untracked cache, sound or not.
     pub fn has_untracked_cache(&self) -> bool {
-        self.extensions.range(extension::UNTRACKED).is_some()
+        self.outline.has_untracked_cache()
     }
 
     /// Whether entries may stand for whole directories (`sdir`).
     pub fn is_sparse(&self) -> bool {
-        self.extensions
-            .range(extension::SPARSE_DIRECTORIES)
-            .is_some()
+        self.sparse
+    }
+
+    /// Whether it was [expanded](Index::expand), as a whole or in part.
+    pub fn is_expanded(&self) -> bool {
+        self.expanded.is_some()
     }
 
     /// Whether the entries came from two files.
@@ -332,36 +289,33 @@ impl Index {
     /// The signatures of unknown extensions that were passed over: Git says `ignoring XXXX
     /// extension` of each.
     pub fn ignored_extensions(&self) -> &[[u8; 4]] {
-        self.extensions.ignored()
+        self.outline.ignored_extensions()
     }
 
     /// The kind of its object ids.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.outline.kind()
     }
 
     /// The version of the file, or zero if there was none.
     pub fn version(&self) -> u32 {
-        self.version
+        self.outline.version()
     }
 
     /// When the file was written; zero if it was not read from a file. Racy entries are judged by
     /// it.
     pub fn timestamp(&self) -> Time {
-        self.identity
-            .map(|identity| identity.time())
-            .unwrap_or_default()
+        self.outline.timestamp()
     }
 
     /// What tells this file from another one at its path; `None` if there was none.
     pub fn identity(&self) -> Option<Identity> {
-        self.identity
+        self.outline.identity()
     }
 
     /// The digest at the end of the file; all zeros with `index.skipHash`.
     pub fn checksum(&self) -> Option<ObjectId> {
-        let at = self.file.len().checked_sub(self.hash_len())?;
-        Some(ObjectId::from_bytes_or_panic(&self.file[at..]))
+        self.outline.checksum()
     }
 
     /// Whether the content has the digest that its end says. A digest of zeros is not checked.
@@ -370,18 +324,7 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::Checksum`] if it does not.
     pub fn verify(&self) -> Result<(), Error> {
-        let Some(expected) = self.checksum().filter(|checksum| !checksum.is_null()) else {
-            return Ok(());
-        };
-        let content = &self.file[..self.file.len() - self.hash_len()];
-        if crate::writer::digest(self.kind, content)? == expected {
-            Ok(())
-        } else {
-            Err(Error::new(
-                ErrorKind::Checksum,
-                "bad index file sha1 signature",
-            ))
-        }
+        self.outline.verify()
     }
 
     /// Whether all that was read of this index until now was what its file holds: if someone cuts
@@ -391,38 +334,35 @@ impl Index {
     /// # Errors
     /// [`ErrorKind::Io`] if the file was cut short; from then on always.
     pub fn intact(&self) -> Result<(), Error> {
-        match &self.file {
-            Data::Mapped(view, path) => {
-                view.verify()
-                    .context(ErrorKind::Io, "unable to read index file", path)
-            }
-            Data::Owned(_) => Ok(()),
-        }
+        self.outline.intact()
     }
 
-    /// Whether the file at `path` is the one this index was read from, unchanged.
+    /// Whether the file at `path` is the one this index was read from, unchanged. One system call;
+    /// where files are not mapped, the file is read again and compared.
     pub fn is_current(&self, path: &Path) -> bool {
-        let now = std::fs::metadata(path).ok();
-        if now.as_ref().map(Identity::of) != self.identity {
-            return false;
-        }
-        match &self.file {
-            // The map keeps the file from being another one of the same number.
-            Data::Mapped(..) => true,
-            Data::Owned(bytes) => {
-                now.is_none() || std::fs::read(path).is_ok_and(|now| now == *bytes)
-            }
-        }
+        self.outline.is_current(path)
     }
 
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
-        self.extensions
-            .range(signature)
-            .map(|range| &self.file[range])
+        // What the monitor said, it said of other positions.
+        let holds = signature != extension::FSMONITOR || !self.is_expanded();
+        self.outline.extension(signature).filter(|_| holds)
     }
 
     pub(crate) fn hash_len(&self) -> usize {
-        self.kind.len_in_bytes()
+        self.outline.hash_len()
+    }
+
+    /// Puts other entries in the place of those that were read.
+    pub(crate) fn replace_entries(
+        &mut self,
+        entries: Unpacked,
+        cached: Option<CachedTree>,
+        is_sparse: bool,
+    ) {
+        self.sparse = is_sparse;
+        (self.unpacked, self.starts) = (Some(entries.bytes), entries.starts);
+        self.expanded = Some(cached);
     }
 
     #[inline]
@@ -436,7 +376,7 @@ impl Index {
 
     #[inline]
     fn rows(&self) -> &[u8] {
-        self.unpacked.as_deref().unwrap_or(&self.file)
+        self.unpacked.as_deref().unwrap_or(self.outline.file())
     }
 }
 
@@ -449,46 +389,4 @@ fn below_order(path: &[u8], directory: &[u8]) -> std::cmp::Ordering {
             None => std::cmp::Ordering::Less,
             Some(byte) => byte.cmp(&b'/'),
         })
-}
-
-/// The bytes of a file: mapped where that is safe.
-#[derive(Debug)]
-enum Data {
-    Mapped(View, PathBuf),
-    Owned(Vec<u8>),
-}
-
-impl std::ops::Deref for Data {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            Data::Mapped(view, _) => view.bytes().unwrap_or_default(),
-            Data::Owned(bytes) => bytes,
-        }
-    }
-}
-
-/// What systems read at least when a page is missing.
-const READ_AHEAD_BYTES: u64 = 64 * 1024;
-
-fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
-    let view = match View::open(path, Access::Auto) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.context(ErrorKind::Io, "unable to open index file", path)?,
-    };
-    let identity = Identity::of_view(&view);
-    if view.bytes().is_some() {
-        // A smaller one comes into memory with its first page.
-        if view.len() > READ_AHEAD_BYTES {
-            view.advise(Advice::WillNeed);
-        }
-        return Ok(Some((Data::Mapped(view, path.to_owned()), identity)));
-    }
-    let mut bytes = Vec::new();
-    let len = usize::try_from(view.len()).map_err(|_| corrupt("index file is too large"))?;
-    view.read(0, len, &mut bytes)
-        .context(ErrorKind::Io, "unable to read index file", path)?;
-    Ok(Some((Data::Owned(bytes), identity)))
 }

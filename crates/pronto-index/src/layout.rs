@@ -4,12 +4,14 @@
 use crate::bytes::{take_varint, u16_at, u32_at};
 use crate::entry::{EntryRef, Flags};
 use crate::error::{Error, corrupt};
-use crate::stat::{Stat, Time};
+use crate::stat::Stat;
 use bstr::ByteSlice;
 use pronto_hash::oid;
 
 /// The bytes of an entry before its object id.
 const STAT_BYTES: usize = 40;
+/// Numbers of an entry before its mode.
+const FIELDS_BEFORE_MODE: usize = 6;
 /// A length of the name that means "look for the NUL".
 const LONG_NAME: u16 = 0xfff;
 /// Longer paths are refused in version 4, where a few bytes could claim any number of them.
@@ -61,12 +63,17 @@ fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
     }
 }
 
+/// The bytes that an entry takes at least.
+pub(crate) fn least_len(hash_len: usize) -> usize {
+    STAT_BYTES + hash_len + 2
+}
+
 /// A table of `count` entries cannot need more room than the file has bytes for.
 fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Error> {
     if bytes.len() > u32::MAX as usize {
         return Err(corrupt("index file is larger than 4 GiB"));
     }
-    if count > bytes.len() / (STAT_BYTES + hash_len + 2) {
+    if count > bytes.len() / least_len(hash_len) {
         return Err(corrupt("index file is smaller than its number of entries"));
     }
     Ok(Vec::with_capacity(count))
@@ -208,40 +215,29 @@ pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> 
         id: oid::from_bytes_unchecked(id),
         mode: field(6),
         flags: Flags::from_stored(fixed.flags, fixed.extended).unwrap_or_default(),
-        stat: Stat {
-            ctime: Time {
-                seconds: field(0),
-                nanoseconds: field(1),
-            },
-            mtime: Time {
-                seconds: field(2),
-                nanoseconds: field(3),
-            },
-            device: field(4),
-            inode: field(5),
-            uid: field(7),
-            gid: field(8),
-            size_bytes: field(9),
-        },
+        // The mode is between the inode and the owner.
+        stat: Stat::from_fields([
+            field(0),
+            field(1),
+            field(2),
+            field(3),
+            field(4),
+            field(5),
+            field(7),
+            field(8),
+            field(9),
+        ]),
     }
 }
 
 /// Appends the part of `entry` before its path as the file holds it.
 pub(crate) fn push_fixed(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
-    let stat = &entry.stat;
-    for field in [
-        stat.ctime.seconds,
-        stat.ctime.nanoseconds,
-        stat.mtime.seconds,
-        stat.mtime.nanoseconds,
-        stat.device,
-        stat.inode,
-        entry.mode,
-        stat.uid,
-        stat.gid,
-        stat.size_bytes,
-    ] {
-        out.extend_from_slice(&field.to_be_bytes());
+    let fields = entry.stat.fields();
+    let mut numbers = [entry.mode; Stat::FIELDS + 1];
+    numbers[..FIELDS_BEFORE_MODE].copy_from_slice(&fields[..FIELDS_BEFORE_MODE]);
+    numbers[FIELDS_BEFORE_MODE + 1..].copy_from_slice(&fields[FIELDS_BEFORE_MODE..]);
+    for number in numbers {
+        out.extend_from_slice(&number.to_be_bytes());
     }
     out.extend_from_slice(entry.id.as_bytes());
     let (flags, extended) = entry.flags.to_stored();

@@ -2,6 +2,7 @@
 //!
 //! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, split indexes included. Entries of
 //!   version 2 and 3 are read where they lie; extensions are parsed when they are asked for.
+//! - [`Outline`] knows the file and its extensions without a look at the entries.
 //! - [`Stat`] holds the recorded file facts and [`Rules`] says how they are compared.
 //! - [`Edit`] collects changes over an index, [`Writer`] encodes entries and extensions, and
 //!   [`Lock`] puts the result in place by one rename.
@@ -35,12 +36,16 @@ mod entry;
 mod error;
 mod ewah;
 mod extension;
+mod file;
 mod fsmonitor;
 mod index;
 mod layout;
 mod link;
 mod lock;
+mod nesting;
+mod outline;
 mod resolve_undo;
+mod sparse;
 mod stat;
 mod untracked;
 mod writer;
@@ -51,9 +56,11 @@ pub use entry::{Entry, EntryRef, Flags, mode};
 pub use error::{Error, ErrorKind};
 pub use ewah::Bitmap;
 pub use fsmonitor::Fsmonitor;
-pub use index::{Identity, Index, OpenOptions};
+pub use index::{Index, OpenOptions};
 pub use lock::{Lock, replace};
+pub use outline::{Identity, Outline};
 pub use resolve_undo::{ResolveUndo, Unmerged};
+pub use sparse::{Cover, Filler};
 pub use stat::{Change, Rules, Stat, Time};
-pub use untracked::{ExcludeFile, UntrackedCache, UntrackedDirectory};
+pub use untracked::{ExcludeFile, Names, UntrackedCache, UntrackedDirectory};
 pub use writer::{Content, OffsetTable, Version, Writer};

@@ -1,7 +1,8 @@
 //! `index.lock`: the file that keeps others from writing the index, and becomes the new one.
 
 use crate::error::{Error, ErrorKind};
-use crate::index::{Identity, Index};
+use crate::index::Index;
+use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use std::fs::{File, OpenOptions};

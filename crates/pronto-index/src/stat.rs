@@ -117,6 +117,44 @@ impl fmt::Debug for Change {
 }
 
 impl Stat {
+    /// How many numbers of four bytes the facts are, wherever a file has them one after the other.
+    pub(crate) const FIELDS: usize = 9;
+
+    /// The facts in the order in which files have them.
+    #[inline]
+    pub(crate) fn fields(&self) -> [u32; Self::FIELDS] {
+        [
+            self.ctime.seconds,
+            self.ctime.nanoseconds,
+            self.mtime.seconds,
+            self.mtime.nanoseconds,
+            self.device,
+            self.inode,
+            self.uid,
+            self.gid,
+            self.size_bytes,
+        ]
+    }
+
+    /// The facts that [`fields`](Self::fields) gives.
+    #[inline]
+    pub(crate) fn from_fields(fields: [u32; Self::FIELDS]) -> Stat {
+        let time = |seconds, nanoseconds| Time {
+            seconds,
+            nanoseconds,
+        };
+        let [c, c_nanos, m, m_nanos, device, inode, uid, gid, size_bytes] = fields;
+        Stat {
+            ctime: time(c, c_nanos),
+            mtime: time(m, m_nanos),
+            device,
+            inode,
+            uid,
+            gid,
+            size_bytes,
+        }
+    }
+
     /// The facts of a file that was just looked at.
     #[cfg(unix)]
     pub fn from_metadata(metadata: &std::fs::Metadata) -> Stat {

@@ -1,15 +1,19 @@
 //! The `UNTR` extension: what was untracked in each directory, and what the directory and its
 //! ignore file were like then.
 
+mod names;
+
 use crate::bytes::{push_varint, take, take_u32, take_until, take_varint};
 use crate::ewah::Bitmap;
-use crate::stat::{Stat, Time};
+use crate::nesting::{self, Nesting};
+use crate::stat::Stat;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-/// Bytes of the facts about a file, in this extension.
-const STAT_BYTES: usize = 36;
+pub use names::Names;
+
 /// Deeper caches are dropped: they only save work.
 const DEEPEST: usize = 1024;
 
@@ -22,8 +26,8 @@ pub struct ExcludeFile {
     pub id: ObjectId,
 }
 
-/// The untracked cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The untracked cache. What was read from a file is borrowed from there. `Send + Sync`.
+#[derive(Clone, Debug)]
 pub struct UntrackedCache<'a> {
     /// Where the cache may be used: strings that each end with a NUL, of which the first counts.
     pub ident: Cow<'a, [u8]>,
@@ -38,6 +42,16 @@ pub struct UntrackedCache<'a> {
     /// In the order of the file: a directory, then all below it. The top comes first; empty if
     /// nothing is known.
     directories: Vec<UntrackedDirectory<'a>>,
+    /// Made when one is first looked for by its name.
+    children: OnceLock<Children>,
+}
+
+/// The directories directly below each, so that one is found by its name.
+#[derive(Clone, Debug)]
+struct Children {
+    /// Where those of each start in `positions`; they end where those of the next one start.
+    starts: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 /// What is known about a directory.
@@ -46,7 +60,7 @@ pub struct UntrackedDirectory<'a> {
     /// Its name within its parent; empty for the top.
     pub name: Cow<'a, BStr>,
     /// Untracked names in it; those of directories end with a slash.
-    pub untracked: Vec<Cow<'a, BStr>>,
+    pub untracked: Names<'a>,
     /// Whether the facts below were looked at since the index last changed here.
     pub is_valid: bool,
     /// It was only asked whether there is anything untracked in it.
@@ -78,10 +92,12 @@ impl<'a> UntrackedCache<'a> {
             flags,
             exclude_per_directory: Cow::Borrowed(b".gitignore".as_bstr()),
             directories: Vec::new(),
+            children: OnceLock::new(),
         }
     }
 
-    /// Reads the extension. `None` if it is damaged: it only saves work.
+    /// Reads the extension. `None` if it is damaged: it only saves work. One pass; a few
+    /// allocations for all of it, none for each directory.
     pub fn parse(mut data: &'a [u8], kind: Kind) -> Option<UntrackedCache<'a>> {
         // A NUL guards the end, whatever comes before.
         data = data.strip_suffix(b"\0")?;
@@ -103,6 +119,7 @@ impl<'a> UntrackedCache<'a> {
             flags,
             exclude_per_directory: Cow::Borrowed(b"".as_bstr()),
             directories: Vec::new(),
+            children: OnceLock::new(),
         };
         cache.exclude_per_directory = Cow::Borrowed(take_until(&mut data, 0)?.as_bstr());
         // Without a directory the count is the NUL that was taken off.
@@ -131,18 +148,16 @@ impl<'a> UntrackedCache<'a> {
         }
         let valid = self.writable();
         for (at, directory) in self.directories.iter().enumerate() {
-            let untracked: &[_] = match valid[at] {
+            let nothing = Names::default();
+            let untracked = match valid[at] {
                 true => &directory.untracked,
-                false => &[],
+                false => &nothing,
             };
             push_varint(out, untracked.len() as u64);
             push_varint(out, self.children(at).count() as u64);
             out.extend_from_slice(&directory.name);
             out.push(0);
-            for name in untracked {
-                out.extend_from_slice(name);
-                out.push(0);
-            }
+            out.extend_from_slice(untracked.as_bytes());
         }
         let all = &self.directories;
         let positions = |wanted: &dyn Fn(usize) -> bool| {
@@ -202,21 +217,41 @@ impl<'a> UntrackedCache<'a> {
         self.directories[position].end as usize
     }
 
-    /// The positions of the directories directly below the one at `position`.
+    /// The positions of the directories directly below the one at `position`, in the order of
+    /// their names.
     pub fn children(&self, position: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.directories.get(position).map_or(0, |it| it.end);
-        let mut at = position + 1;
-        std::iter::from_fn(move || {
-            let child = (at < end as usize).then_some(at)?;
-            at = self.directories[child].end as usize;
-            Some(child)
-        })
+        let end = |at: usize| self.directories.get(at).map_or(0, |it| it.end as usize);
+        nesting::children(position, end)
     }
 
     /// The position of the directory called `name` directly below the one at `position`.
+    /// Logarithmic in how many there are; the first call is linear in all directories.
     pub fn child(&self, position: usize, name: &BStr) -> Option<usize> {
-        self.children(position)
-            .find(|&child| *self.directories[child].name == *name)
+        let children = self.children.get_or_init(|| self.find_children());
+        let (start, end) = (
+            *children.starts.get(position)? as usize,
+            *children.starts.get(position + 1)? as usize,
+        );
+        let below = &children.positions[start..end];
+        let found = below.binary_search_by(|&child| {
+            let other: &BStr = &self.directories[child as usize].name;
+            other.cmp(name)
+        });
+        found.ok().map(|at| below[at] as usize)
+    }
+
+    fn find_children(&self) -> Children {
+        let mut children = Children {
+            starts: Vec::with_capacity(self.len() + 1),
+            positions: Vec::with_capacity(self.len()),
+        };
+        for at in 0..self.len() {
+            children.starts.push(children.positions.len() as u32);
+            let below = self.children(at).map(|child| child as u32);
+            children.positions.extend(below);
+        }
+        children.starts.push(children.positions.len() as u32);
+        children
     }
 
     /// Forgets what is known about the directories that an entry at `path` matters for, because
@@ -266,15 +301,19 @@ impl<'a> UntrackedCache<'a> {
     fn clone_settings(&self) -> UntrackedCache<'a> {
         UntrackedCache {
             ident: self.ident.clone(),
+            info_exclude: self.info_exclude,
+            excludes_file: self.excludes_file,
+            flags: self.flags,
             exclude_per_directory: self.exclude_per_directory.clone(),
             directories: Vec::new(),
-            ..*self
+            children: OnceLock::new(),
         }
     }
 
     /// Adds `directory` below the one that was opened last. Those of one parent come in the order
     /// of their names.
     pub fn open(&mut self, directory: UntrackedDirectory<'a>) -> usize {
+        self.children = OnceLock::new();
         self.directories.push(directory);
         self.directories.len() - 1
     }
@@ -284,6 +323,7 @@ impl<'a> UntrackedCache<'a> {
     /// # Panics
     /// If there are not as many.
     pub fn close(&mut self, position: usize) {
+        self.children = OnceLock::new();
         self.directories[position].end = self.directories.len() as u32;
     }
 
@@ -292,6 +332,7 @@ impl<'a> UntrackedCache<'a> {
     /// # Panics
     /// If there are not as many.
     pub fn copy(&mut self, other: &UntrackedCache<'a>, position: usize) {
+        self.children = OnceLock::new();
         let (start, end) = (self.directories.len(), other.end(position));
         self.directories
             .extend_from_slice(&other.directories[position..end]);
@@ -301,12 +342,26 @@ impl<'a> UntrackedCache<'a> {
     }
 }
 
+/// Whether the same is known: how it is looked up does not count.
+impl PartialEq for UntrackedCache<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.ident == other.ident
+            && self.info_exclude == other.info_exclude
+            && self.excludes_file == other.excludes_file
+            && self.flags == other.flags
+            && self.exclude_per_directory == other.exclude_per_directory
+            && self.directories == other.directories
+    }
+}
+
+impl Eq for UntrackedCache<'_> {}
+
 impl<'a> UntrackedDirectory<'a> {
     /// A directory about which nothing is known, not even whether there are tracked files in it.
     pub fn unknown(name: Cow<'a, BStr>, kind: Kind) -> UntrackedDirectory<'a> {
         UntrackedDirectory {
             name,
-            untracked: Vec::new(),
+            untracked: Names::default(),
             is_valid: false,
             check_only: true,
             stat: Stat::default(),
@@ -326,28 +381,26 @@ fn parse_directories<'a>(
         return None;
     }
     let mut directories: Vec<UntrackedDirectory<'a>> = Vec::with_capacity(count);
-    let mut open: Vec<(usize, u64)> = Vec::new();
-    for _ in 0..count {
+    let mut nesting = Nesting::default();
+    for at in 0..count {
         let (directory, children) = parse_directory(data, kind)?;
-        directories.push(directory);
-        open.push((directories.len() - 1, children));
-        if open.len() > DEEPEST {
+        // Git keeps those of one directory in order, and looks for them by that.
+        if let Some((_, Some(before))) = nesting.above()
+            && directories[before].name >= directory.name
+        {
             return None;
         }
-        while let Some((at, left)) = open.last_mut() {
-            if *left > 0 {
-                *left -= 1;
-                break;
-            }
-            let at = *at;
-            directories[at].end = directories.len() as u32;
-            open.pop();
+        directories.push(directory);
+        if !nesting.push((at, children), DEEPEST, |ended| {
+            directories[ended].end = at as u32 + 1;
+        }) {
+            return None;
         }
-        if open.is_empty() {
+        if nesting.is_complete() {
             break;
         }
     }
-    if !open.is_empty() || directories.len() != count {
+    if !nesting.is_complete() || directories.len() != count {
         return None;
     }
     let valid = Bitmap::parse(data, count).ok()?;
@@ -377,11 +430,7 @@ fn parse_directory<'a>(data: &mut &'a [u8], kind: Kind) -> Option<(UntrackedDire
     }
     let mut directory = UntrackedDirectory::unknown(Cow::Borrowed(name), kind);
     directory.check_only = false;
-    directory.untracked.reserve_exact(count.min(64));
-    for _ in 0..count {
-        let name = take_until(data, 0)?.as_bstr();
-        directory.untracked.push(Cow::Borrowed(name));
-    }
+    directory.untracked = Names::take(data, count)?;
     Some((directory, children))
 }
 
@@ -393,37 +442,16 @@ fn take_id(data: &mut &[u8], kind: Kind) -> Option<ObjectId> {
 }
 
 fn take_stat(data: &mut &[u8]) -> Option<Stat> {
-    let mut fields = take(data, STAT_BYTES)?;
-    let mut field = || take_u32(&mut fields).unwrap_or_default();
-    Some(Stat {
-        ctime: Time {
-            seconds: field(),
-            nanoseconds: field(),
-        },
-        mtime: Time {
-            seconds: field(),
-            nanoseconds: field(),
-        },
-        device: field(),
-        inode: field(),
-        uid: field(),
-        gid: field(),
-        size_bytes: field(),
-    })
+    let bytes = take(data, 4 * Stat::FIELDS)?;
+    let mut fields = [0; Stat::FIELDS];
+    for (field, bytes) in fields.iter_mut().zip(bytes.as_chunks().0) {
+        *field = u32::from_be_bytes(*bytes);
+    }
+    Some(Stat::from_fields(fields))
 }
 
 fn push_stat(out: &mut Vec<u8>, stat: &Stat) {
-    for field in [
-        stat.ctime.seconds,
-        stat.ctime.nanoseconds,
-        stat.mtime.seconds,
-        stat.mtime.nanoseconds,
-        stat.device,
-        stat.inode,
-        stat.uid,
-        stat.gid,
-        stat.size_bytes,
-    ] {
+    for field in stat.fields() {
         out.extend_from_slice(&field.to_be_bytes());
     }
 }

@@ -137,7 +137,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// The bytes of the file. Byte for byte what Git writes for the same content.
+    /// The bytes of the file. Byte for byte what Git writes for the same content, except that
+    /// what a monitor said is followed by `EOIE`, unless `index.recordEndOfIndexEntries` forbids
+    /// it.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order;
@@ -222,14 +224,13 @@ impl Writer {
                 push_extension(out, &mut headers, signature, data)?;
             }
         }
-        if content.sparse {
+        let stands_for_all = |entry: &EntryRef<'_>| entry.is_sparse_directory();
+        if content.sparse || content.entries.iter().any(stands_for_all) {
             push_extension(out, &mut headers, extension::SPARSE_DIRECTORIES, &[])?;
         }
-        if self
-            .offset_table
-            .record_end
-            .unwrap_or(self.offset_table.is_threaded())
-        {
+        // With a monitor, status need not look at any entry if it knows where they end.
+        let is_worth = self.offset_table.is_threaded() || content.fsmonitor.is_some();
+        if self.offset_table.record_end.unwrap_or(is_worth) {
             let mut data = offset_u32(end_of_entries)?.to_be_bytes().to_vec();
             data.extend_from_slice(digest(content.kind, &headers)?.as_slice());
             push_extension(out, &mut headers, extension::END_OF_ENTRIES, &data)?;

@@ -2,7 +2,7 @@
 
 use crate::support::{KINDS, Repository};
 use pronto_hash::Kind;
-use pronto_index::{Edit, Fsmonitor, Lock, UntrackedCache, Writer};
+use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, Writer};
 
 /// A repository with untracked files and an untracked cache.
 fn with_untracked(kind: Kind) -> Repository {
@@ -111,4 +111,51 @@ fn what_a_monitor_said_is_kept_for_what_stays() {
     let told = index.fsmonitor().expect("sound").expect("it is there");
     assert_eq!(told.dirty.iter().collect::<Vec<_>>(), [3, 4, 8]);
     repository.git(&["status"]);
+}
+
+#[test]
+fn with_a_monitor_no_entry_is_looked_at_before_it_is_asked_for() {
+    for kind in KINDS {
+        let repository = with_untracked(kind);
+        let index = repository.index();
+        let mut edit = Edit::new(&index);
+        edit.set_fsmonitor(Some(&Fsmonitor::new("token".into(), [])));
+        let bytes = Writer::default().encode(&edit.content()).expect("sound");
+        let path = repository.path("other");
+        let open = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("a file");
+            Outline::open(&path, kind)
+        };
+        let outline = open(&bytes).expect("it is sound");
+        let told = outline.fsmonitor().expect("sound").expect("it is there");
+        assert_eq!((told.token, told.dirty.is_empty()), ("token".into(), true));
+        assert_eq!(outline.len(), index.len());
+        assert_eq!(outline.untracked_cache(), index.untracked_cache());
+        let root = index.cached_tree().map(|tree| {
+            let root = tree.root();
+            root.id().map(ToOwned::to_owned).zip(root.entry_count())
+        });
+        assert_eq!(outline.root_tree(), root.flatten());
+        // The length of a path is not looked at, and then it is.
+        let mut broken = bytes.clone();
+        let flags = 12 + 40 + kind.len_in_bytes();
+        broken[flags..flags + 2].copy_from_slice(&[0x0f, 0x00]);
+        assert!(Index::of(open(&broken).expect("its ends are sound")).is_err());
+        // What says where the entries end is not believed if anything about it is wrong.
+        let end = bytes.len() - kind.len_in_bytes();
+        let told = end - kind.len_in_bytes() - 4;
+        for at in [told, told + 3, told + 4, told - 1, told - 5, 8] {
+            let mut broken = bytes.clone();
+            broken[at] ^= 1;
+            if let Ok(outline) = open(&broken) {
+                assert!(at != 8, "there are not as many entries");
+                let located = Index::of(outline).expect("it was located");
+                assert_eq!(located.len(), index.len());
+            }
+        }
+        open(&bytes).expect("it is sound");
+        std::fs::rename(&path, repository.index_path()).expect("both are there");
+        repository.git(&["fsck", "--strict"]);
+        assert!(repository.git(&["ls-files", "-t"]).contains("H empty\n"));
+    }
 }

@@ -1,0 +1,391 @@
+//! The file of an index, and where its parts lie: what there is to know before any entry is looked
+//! at.
+//!
+//! Budget, of an index that says where its entries end (`EOIE`): one open, one `fstat`, one map;
+//! bytes touched are those of the header, of the headers of extensions, and of the extensions that
+//! are asked for. Nothing is done for each entry. Other indexes have their entries located, which
+//! looks at some bytes of each.
+
+use crate::bytes::{take_u32, u32_at};
+use crate::cached_tree::CachedTree;
+use crate::error::{Error, ErrorKind, corrupt};
+use crate::extension::{self, Extensions, Signature};
+use crate::file::{Data, read_file};
+use crate::fsmonitor::Fsmonitor;
+use crate::layout::{self, Table};
+use crate::resolve_undo::ResolveUndo;
+use crate::stat::Time;
+use crate::untracked::UntrackedCache;
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::error::IoContext;
+use pronto_io::view::View;
+use std::path::Path;
+
+const HEADER_BYTES: usize = 12;
+
+/// What tells one file at the index's path from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
+        use std::os::unix::fs::MetadataExt;
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size_bytes: metadata.size(),
+            seconds: metadata.mtime(),
+            nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+
+    pub(crate) fn of_view(view: &View) -> Identity {
+        let identity = view.identity();
+        Identity {
+            device: identity.device,
+            inode: identity.inode,
+            size_bytes: view.len(),
+            seconds: identity.modified.0,
+            nanoseconds: identity.modified.1,
+        }
+    }
+
+    /// When the file was written.
+    pub fn time(&self) -> Time {
+        Time {
+            seconds: self.seconds as u32,
+            nanoseconds: self.nanoseconds as u32,
+        }
+    }
+}
+
+/// An index file whose entries have not been looked at, if it says where they end. Immutable,
+/// `Send + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
+#[derive(Debug)]
+pub struct Outline {
+    kind: Kind,
+    version: u32,
+    count: usize,
+    file: Data,
+    extensions: Extensions,
+    identity: Option<Identity>,
+    /// If they had to be located to find the extensions.
+    rows: Option<Rows>,
+}
+
+/// Entries as they were located.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    /// Those that could not be used where they lie in the file.
+    pub(crate) unpacked: Option<Vec<u8>>,
+    pub(crate) starts: Vec<u32>,
+}
+
+impl Outline {
+    pub(crate) fn empty(kind: Kind) -> Outline {
+        Outline {
+            kind,
+            version: 0,
+            count: 0,
+            file: Data::Owned(Vec::new()),
+            extensions: Extensions::default(),
+            identity: None,
+            rows: None,
+        }
+    }
+
+    /// Of bytes that take the place of the file of `before`, and are judged by its time.
+    pub(crate) fn at_time_of(mut self, before: &Outline) -> Outline {
+        self.identity = before.identity;
+        self
+    }
+
+    /// Reads the file at `path`; an empty index if there is none. What it says of entries and
+    /// extensions other than where they lie is not checked here.
+    ///
+    /// # Errors
+    /// As [`Index::open`](crate::Index::open).
+    pub fn open(path: &Path, kind: Kind) -> Result<Outline, Error> {
+        let Some((file, identity)) = read_file(path)? else {
+            return Ok(Outline::empty(kind));
+        };
+        let outline = Self::of_data(file, kind).map_err(|error| error.at_path(path))?;
+        Ok(Outline {
+            identity: Some(identity),
+            ..outline
+        })
+    }
+
+    pub(crate) fn of_bytes(file: Vec<u8>, kind: Kind) -> Result<Outline, Error> {
+        Self::of_data(Data::Owned(file), kind)
+    }
+
+    fn of_data(file: Data, kind: Kind) -> Result<Outline, Error> {
+        let hash_len = kind.len_in_bytes();
+        if file.len() < HEADER_BYTES + hash_len {
+            return Err(corrupt("index file smaller than expected"));
+        }
+        let field = |at| u32_at(&file, at).unwrap_or_default();
+        if field(0) != u32::from_be_bytes(*b"DIRC") {
+            return Err(corrupt(format!("bad signature 0x{:08x}", field(0))));
+        }
+        let (version, count) = (field(4), field(8) as usize);
+        if !matches!(version, 2..=4) {
+            let message = format!("bad index version {version}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let mut outline = Outline {
+            kind,
+            version,
+            count,
+            file,
+            extensions: Extensions::default(),
+            identity: None,
+            rows: None,
+        };
+        match outline.told_end() {
+            Some(extensions) => outline.extensions = extensions,
+            None => outline.rows = Some(outline.locate()?),
+        }
+        Ok(outline)
+    }
+
+    /// The extensions, if the file says where the entries end and all between there and its own
+    /// end is what it says it is.
+    fn told_end(&self) -> Option<Extensions> {
+        let end = self.file.len() - self.hash_len();
+        let size = 4 + self.hash_len();
+        let at = end.checked_sub(8 + size)?;
+        let mut told = self
+            .file
+            .get(at..end)?
+            .strip_prefix(&extension::END_OF_ENTRIES)?;
+        if take_u32(&mut told)? as usize != size {
+            return None;
+        }
+        let from = take_u32(&mut told)? as usize;
+        let entries_len = from.checked_sub(HEADER_BYTES).filter(|_| from <= at)?;
+        if self.count > entries_len / layout::least_len(self.hash_len()) {
+            return None;
+        }
+        let extensions = Extensions::locate(&self.file, from, end).ok()?;
+        let headers = extensions.headers(&self.file, at);
+        let digest = crate::writer::digest(self.kind, &headers).ok()?;
+        (digest.as_slice() == told).then_some(extensions)
+    }
+
+    /// Locates the entries, and by their end the extensions.
+    pub(crate) fn locate(&mut self) -> Result<Rows, Error> {
+        if let Some(rows) = self.rows.take() {
+            return Ok(rows);
+        }
+        let (count, hash_len) = (self.count, self.hash_len());
+        let end = self.file.len().saturating_sub(hash_len);
+        if self.version == 0 {
+            return Ok(Rows {
+                unpacked: None,
+                starts: Vec::new(),
+            });
+        }
+        self.file.advise();
+        let mut unpacked = None;
+        let table = match self.version {
+            4 => {
+                let (entries, end) =
+                    layout::unpack(&self.file[..end], HEADER_BYTES, count, hash_len)?;
+                unpacked = Some(entries.bytes);
+                Table {
+                    starts: entries.starts,
+                    end,
+                }
+            }
+            _ => layout::locate(&self.file[..end], HEADER_BYTES, count, hash_len)?,
+        };
+        self.extensions = Extensions::locate(&self.file, table.end, end)?;
+        Ok(Rows {
+            unpacked,
+            starts: table.starts,
+        })
+    }
+
+    /// How many entries there are; of a split index, in this half.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The kind of its object ids.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The version of the file, or zero if there was none.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// When the file was written; zero if it was not read from a file.
+    pub fn timestamp(&self) -> Time {
+        self.identity
+            .map(|identity| identity.time())
+            .unwrap_or_default()
+    }
+
+    /// What tells this file from another one at its path; `None` if there was none.
+    pub fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Whether entries may stand for whole directories (`sdir`).
+    pub fn is_sparse(&self) -> bool {
+        self.has(extension::SPARSE_DIRECTORIES)
+    }
+
+    /// Whether the other half of the entries is in another file.
+    pub fn is_split(&self) -> bool {
+        self.has(extension::LINK)
+    }
+
+    /// Whether there is an untracked cache, sound or not.
+    pub fn has_untracked_cache(&self) -> bool {
+        self.has(extension::UNTRACKED)
+    }
+
+    pub(crate) fn has(&self, signature: Signature) -> bool {
+        self.extensions.range(signature).is_some()
+    }
+
+    /// The cached trees (`TREE`), parsed now. `None` if there are none or they are damaged, as in
+    /// Git: they only save work.
+    pub fn cached_tree(&self) -> Option<CachedTree> {
+        CachedTree::parse(self.extension(extension::TREE)?, self.kind)
+    }
+
+    /// The cached tree of the top alone, and how many entries it stands for, if it is known.
+    pub fn root_tree(&self) -> Option<(ObjectId, usize)> {
+        CachedTree::parse_root(self.extension(extension::TREE)?, self.kind)
+    }
+
+    /// The resolved conflicts (`REUC`), parsed now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`].
+    pub fn resolve_undo(&self) -> Result<Option<ResolveUndo>, Error> {
+        let data = self.extension(extension::RESOLVE_UNDO);
+        data.map(|data| ResolveUndo::parse(data, self.kind))
+            .transpose()
+    }
+
+    /// What the file system monitor said (`FSMN`), parsed now. Not of a split index, whose
+    /// positions are those of both halves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`].
+    pub fn fsmonitor(&self) -> Result<Option<Fsmonitor>, Error> {
+        match self.is_split() {
+            true => Ok(None),
+            false => self.fsmonitor_of(self.count),
+        }
+    }
+
+    pub(crate) fn fsmonitor_of(&self, entries: usize) -> Result<Option<Fsmonitor>, Error> {
+        let data = self.extension(extension::FSMONITOR);
+        data.map(|data| Fsmonitor::parse(data, entries)).transpose()
+    }
+
+    /// The untracked cache (`UNTR`), parsed now. `None` if there is none or it is damaged, as in
+    /// Git: it only saves work.
+    pub fn untracked_cache(&self) -> Option<UntrackedCache<'_>> {
+        UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
+    }
+
+    /// The signatures of unknown extensions that were passed over: Git says `ignoring XXXX
+    /// extension` of each.
+    pub fn ignored_extensions(&self) -> &[[u8; 4]] {
+        self.extensions.ignored()
+    }
+
+    /// The digest at the end of the file; all zeros with `index.skipHash`.
+    pub fn checksum(&self) -> Option<ObjectId> {
+        let at = self.file.len().checked_sub(self.hash_len())?;
+        Some(ObjectId::from_bytes_or_panic(&self.file[at..]))
+    }
+
+    /// Whether the content has the digest that its end says. A digest of zeros is not checked.
+    /// Reads all of the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`] if it does not.
+    pub fn verify(&self) -> Result<(), Error> {
+        let Some(expected) = self.checksum().filter(|checksum| !checksum.is_null()) else {
+            return Ok(());
+        };
+        let content = &self.file[..self.file.len() - self.hash_len()];
+        if crate::writer::digest(self.kind, content)? == expected {
+            Ok(())
+        } else {
+            Err(Error::new(
+                ErrorKind::Checksum,
+                "bad index file sha1 signature",
+            ))
+        }
+    }
+
+    /// Whether all that was read of this file until now was what it holds: if someone cuts a
+    /// mapped file short, what is gone reads as zeros. To be called once a result is there, before
+    /// it is used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the file was cut short; from then on always.
+    pub fn intact(&self) -> Result<(), Error> {
+        match &self.file {
+            Data::Mapped(view, path) => {
+                view.verify()
+                    .context(ErrorKind::Io, "unable to read index file", path)
+            }
+            Data::Owned(_) => Ok(()),
+        }
+    }
+
+    /// Whether the file at `path` is this one, unchanged. One system call; where files are not
+    /// mapped, the file is read again and compared.
+    pub fn is_current(&self, path: &Path) -> bool {
+        let now = std::fs::metadata(path).ok();
+        if now.as_ref().map(Identity::of) != self.identity {
+            return false;
+        }
+        match &self.file {
+            // The map keeps the file from being another one of the same number.
+            Data::Mapped(..) => true,
+            Data::Owned(bytes) => {
+                now.is_none() || std::fs::read(path).is_ok_and(|now| now == *bytes)
+            }
+        }
+    }
+
+    pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
+        self.extensions
+            .range(signature)
+            .map(|range| &self.file[range])
+    }
+
+    #[inline]
+    pub(crate) fn file(&self) -> &[u8] {
+        &self.file
+    }
+
+    pub(crate) fn hash_len(&self) -> usize {
+        self.kind.len_in_bytes()
+    }
+}

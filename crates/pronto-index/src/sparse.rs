@@ -1,0 +1,375 @@
+//! Entries that stand for whole directories (`sdir`): from them to the entries they stand for, and
+//! back.
+//!
+//! Such an entry has mode `040000`, a slash at the end of its path, the mark "skip worktree" and a
+//! tree for its object; its cached tree is known, counts one entry and has no children. The format
+//! is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
+//!
+//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below those that
+//! stand for directories. [`Content::collapse`] is linear in the entries of directories of which a
+//! part stays, and copies no path and no id.
+
+use crate::cached_tree::{Builder, CachedTree, Directory};
+use crate::entry::{EntryRef, Flags};
+use crate::error::Error;
+use crate::index::Index;
+use crate::layout::{self, Unpacked};
+use crate::mode;
+use crate::stat::Stat;
+use crate::writer::Content;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::oid;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Takes the entries that one entry stands for, in their order.
+#[derive(Debug)]
+pub struct Filler<'a> {
+    entries: &'a mut Unpacked,
+}
+
+impl Filler<'_> {
+    /// Adds the entry of `path`, from the top of the worktree.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the entries take more than 4 GiB.
+    pub fn push(&mut self, path: &BStr, mode: u32, id: &oid) -> Result<(), Error> {
+        let entry = EntryRef {
+            path,
+            id,
+            mode,
+            flags: Flags::SKIP_WORKTREE,
+            stat: Stat::default(),
+        };
+        let mut fixed = Vec::with_capacity(80);
+        layout::push_fixed(&mut fixed, &entry);
+        self.entries.push(&fixed, path)
+    }
+}
+
+impl Index {
+    /// The index with entries that stand for directories replaced by what is in them: `fill`
+    /// pushes that and gives the trees from there on, or gives nothing to keep the entry. What a
+    /// file system monitor said is forgotten, as in Git: it counted other entries.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn expand<E>(
+        mut self,
+        mut fill: impl FnMut(EntryRef<'_>, &mut Filler<'_>) -> Result<Option<CachedTree>, E>,
+    ) -> Result<Index, E>
+    where
+        E: From<Error>,
+    {
+        let hash_len = self.hash_len();
+        let mut entries = Unpacked::default();
+        let mut below: HashMap<BString, CachedTree> = HashMap::new();
+        let mut is_sparse = false;
+        for (position, entry) in self.iter().enumerate() {
+            if entry.is_sparse_directory() {
+                let filler = &mut Filler {
+                    entries: &mut entries,
+                };
+                if let Some(tree) = fill(entry, filler)? {
+                    below.insert(entry.path.to_owned(), tree);
+                    continue;
+                }
+                is_sparse = true;
+            }
+            let (bytes, start) = self.raw(position);
+            entries.push(layout::fixed_part(bytes, start, hash_len), entry.path)?;
+        }
+        let cached = self.cached_tree().map(|cached| {
+            let root = cached.root();
+            let id = root.id().map_or(self.kind().null(), oid::to_owned);
+            let mut builder = CachedTree::builder(id);
+            graft(&mut builder, root, &mut BString::default(), &below);
+            builder.finish()
+        });
+        self.replace_entries(entries, cached, is_sparse);
+        Ok(self)
+    }
+}
+
+/// What is known of `directory`, at `path`, with the trees `below`.
+fn graft(
+    builder: &mut Builder,
+    directory: Directory<'_>,
+    path: &mut BString,
+    below: &HashMap<BString, CachedTree>,
+) {
+    if let Some(tree) = below.get(path) {
+        return builder.copy(tree.root());
+    }
+    let mut counted = 0;
+    let len = path.len();
+    for child in directory.children() {
+        counted += child.entry_count().unwrap_or(0);
+        let id = child.id().map(oid::to_owned);
+        path.extend_from_slice(child.name());
+        path.push(b'/');
+        builder.enter(child.name(), id.unwrap_or_else(|| directory.null()));
+        graft(builder, child, path, below);
+        builder.leave();
+        path.truncate(len);
+    }
+    match directory.entry_count() {
+        Some(count) => builder.add_entries(count.saturating_sub(counted)),
+        None => builder.spoil(),
+    }
+}
+
+/// How much of a directory is in a sparse checkout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cover {
+    /// All of it.
+    Whole,
+    /// Its files, and some of the directories in it.
+    Part,
+    /// Nothing.
+    Nothing,
+}
+
+impl<'a> Content<'a> {
+    /// Puts one entry in the place of each directory of which nothing is to be in the worktree,
+    /// where `trees` knows its tree. `cover` says it of a path without a slash at its end.
+    /// Directories with submodules, or with a file that is there in spite of all, stay as they
+    /// are; so does everything if there are conflicts. What a file system monitor said is
+    /// forgotten, as in Git.
+    ///
+    /// The second value is whether all has been done: not if there are directories left whose
+    /// trees are not known. It may be called again with trees that know more.
+    #[must_use]
+    pub fn collapse(
+        mut self,
+        trees: &'a CachedTree,
+        cover: &mut dyn FnMut(&BStr) -> Cover,
+    ) -> (Content<'a>, bool) {
+        if self.entries.iter().any(|entry| entry.stage() != 0) {
+            return (self, true);
+        }
+        let root = trees.root();
+        let id = root.id().map_or(self.kind.null(), oid::to_owned);
+        let mut collapse = Collapse {
+            entries: &self.entries,
+            kept: Vec::new(),
+            builder: CachedTree::builder(id),
+            cover,
+            is_complete: true,
+        };
+        collapse.directory(0..self.entries.len(), 0, Some(root));
+        let (kept, is_complete) = (collapse.kept, collapse.is_complete);
+        let tree = collapse.builder.finish();
+        self.entries = kept;
+        self.tree = Some(std::borrow::Cow::Owned(tree));
+        self.fsmonitor = None;
+        self.sparse = true;
+        (self, is_complete)
+    }
+}
+
+struct Collapse<'a, 'c> {
+    entries: &'c [EntryRef<'a>],
+    kept: Vec<EntryRef<'a>>,
+    builder: Builder,
+    cover: &'c mut dyn FnMut(&BStr) -> Cover,
+    is_complete: bool,
+}
+
+impl<'a> Collapse<'a, '_> {
+    /// The directory that the builder is in, whose path takes `prefix_len` bytes with its slash.
+    /// `known` may be out of date; what is below it need not be.
+    fn directory(&mut self, range: Range<usize>, prefix_len: usize, known: Option<Directory<'a>>) {
+        let entries = self.entries;
+        if id_of(known, range.len()).is_none() {
+            self.builder.spoil();
+        }
+        let mut at = range.start;
+        while at < range.end {
+            let path: &'a BStr = entries[at].path;
+            let Some(slash) = path.get(prefix_len..).and_then(|rest| rest.find_byte(b'/')) else {
+                self.kept.push(entries[at]);
+                self.builder.add_entries(1);
+                at += 1;
+                continue;
+            };
+            let end = prefix_len + slash;
+            let above = &path[..=end];
+            let count =
+                entries[at..range.end].partition_point(|entry| entry.path.starts_with(above));
+            let name = path[prefix_len..end].as_bstr();
+            self.below(
+                at..at + count,
+                path,
+                end,
+                known.and_then(|known| known.child(name)),
+            );
+            at += count;
+        }
+    }
+
+    /// The directory of `path` of which the first `end` bytes are its name.
+    fn below(
+        &mut self,
+        range: Range<usize>,
+        path: &'a BStr,
+        end: usize,
+        known: Option<Directory<'a>>,
+    ) {
+        let name_start = path[..end].rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        let name = path[name_start..end].as_bstr();
+        let id = id_of(known, range.len());
+        let null = self.entries[range.start].id.kind().null();
+        self.builder.enter(name, id.map_or(null, oid::to_owned));
+        let entries = &self.entries[range.clone()];
+        match ((self.cover)(path[..end].as_bstr()), known, id) {
+            (Cover::Nothing, _, None) if entries.iter().all(may_collapse) => {
+                self.is_complete = false;
+                self.directory(range, end + 1, known);
+            }
+            (Cover::Nothing, _, Some(id)) if entries.iter().all(may_collapse) => {
+                self.kept.push(EntryRef {
+                    path: path[..=end].as_bstr(),
+                    id,
+                    mode: mode::TREE,
+                    flags: Flags::SKIP_WORKTREE,
+                    stat: Stat::default(),
+                });
+                self.builder.add_entries(1);
+            }
+            (Cover::Whole, Some(known), Some(_)) => {
+                self.kept.extend_from_slice(entries);
+                self.builder.copy(known);
+            }
+            _ => self.directory(range, end + 1, known),
+        }
+        self.builder.leave();
+    }
+}
+
+/// The tree of a directory with `count` entries, if it is known.
+fn id_of(known: Option<Directory<'_>>, count: usize) -> Option<&oid> {
+    known
+        .filter(|known| known.entry_count() == Some(count))
+        .and_then(|known| known.id())
+}
+
+fn may_collapse(entry: &EntryRef<'_>) -> bool {
+    entry.flags.contains(Flags::SKIP_WORKTREE) && entry.mode & mode::TYPE != mode::GITLINK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Entry, Flags, Writer};
+    use pronto_hash::{Kind, ObjectId};
+
+    fn id(byte: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[byte; 20])
+    }
+
+    fn entry(path: &str, skipped: bool) -> Entry {
+        let flags = match skipped {
+            true => Flags::SKIP_WORKTREE,
+            false => Flags::default(),
+        };
+        Entry {
+            path: path.into(),
+            id: id(path.len() as u8),
+            mode: mode::FILE,
+            flags,
+            stat: Stat::default(),
+        }
+    }
+
+    /// `a` is a part: `a/b` is outside, `a/f` is not. `c` is outside but for `c/there`.
+    fn sample() -> (Vec<Entry>, CachedTree) {
+        let entries = [
+            ("a/b/c/x", true),
+            ("a/b/y", true),
+            ("a/f", false),
+            ("c/d/x", true),
+            ("c/there", false),
+            ("top", false),
+        ];
+        let mut trees = CachedTree::builder(id(90));
+        trees.enter("a".into(), id(91));
+        trees.enter("b".into(), id(92));
+        trees.enter("c".into(), id(93));
+        trees.add_entries(1);
+        trees.leave();
+        trees.add_entries(1);
+        trees.leave();
+        trees.add_entries(1);
+        trees.leave();
+        trees.enter("c".into(), id(94));
+        trees.enter("d".into(), id(95));
+        trees.add_entries(1);
+        trees.leave();
+        trees.add_entries(1);
+        trees.leave();
+        trees.add_entries(1);
+        let entries = entries.map(|(path, skipped)| entry(path, skipped));
+        (entries.into(), trees.finish())
+    }
+
+    fn cover(directory: &BStr) -> Cover {
+        match directory.as_bytes() {
+            b"a" => Cover::Part,
+            _ => Cover::Nothing,
+        }
+    }
+
+    #[test]
+    fn what_is_collapsed_expands_to_what_it_was() {
+        let (entries, trees) = sample();
+        let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+        let (content, is_complete) = content.collapse(&trees, &mut cover);
+        assert!(is_complete);
+        let bytes = Writer::default().encode(&content).expect("it is sound");
+        let index = Index::from_bytes(bytes, Kind::Sha1).expect("it is read");
+        assert!(index.is_sparse());
+        let paths: Vec<_> = index.iter().map(|entry| entry.path.to_string()).collect();
+        assert_eq!(paths, ["a/b/", "a/f", "c/d/", "c/there", "top"]);
+        let cached = index.cached_tree().expect("it has some");
+        let below = cached.lookup("a/b".into()).expect("it is known");
+        assert_eq!(
+            (below.entry_count(), below.children().count()),
+            (Some(1), 0)
+        );
+        assert_eq!(cached.root().entry_count(), Some(5));
+        let expanded = index.expand(|directory, filler| -> Result<_, Error> {
+            let mut tree = CachedTree::builder(directory.id.to_owned());
+            if directory.path == "a/b/" {
+                tree.enter("c".into(), id(93));
+                filler.push("a/b/c/x".into(), mode::FILE, &id(7))?;
+                tree.add_entries(1);
+                tree.leave();
+                filler.push("a/b/y".into(), mode::FILE, &id(5))?;
+            } else {
+                filler.push("c/d/x".into(), mode::FILE, &id(5))?;
+            }
+            tree.add_entries(1);
+            Ok(Some(tree.finish()))
+        });
+        let expanded = expanded.expect("nothing fails");
+        assert!(expanded.is_expanded() && !expanded.is_sparse());
+        let back: Vec<Entry> = expanded.iter().map(|entry| entry.to_owned()).collect();
+        assert_eq!(back, entries);
+        assert_eq!(expanded.cached_tree(), Some(trees));
+    }
+
+    #[test]
+    fn trees_that_are_not_known_keep_their_entries() {
+        let (entries, mut trees) = sample();
+        trees.invalidate("c/d/x".into());
+        let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+        let (content, is_complete) = content.collapse(&trees, &mut cover);
+        assert!(!is_complete);
+        let paths: Vec<_> = content.entries.iter().map(|entry| entry.path).collect();
+        assert_eq!(paths, ["a/b/", "a/f", "c/d/x", "c/there", "top"]);
+        let tree = content.tree.as_ref().expect("it is there");
+        assert!(tree.root().id().is_none());
+        assert!(tree.lookup("a".into()).expect("it stays").id().is_some());
+    }
+}

@@ -1,0 +1,87 @@
+//! Names as the extension holds them.
+
+use crate::bytes::take_until;
+use bstr::{BStr, ByteSlice};
+use std::borrow::Cow;
+
+/// Names one after the other, in one piece: borrowed from where they were read, or owned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// Each with a NUL at its end.
+    bytes: Cow<'a, [u8]>,
+    count: usize,
+}
+
+impl<'a> Names<'a> {
+    /// Takes `count` names off the front.
+    pub(super) fn take(data: &mut &'a [u8], count: usize) -> Option<Names<'a>> {
+        let before = *data;
+        for _ in 0..count {
+            take_until(data, 0)?;
+        }
+        let bytes = &before[..before.len() - data.len()];
+        Some(Names {
+            bytes: Cow::Borrowed(bytes),
+            count,
+        })
+    }
+
+    /// The names, each with a NUL at its end.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them in order. Linear in their bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &BStr> + Clone {
+        let names = self
+            .bytes
+            .strip_suffix(b"\0")
+            .map(|names| names.split_str(b"\0"));
+        names.into_iter().flatten().map(ByteSlice::as_bstr)
+    }
+}
+
+impl<N: AsRef<[u8]>> FromIterator<N> for Names<'_> {
+    fn from_iter<T: IntoIterator<Item = N>>(names: T) -> Self {
+        let mut bytes = Vec::new();
+        let mut count = 0;
+        for name in names {
+            bytes.extend_from_slice(name.as_ref());
+            bytes.push(0);
+            count += 1;
+        }
+        Names {
+            bytes: bytes.into(),
+            count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        for names in [&[][..], &["a"], &["a", "b/", "c d"], &[""], &["", ""]] {
+            let owned: Names<'_> = names.iter().collect();
+            let bytes = [owned.as_bytes(), b"rest"].concat();
+            let mut rest = &bytes[..];
+            let read = Names::take(&mut rest, names.len()).expect("they are there");
+            assert_eq!((&read, rest), (&owned, &b"rest"[..]));
+            assert!(read.iter().eq(names.iter().map(BStr::new)));
+            assert_eq!(read.len(), names.len());
+            assert!(Names::take(&mut &bytes[..], names.len() + 1).is_none());
+        }
+    }
+}
