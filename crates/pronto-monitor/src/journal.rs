@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 const MOST_PATHS: usize = 1_000_000;
 
 /// Every path that changed, with the moment of its last change. Tokens of other journals, and of
-/// times before it started anew, are answered with "everything".
+/// times before it started anew, are answered with "everything". Memory: each path twice, and some
+/// hundred bytes; `Send + Sync`, without a lock of its own.
 #[derive(Debug)]
 pub struct Journal {
     name: BString,
@@ -31,7 +32,7 @@ impl Journal {
         }
     }
 
-    /// Notes that `path` changed.
+    /// Notes that `path` changed. Logarithmic in the paths that are known.
     pub fn add(&mut self, path: BString) {
         self.now += 1;
         if let Some(before) = self.last.insert(path.clone(), self.now) {
@@ -64,7 +65,8 @@ impl Journal {
         format!("{}{}", self.session(), self.now).into()
     }
 
-    /// What changed since `token`.
+    /// What changed since `token`, the oldest change first. Linear in the paths that it names,
+    /// which are copied, and logarithmic in those that are known.
     pub fn since(&self, token: &BStr) -> Answer {
         let since = token
             .strip_prefix(self.session().as_bytes())

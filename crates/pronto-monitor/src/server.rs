@@ -1,34 +1,59 @@
 //! The monitor: watches a worktree and answers those who ask over its socket.
+//!
+//! One thread waits for events and clients; each client has a thread of its own for as long as it
+//! asks, and they take turns at what is known. An answer costs a file that is made and removed
+//! (its event tells that all before it were seen), a look at the mounts, and the paths in it.
 
-use crate::client::{SOCKET, is_listening};
+mod mounts;
+mod socket;
+
 use crate::protocol::{LONGEST_REQUEST_BYTES, read_message, write_message};
-use crate::watch::Watcher;
+use crate::watch::{Doubt, Watcher};
 use crate::{Answer, Journal};
 use bstr::{BString, ByteSlice};
+use mounts::Mounts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use socket::Socket;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a cookie may take to be seen.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a client may take to ask, and to take the answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
+/// Clients that are talked to at once; further ones are sent away.
+const MOST_CLIENTS: usize = 64;
+/// After a client could not be let in: what is short may be there again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a doubt stands before it is tried whether its reason is gone.
+const DOUBT: Duration = Duration::from_secs(60);
+/// Between two looks whether the worktree is still there, while nothing happens.
+const LOOK: Timespec = Timespec {
+    tv_sec: 60,
+    tv_nsec: 0,
+};
 
-/// A monitor that listens.
+/// A monitor that listens. `Send`; [`run`](Self::run) starts the threads that it needs.
 pub struct Server {
-    listener: UnixListener,
-    socket: PathBuf,
-    state: Arc<Mutex<State>>,
-    /// Written to when the monitor is to end.
-    stop: Arc<UnixStream>,
+    socket: Socket,
+    events: OwnedFd,
+    shared: Arc<Shared>,
     stopped: UnixStream,
+}
+
+/// What the threads have in common.
+struct Shared {
+    state: Mutex<State>,
+    /// Written to when the monitor is to end.
+    stop: UnixStream,
+    clients: AtomicUsize,
 }
 
 struct State {
@@ -37,64 +62,63 @@ struct State {
     cookies: PathBuf,
     next_cookie: u64,
     mounts: Mounts,
+    /// When it began the last time.
+    begun: Instant,
 }
 
 impl Server {
-    /// Watches `root`, the worktree of the repository at `git_dir`, and listens there.
+    /// Watches `root`, the worktree of the repository at `git_dir`, and listens there. Costs as
+    /// much as [`Watcher::new`]. What is mounted from another machine below `root` is only taken
+    /// to be watched with `allow_remote`.
     ///
     /// # Errors
-    /// `AddrInUse` if another one listens; the system gives no watches; the socket cannot be made.
-    pub fn new(root: &Path, git_dir: &Path) -> io::Result<Server> {
-        if is_listening(git_dir) {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        let cookies = git_dir.join("fsmonitor--daemon/cookies");
-        std::fs::create_dir_all(&cookies)?;
+    /// `AddrInUse` if another one listens; the system gives no watches, or does not tell what is
+    /// mounted; the socket cannot be made.
+    pub fn new(root: &Path, git_dir: &Path, allow_remote: bool) -> io::Result<Server> {
+        let socket = Socket::claim(git_dir)?;
+        let cookies = socket.make_cookies()?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
         let mut journal = Journal::new(format!("{}.{now}", std::process::id()));
-        let mounts = Mounts::new(root);
+        let mounts = Mounts::new(&root.canonicalize()?, allow_remote)?;
         let watcher = Watcher::new(root, &cookies, &mut journal)?;
-        let socket = git_dir.join(SOCKET);
-        let listener = listen(git_dir, &socket)?;
+        let events = watcher.descriptor().try_clone_to_owned()?;
         let (stop, stopped) = UnixStream::pair()?;
-        let state = State {
+        stop.set_nonblocking(true)?;
+        let mut state = State {
             watcher,
             journal,
             cookies,
             next_cookie: 0,
             mounts,
+            begun: Instant::now(),
         };
+        state.doubt_mounts()?;
         Ok(Server {
-            listener,
-            socket,
-            state: Arc::new(Mutex::new(state)),
-            stop: Arc::new(stop),
+            socket: socket.listen()?,
+            events,
+            shared: Arc::new(Shared {
+                state: Mutex::new(state),
+                stop,
+                clients: AtomicUsize::new(0),
+            }),
             stopped,
         })
     }
 
-    /// Answers until somebody says that it is enough, or the worktree is gone.
+    /// Answers until somebody says that it is enough, or the worktree is gone. The socket is
+    /// removed then, unless it is another one's by now.
     ///
     /// # Errors
     /// Those of waiting and of watching.
     pub fn run(self) -> io::Result<()> {
-        let result = self.serve();
-        // Only its own: another one may have come in between.
-        let _ = std::fs::remove_file(&self.socket);
-        result
-    }
-
-    fn serve(&self) -> io::Result<()> {
         loop {
-            // Beginning again makes a new descriptor.
-            let events = self.lock().watcher.descriptor().try_clone_to_owned()?;
             let mut descriptors = [
-                PollFd::new(&self.listener, PollFlags::IN),
-                PollFd::new(&events, PollFlags::IN),
+                PollFd::new(self.socket.listener(), PollFlags::IN),
+                PollFd::new(&self.events, PollFlags::IN),
                 PollFd::new(&self.stopped, PollFlags::IN),
             ];
-            match poll(&mut descriptors, None) {
+            match poll(&mut descriptors, Some(&LOOK)) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
@@ -103,47 +127,89 @@ impl Server {
             if stop {
                 return Ok(());
             }
-            if event {
-                let mut state = self.lock();
-                state.catch_up()?;
+            if event || !client {
+                let mut state = self.shared.lock();
+                let caught_up = state.catch_up();
                 if state.watcher.has_ended() {
                     return Ok(());
                 }
+                caught_up?;
             }
             if client {
-                let (stream, _) = match self.listener.accept() {
-                    Ok(accepted) => accepted,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                    Err(error) => return Err(error),
-                };
-                let (state, stop) = (Arc::clone(&self.state), Arc::clone(&self.stop));
-                std::thread::spawn(move || {
-                    // A client that goes away is its own business.
-                    let _ = converse(&stream, &state, &stop);
-                });
+                self.admit();
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets a client in. One that cannot be let in takes it that everything has changed.
+    fn admit(&self) {
+        let stream = match self.socket.listener().accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            // Descriptors or memory are short, or the client has gone again.
+            Err(_) => return std::thread::sleep(PAUSE),
+        };
+        if self.shared.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let guest = Guest(Arc::clone(&self.shared));
+        // Without a thread to be had the client is sent away, and so is the guest.
+        let _ = std::thread::Builder::new().spawn(move || {
+            // A client that goes away is its own business.
+            let _ = guest.0.converse(&stream);
+            drop(guest);
+        });
     }
 }
 
-fn converse(stream: &UnixStream, state: &Mutex<State>, stop: &UnixStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(CLIENT_PATIENCE))?;
-    stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
-    let request = read_message(stream, LONGEST_REQUEST_BYTES)?;
-    if request == b"quit" {
-        write_message(stream, b"")?;
-        return (&*stop).write_all(b"x");
+/// A client that is talked to.
+struct Guest(Arc<Shared>);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
-    let answer = {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.answer(&BString::from(request))
-    };
-    write_message(stream, &answer.encode())
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            // Who knows how far it came.
+            self.state.clear_poison();
+            let mut state = poisoned.into_inner();
+            let doubt = Doubt::Failed(BString::default(), "a thread panicked".to_owned());
+            state.watcher.set_doubt(doubt);
+            state
+        })
+    }
+
+    /// Ends the monitor. If that is said already there may be no more room.
+    fn end(&self) {
+        let _ = (&self.stop).write(b"x");
+    }
+
+    fn converse(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(CLIENT_PATIENCE))?;
+        stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
+        let request = read_message(stream, LONGEST_REQUEST_BYTES)?;
+        if request == b"quit" {
+            let written = write_message(stream, b"");
+            self.end();
+            return written;
+        }
+        let answer = {
+            let mut state = self.lock();
+            let answer = state.answer(&BString::from(request));
+            if state.watcher.has_ended() {
+                // Whoever waits for events has not heard of these.
+                self.end();
+            }
+            answer
+        };
+        write_message(stream, &answer.encode())
+    }
 }
 
 impl State {
@@ -151,12 +217,40 @@ impl State {
         self.watcher.drain(&mut self.journal)
     }
 
+    fn root(&self) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        let descriptor = self.watcher.root().as_fd().as_raw_fd();
+        std::fs::read_link(format!("/proc/self/fd/{descriptor}"))
+    }
+
+    fn doubt_mounts(&mut self) -> io::Result<()> {
+        if let Some(doubt) = self.mounts.doubt(&self.root()?) {
+            self.watcher.set_doubt(doubt);
+        }
+        Ok(())
+    }
+
+    fn begin_anew(&mut self) -> io::Result<()> {
+        self.begun = Instant::now();
+        self.watcher.start_anew(&mut self.journal)?;
+        self.doubt_mounts()
+    }
+
     fn answer(&mut self, request: &BString) -> Answer {
+        let is_doubted = |state: &State| state.watcher.doubt().is_some();
+        let is_stale = is_doubted(self) && self.begun.elapsed() > DOUBT;
+        if is_stale && self.begin_anew().is_err() {
+            self.journal.start_anew();
+            return self.journal.everything();
+        }
+        if is_doubted(self) {
+            return self.journal.everything();
+        }
         let is_sure = self.synchronise().unwrap_or(false);
         if !is_sure || request == "flush" {
             self.journal.start_anew();
         }
-        if self.watcher.doubt().is_some() || self.watcher.has_ended() {
+        if is_doubted(self) || self.watcher.has_ended() {
             return self.journal.everything();
         }
         self.journal.since(request.as_bstr())
@@ -164,16 +258,17 @@ impl State {
 
     /// Takes note of all that happened until now. `false` if that cannot be known.
     fn synchronise(&mut self) -> io::Result<bool> {
-        if self.mounts.have_changed() {
-            self.watcher.start_anew(&mut self.journal)?;
+        let root = self.root()?;
+        if self.mounts.have_changed(&root) {
+            self.begin_anew()?;
         }
         self.next_cookie += 1;
         let name = format!("{}-{}", std::process::id(), self.next_cookie);
         let path = self.cookies.join(&name);
+        let generation = self.journal.generation();
         File::create(&path)?;
         std::fs::remove_file(&path)?;
         let started = Instant::now();
-        let generation = self.journal.generation();
         loop {
             self.catch_up()?;
             if self.journal.generation() != generation {
@@ -200,87 +295,5 @@ impl State {
     }
 }
 
-/// Makes the socket, in place of one that nobody listens to any more.
-fn listen(git_dir: &Path, socket: &Path) -> io::Result<UnixListener> {
-    let directory = File::open(git_dir)?;
-    let descriptor = std::os::fd::AsRawFd::as_raw_fd(&directory);
-    // Addresses are short: a path through the open directory always fits.
-    let address = format!("/proc/self/fd/{descriptor}/{SOCKET}");
-    let listener = match UnixListener::bind(&address) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if is_listening(git_dir) {
-                return Err(error);
-            }
-            std::fs::remove_file(socket)?;
-            UnixListener::bind(&address)?
-        }
-        bound => bound?,
-    };
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
-/// The mounts that matter for a directory.
-struct Mounts {
-    table: Option<File>,
-    root: Vec<u8>,
-    known: Vec<u8>,
-}
-
-impl Mounts {
-    fn new(root: &Path) -> Mounts {
-        let mut mounts = Mounts {
-            table: File::open("/proc/self/mountinfo").ok(),
-            root: root.as_os_str().as_bytes().to_vec(),
-            known: Vec::new(),
-        };
-        mounts.known = mounts.read();
-        mounts
-    }
-
-    /// The lines whose mount point is at, above or below the root.
-    fn read(&mut self) -> Vec<u8> {
-        let mut content = Vec::new();
-        if let Some(table) = &mut self.table {
-            let read = table
-                .rewind()
-                .and_then(|()| table.read_to_end(&mut content));
-            if read.is_err() {
-                return Vec::new();
-            }
-        }
-        let root = &self.root;
-        let counts = |line: &&[u8]| {
-            let point = line.split(|&byte| byte == b' ').nth(4).unwrap_or_default();
-            let within = |one: &[u8], other: &[u8]| {
-                one.strip_prefix(other)
-                    .is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other == b"/")
-            };
-            within(point, root) || within(root, point)
-        };
-        let lines: Vec<&[u8]> = content
-            .split(|&byte| byte == b'\n')
-            .filter(counts)
-            .collect();
-        lines.join(&b'\n')
-    }
-
-    fn have_changed(&mut self) -> bool {
-        let Some(table) = &self.table else {
-            return false;
-        };
-        let descriptor = table.as_fd();
-        let mut polled = [PollFd::new(&descriptor, PollFlags::PRI)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        if !poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0) {
-            return false;
-        }
-        let now = self.read();
-        let changed = now != self.known;
-        self.known = now;
-        changed
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,42 +1,50 @@
 //! Changes below a directory, told by `inotify`: a watch for each directory.
+//!
+//! Everything is reached from the open top, so that neither a directory above it that is renamed
+//! nor a link that is put in its place leads elsewhere. Per directory, when it is first watched:
+//! five system calls (open, watch, two for the names, close). Per event: none, unless it is about
+//! a directory.
+//!
+//! The queue is in the order in which things happened, but a directory may have moved on by the
+//! time that an event about it is read. So no event is taken for more than "look at this name
+//! again": what was watched there is let go, and what is there now is watched and named.
+
+mod doubt;
 
 use crate::Journal;
 use bstr::{BString, ByteSlice};
+use pronto_io::dir::{Directory, EntryKind, Listing};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsStr;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+pub use doubt::Doubt;
+
+/// Who writes through a memory map is heard of when the map and the file are closed, and not
+/// before; all others with each write.
 const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
-    .union(WatchFlags::ONLYDIR)
-    .union(WatchFlags::DONT_FOLLOW);
+    .union(WatchFlags::ONLYDIR);
+
+/// Events after which a name stands for something else, or for nothing.
+const OTHER: ReadFlags = ReadFlags::CREATE
+    .union(ReadFlags::DELETE)
+    .union(ReadFlags::MOVED_FROM)
+    .union(ReadFlags::MOVED_TO);
 
 /// Room for events that are read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
-
-/// Why changes may go unseen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Doubt {
-    /// The system gives no more watches.
-    Limit,
-    /// A directory is at two places, which a watch does not tell apart.
-    TwoPlaces(BString),
-    /// A directory cannot be watched.
-    Failed(BString, String),
-}
 
 /// What a watch is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +55,11 @@ enum Place {
     Cookies,
 }
 
-/// Watches the directories below one, except for `.git` there.
+/// Watches the directories below one, except for `.git` there. `Send`; one thread at a time.
 #[derive(Debug)]
 pub struct Watcher {
     fd: OwnedFd,
-    root: PathBuf,
+    root: Directory,
     cookies: PathBuf,
     places: HashMap<i32, Place>,
     watches: BTreeMap<BString, i32>,
@@ -59,6 +67,7 @@ pub struct Watcher {
     doubt: Option<Doubt>,
     /// The worktree is gone, or the repository.
     has_ended: bool,
+    listing: Listing,
 }
 
 struct Event {
@@ -68,38 +77,53 @@ struct Event {
 }
 
 impl Watcher {
-    /// Watches `root`, and for cookies the directory `cookies`.
+    /// Watches `root`, and for cookies the directory `cookies`. Five system calls and some
+    /// hundred bytes for each directory; the system keeps about a kilobyte for each.
     ///
     /// # Errors
-    /// The system has no `inotify` to give, or `root` cannot be watched.
+    /// The system has no `inotify` to give, or `root` or `cookies` cannot be watched at all. What
+    /// cannot be watched below is a [`doubt`](Self::doubt).
     pub fn new(root: &Path, cookies: &Path, journal: &mut Journal) -> io::Result<Watcher> {
         let mut watcher = Watcher {
             fd: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
-            root: root.to_owned(),
+            root: Directory::open(root)?,
             cookies: cookies.to_owned(),
             places: HashMap::new(),
             watches: BTreeMap::new(),
             seen_cookies: Vec::new(),
             doubt: None,
             has_ended: false,
+            listing: Listing::new(),
         };
-        watcher.watch_all(journal)?;
+        watcher.start_anew(journal)?;
         Ok(watcher)
     }
 
-    /// To wait for events.
+    /// To wait for events. It stays the same one.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Why changes may go unseen, if they may.
+    /// Why changes may go unseen, if they may: until it is [begun again](Self::start_anew).
     pub fn doubt(&self) -> Option<&Doubt> {
         self.doubt.as_ref()
     }
 
-    /// Whether there is nothing to watch any more.
+    /// Declares that changes may go unseen.
+    pub fn set_doubt(&mut self, doubt: Doubt) {
+        self.doubt.get_or_insert(doubt);
+    }
+
+    /// The top.
+    pub fn root(&self) -> &Directory {
+        &self.root
+    }
+
+    /// Whether there is nothing to watch any more. One system call, because nobody tells of the
+    /// end of a directory that is open.
     pub fn has_ended(&self) -> bool {
-        self.has_ended
+        let is_gone = || rustix::fs::fstat(&self.root).is_ok_and(|stat| stat.st_nlink == 0);
+        self.has_ended || is_gone()
     }
 
     /// How many directories are watched.
@@ -112,36 +136,60 @@ impl Watcher {
         self.watches.is_empty()
     }
 
-    /// Whether the cookie `name` was seen; it is forgotten then.
+    /// Whether the cookie `name` was seen; it is forgotten then, with all others.
     pub fn take_cookie(&mut self, name: &[u8]) -> bool {
-        let found = self.seen_cookies.iter().position(|seen| seen == name);
-        found.map(|at| self.seen_cookies.swap_remove(at)).is_some()
+        let found = self.seen_cookies.iter().any(|seen| seen == name);
+        if found {
+            self.seen_cookies.clear();
+        }
+        found
     }
 
-    /// Begins again: nothing that was known before counts.
+    /// Begins again: nothing that was known before counts. Costs as much as
+    /// [`new`](Self::new).
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// As for [`new`](Self::new); then there is a [`doubt`](Self::doubt), too.
     pub fn start_anew(&mut self, journal: &mut Journal) -> io::Result<()> {
-        self.fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        self.places.clear();
-        self.watches.clear();
+        // Whatever fails from here on, nobody is told that nothing has changed.
+        journal.start_anew();
         self.doubt = None;
-        self.watch_all(journal)
+        let result = self.watch_all();
+        journal.start_anew();
+        if let Err(error) = &result {
+            self.set_doubt(Doubt::Failed(BString::default(), error.to_string()));
+        }
+        result
     }
 
-    fn watch_all(&mut self, journal: &mut Journal) -> io::Result<()> {
-        let cookies = inotify::add_watch(&self.fd, &self.cookies, WANTED)?;
+    fn watch_all(&mut self) -> io::Result<()> {
+        self.seen_cookies.clear();
+        self.watches.clear();
+        let before = std::mem::take(&mut self.places);
+        // A directory that is watched already keeps its watch.
+        let cookies = match inotify::add_watch(&self.fd, &self.cookies, WANTED) {
+            Ok(cookies) => cookies,
+            Err(error) => {
+                self.has_ended |= error == Errno::NOENT;
+                return Err(error.into());
+            }
+        };
         self.places.insert(cookies, Place::Cookies);
         self.add_tree(BString::default(), None);
-        journal.start_anew();
-        if self.watches.is_empty() {
-            self.has_ended = true;
+        for (watch, _) in before {
+            if !self.places.contains_key(&watch) {
+                // It may have gone with its directory.
+                let _ = inotify::remove_watch(&self.fd, watch);
+            }
         }
-        Ok(())
+        match self.watches.is_empty() {
+            true => Err(io::Error::other("the top cannot be watched")),
+            false => Ok(()),
+        }
     }
 
-    /// Takes note of all that has happened, without waiting.
+    /// Takes note of all that has happened, without waiting. Linear in the events; after some
+    /// were lost it costs as much as [`new`](Self::new).
     ///
     /// # Errors
     /// Those of reading, and of beginning again after events were lost.
@@ -151,14 +199,13 @@ impl Watcher {
             if events.is_empty() {
                 return Ok(());
             }
+            let lost = ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT;
+            if events.iter().any(|event| event.flags.intersects(lost)) {
+                // All that was read happened before.
+                self.start_anew(journal)?;
+                continue;
+            }
             for event in events {
-                if event
-                    .flags
-                    .intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT)
-                {
-                    self.start_anew(journal)?;
-                    break;
-                }
                 self.note(&event, journal);
             }
         }
@@ -231,20 +278,17 @@ impl Watcher {
             journal.add(directory.clone());
             return;
         }
-        if !event.flags.contains(ReadFlags::ISDIR) {
-            journal.add(path);
-            return;
+        let is_directory = event.flags.contains(ReadFlags::ISDIR);
+        if is_directory {
+            add_directory(&path, journal);
+        } else {
+            journal.add(path.clone());
         }
-        add_directory(&path, journal);
-        let gone = ReadFlags::DELETE | ReadFlags::MOVED_FROM;
-        if event.flags.intersects(gone) {
-            self.remove_tree(&path);
-        } else if event
-            .flags
-            .intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
-            || !self.watches.contains_key(&path)
-        {
-            // Whatever was watched there is somewhere else now.
+        let is_watched = self.watches.contains_key(&path);
+        let is_other = event.flags.intersects(OTHER) && (is_directory || is_watched);
+        if is_other || (is_directory && !is_watched) {
+            // Whatever was watched there is somewhere else now, and another one may be there
+            // already: two that change places are both taken away before both are there.
             self.remove_tree(&path);
             self.add_tree(path, Some(journal));
         }
@@ -253,20 +297,36 @@ impl Watcher {
     /// Watches `path` and all below; what is there is noted as changed.
     fn add_tree(&mut self, path: BString, mut journal: Option<&mut Journal>) {
         let mut todo = vec![path];
+        let mut listing = std::mem::take(&mut self.listing);
         while let Some(path) = todo.pop() {
-            if !self.add(&path) {
-                continue;
-            }
-            // Of another repository only what makes it one counts.
-            let is_leaf = is_git(&path);
-            let full = self.absolute(&path);
-            let listed = std::fs::read_dir(full).into_iter().flatten();
-            for entry in listed.filter_map(Result::ok) {
-                let below = join(&path, entry.file_name().as_bytes());
-                if below == ".git" || is_leaf {
+            let opened = self.root.open_beneath(&path);
+            let added = opened.and_then(|directory| {
+                // Of another repository only what makes it one counts.
+                let lists = self.add(&path, &directory)? && !is_git(&path);
+                if lists {
+                    directory.read_once(&mut listing)?;
+                }
+                Ok((directory, lists))
+            });
+            let directory = match added {
+                Ok((directory, true)) => directory,
+                Ok((_, false)) => continue,
+                Err(error) => {
+                    self.doubt_path(path, &error);
                     continue;
                 }
-                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            };
+            for (name, kind) in listing.iter() {
+                let below = join(&path, name);
+                if below == ".git" {
+                    continue;
+                }
+                let is_directory = match kind {
+                    EntryKind::Unknown => directory
+                        .metadata(name)
+                        .is_ok_and(|metadata| metadata.is_directory()),
+                    kind => kind == EntryKind::Directory,
+                };
                 if let Some(journal) = &mut journal {
                     match is_directory {
                         true => add_directory(&below, journal),
@@ -278,50 +338,40 @@ impl Watcher {
                 }
             }
         }
+        self.listing = listing;
     }
 
-    /// Watches one directory; `false` if it is not there, or cannot be read anyway.
-    fn add(&mut self, path: &BString) -> bool {
-        let full = self.absolute(path);
-        let watch = match inotify::add_watch(&self.fd, &full, WANTED) {
-            Ok(watch) => watch,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return false,
-            Err(Errno::NOSPC) => {
-                self.doubt.get_or_insert(Doubt::Limit);
-                return false;
-            }
-            Err(error) => {
-                let doubt = Doubt::Failed(path.clone(), error.to_string());
-                self.doubt.get_or_insert(doubt);
-                return false;
-            }
-        };
+    /// Watches one directory; `false` if it need not be looked into.
+    fn add(&mut self, path: &BString, directory: &Directory) -> io::Result<bool> {
+        let here = format!("/proc/self/fd/{}/.", directory.as_fd().as_raw_fd());
+        let watch = inotify::add_watch(&self.fd, here, WANTED)?;
         match self.places.get(&watch) {
             Some(Place::Directory(other)) if other != path => {
                 let other = other.clone();
-                if self.is_same(&other, path) {
-                    self.doubt.get_or_insert(Doubt::TwoPlaces(path.clone()));
+                if self.is_same(&other, directory) {
+                    self.set_doubt(Doubt::TwoPlaces(path.clone()));
                 }
                 self.watches.remove(&other);
             }
             Some(Place::Cookies) => {
-                self.doubt.get_or_insert(Doubt::TwoPlaces(path.clone()));
-                return false;
+                self.set_doubt(Doubt::TwoPlaces(path.clone()));
+                return Ok(false);
             }
             _ => {}
         }
         self.places.insert(watch, Place::Directory(path.clone()));
         self.watches.insert(path.clone(), watch);
-        true
+        Ok(true)
     }
 
-    fn is_same(&self, one: &BString, two: &BString) -> bool {
-        let number = |path| {
-            let metadata = self.absolute(path).symlink_metadata().ok()?;
-            Some((metadata.dev(), metadata.ino()))
+    /// Whether `path` leads to `directory`.
+    fn is_same(&self, path: &BString, directory: &Directory) -> bool {
+        let number = |directory: &Directory| {
+            let stat = rustix::fs::fstat(directory).ok()?;
+            Some((stat.st_dev, stat.st_ino))
         };
-        let one = number(one);
-        one.is_some() && one == number(two)
+        let other = self.root.open_beneath(path);
+        other.is_ok_and(|other| number(&other).is_some_and(|it| Some(it) == number(directory)))
     }
 
     /// Stops to watch `path` and all below.
@@ -337,13 +387,6 @@ impl Watcher {
                 // It may have gone with its directory.
                 let _ = inotify::remove_watch(&self.fd, watch);
             }
-        }
-    }
-
-    fn absolute(&self, path: &BString) -> PathBuf {
-        match path.is_empty() {
-            true => self.root.clone(),
-            false => self.root.join(OsStr::from_bytes(path)),
         }
     }
 }
@@ -374,3 +417,6 @@ fn as_directory(path: &BString) -> BString {
 fn is_git(path: &BString) -> bool {
     path.ends_with_str("/.git")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The mounts that matter for a worktree. Format: `proc_pid_mountinfo(5)`.
+
+use crate::watch::Doubt;
+use bstr::{BString, ByteSlice};
+use pronto_io::view::is_local;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The column of a line that names the mount point.
+const POINT_COLUMN: usize = 4;
+
+/// The mounts at, above or below a directory.
+pub(super) struct Mounts {
+    table: File,
+    known: Vec<Vec<u8>>,
+    allow_remote: bool,
+}
+
+impl Mounts {
+    /// Reads them for `root`, which has no symbolic link in it.
+    ///
+    /// # Errors
+    /// The system does not tell them.
+    pub(super) fn new(root: &Path, allow_remote: bool) -> io::Result<Mounts> {
+        let mut mounts = Mounts {
+            table: File::open("/proc/self/mountinfo")?,
+            known: Vec::new(),
+            allow_remote,
+        };
+        mounts.known = mounts.read(root)?;
+        Ok(mounts)
+    }
+
+    fn read(&mut self, root: &Path) -> io::Result<Vec<Vec<u8>>> {
+        let mut content = Vec::new();
+        self.table.rewind()?;
+        self.table.read_to_end(&mut content)?;
+        let root = root.as_os_str().as_bytes();
+        let counts = |line: &&[u8]| {
+            let point = mount_point(line);
+            within(&point, root) || within(root, &point)
+        };
+        Ok(content.lines().filter(counts).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Whether they are others than when it was asked the last time. One system call while the
+    /// system says that no mount has changed. If they cannot be read, they are others.
+    pub(super) fn have_changed(&mut self, root: &Path) -> bool {
+        let descriptor = self.table.as_fd();
+        let mut polled = [PollFd::new(&descriptor, PollFlags::PRI)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        if poll(&mut polled, Some(&now)).is_ok_and(|ready| ready == 0) {
+            return false;
+        }
+        match self.read(root) {
+            Ok(now) if now == self.known => false,
+            Ok(now) => {
+                self.known = now;
+                true
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// What is mounted below `root` of which changes go unseen: what is of another machine (unless
+    /// that is allowed), and single files, of which only the directory elsewhere is told.
+    pub(super) fn doubt(&self, root: &Path) -> Option<Doubt> {
+        let top = root.as_os_str().as_bytes();
+        let points = self.known.iter().map(|line| mount_point(line));
+        let below = points.filter(|point| within(point, top) && *point != top);
+        let is_dark = |point: &Vec<u8>| {
+            let opened = File::open(PathBuf::from(OsStr::from_bytes(point)));
+            // One that is covered by another cannot be opened, nor changed from here.
+            opened.is_ok_and(|file| {
+                let is_directory = file.metadata().is_ok_and(|metadata| metadata.is_dir());
+                !is_directory || !(self.allow_remote || is_local(&file).unwrap_or(false))
+            })
+        };
+        below
+            .into_iter()
+            .find(is_dark)
+            .map(|point| Doubt::Mount(BString::from(point)))
+    }
+}
+
+/// The mount point of a line: blanks, line feeds and backslashes are in octal there.
+fn mount_point(line: &[u8]) -> Vec<u8> {
+    let field = line.split(|&byte| byte == b' ').nth(POINT_COLUMN);
+    let mut rest = field.unwrap_or_default();
+    let mut point = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| byte == b'\\');
+        let number = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match number.and_then(|number| u8::from_str_radix(number, 8).ok()) {
+            Some(escaped) => {
+                point.push(escaped);
+                rest = &after[3..];
+            }
+            None => {
+                point.push(byte);
+                rest = after;
+            }
+        }
+    }
+    point
+}
+
+/// Whether `one` is `other`, or below it.
+fn within(one: &[u8], other: &[u8]) -> bool {
+    one.strip_prefix(other)
+        .is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other == b"/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_read_as_they_are() {
+        let line = br"36 35 98:0 /mnt1 /a\040b/c\134d\012 rw,noatime master:1 - ext3 /dev/root rw";
+        assert_eq!(mount_point(line), b"/a b/c\\d\n");
+        assert_eq!(mount_point(br"36 35 98:0 / /\04 rw"), br"/\04");
+        assert_eq!(mount_point(b"36 35"), b"");
+        assert!(within(b"/a b/c", b"/a b") && within(b"/x", b"/") && within(b"/x", b"/x"));
+        assert!(!within(b"/a bc", b"/a b") && !within(b"", b"/"));
+    }
+}
