@@ -17,6 +17,7 @@ use crate::filter::Settings;
 use crate::{Error, Objects};
 
 mod collide;
+mod content;
 mod directories;
 mod lane;
 mod order;

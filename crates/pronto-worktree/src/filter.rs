@@ -246,6 +246,12 @@ impl Conversion {
         self.runs_program(settings, Direction::ToWorktree)
     }
 
+    /// Whether the program that makes a file of a blob is one that takes many, one after another.
+    pub fn needs_process(&self, settings: &Settings) -> bool {
+        let process = self.driver(settings).and_then(|it| it.process.as_ref());
+        process.is_some_and(|command| !command.is_empty())
+    }
+
     /// Whether a program must be run to make a blob of a file.
     pub fn needs_program_towards_git(&self, settings: &Settings) -> bool {
         self.runs_program(settings, Direction::ToGit)

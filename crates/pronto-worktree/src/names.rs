@@ -35,6 +35,11 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// Whether it is a directory for which one entry stands. `end` is the length of its path.
+    pub(crate) fn is_sparse(&self, index: &Index, end: usize) -> bool {
+        self.is_directory && is_sparse(index, &self.entries, end + 1)
+    }
+
     /// All names in a directory.
     pub(crate) fn all(index: &'a Index, entries: Range<usize>, prefix_len: usize) -> Vec<Name<'a>> {
         let mut names = Vec::new();
@@ -46,6 +51,14 @@ impl<'a> Name<'a> {
         }
         names
     }
+}
+
+/// Whether one entry stands for the directory whose path takes `prefix_len` bytes with its slash.
+pub(crate) fn is_sparse(index: &Index, entries: &Range<usize>, prefix_len: usize) -> bool {
+    entries.len() == 1
+        && index.is_sparse()
+        && index.path(entries.start).len() == prefix_len
+        && index.entry(entries.start).is_sparse_directory()
 }
 
 /// The order of trees and of the index: a directory has a slash at its end.

@@ -1,8 +1,10 @@
 //! Where contents come from.
 
+use std::io::Read;
+
 use gix_object::Kind;
 use pronto_hash::oid;
-use pronto_odb::{Location, Store};
+use pronto_odb::{Content, Location, Store};
 
 use crate::{Error, ErrorKind};
 
@@ -29,6 +31,33 @@ pub trait Objects: Send + Sync {
         let _ = position;
         self.object(id, buffer)
     }
+
+    /// Like [`object`](Self::object), but what takes at least `below` bytes may come as a reader
+    /// instead. `position` is where the object is, if that is known.
+    ///
+    /// # Errors
+    /// As for [`object`](Self::object).
+    fn object_or_reader(
+        &self,
+        (position, id): (Option<Location>, &oid),
+        below: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, Error> {
+        let _ = below;
+        let kind = match position {
+            Some(position) => self.object_at(position, id, buffer),
+            None => self.object(id, buffer),
+        };
+        kind.map(Found::Whole)
+    }
+}
+
+/// The content of an object, from [`Objects::object_or_reader`].
+pub enum Found {
+    /// It is in the buffer.
+    Whole(Kind),
+    /// It is large, of this kind and so many bytes, and is to be read piece by piece.
+    Large(Kind, u64, Box<dyn Read>),
 }
 
 impl Objects for Store {
@@ -43,11 +72,29 @@ impl Objects for Store {
     fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         found(self.find_at(position, id, buffer), id)
     }
+
+    fn object_or_reader(
+        &self,
+        (position, id): (Option<Location>, &oid),
+        below: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, Error> {
+        let answer = match position {
+            Some(position) => self.find_or_stream_at(position, id, below, buffer),
+            None => self.find_or_stream(id, below, buffer),
+        };
+        Ok(match found(answer, id)? {
+            Content::Whole(kind) => Found::Whole(kind),
+            Content::Large(reader) => {
+                Found::Large(reader.kind(), reader.size_bytes(), Box::new(reader))
+            }
+        })
+    }
 }
 
-fn found(answer: Result<Option<Kind>, pronto_odb::Error>, id: &oid) -> Result<Kind, Error> {
+fn found<T>(answer: Result<Option<T>, pronto_odb::Error>, id: &oid) -> Result<T, Error> {
     match answer {
-        Ok(Some(kind)) => Ok(kind),
+        Ok(Some(found)) => Ok(found),
         Ok(None) => Err(Error::new(ErrorKind::MissingObject, "object not found").on_object(id)),
         Err(error) => Err(error.map_kind(|_| ErrorKind::CorruptObject).on_object(id)),
     }
@@ -65,6 +112,15 @@ impl<T: Objects + ?Sized> Objects for &T {
     fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         (**self).object_at(position, id, buffer)
     }
+
+    fn object_or_reader(
+        &self,
+        wanted: (Option<Location>, &oid),
+        below: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, Error> {
+        (**self).object_or_reader(wanted, below, buffer)
+    }
 }
 
 impl<T: Objects + ?Sized> Objects for std::sync::Arc<T> {
@@ -79,6 +135,15 @@ impl<T: Objects + ?Sized> Objects for std::sync::Arc<T> {
     fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         (**self).object_at(position, id, buffer)
     }
+
+    fn object_or_reader(
+        &self,
+        wanted: (Option<Location>, &oid),
+        below: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, Error> {
+        (**self).object_or_reader(wanted, below, buffer)
+    }
 }
 
 /// The content of the blob `id`.
@@ -86,18 +151,47 @@ pub(crate) fn blob(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Res
     expect(objects.object(id, buffer)?, Kind::Blob, id)
 }
 
-/// The content of the blob `id`, which is at `position` if that is known.
-pub(crate) fn blob_at(
+/// A large blob, to be read piece by piece.
+pub(crate) struct LargeBlob {
+    pub(crate) size_bytes: u64,
+    pub(crate) reader: Box<dyn Read>,
+}
+
+impl LargeBlob {
+    /// All of it into `buffer`, replacing what is there.
+    pub(crate) fn read_into(mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        let limit = |_| Error::new(ErrorKind::CorruptObject, "object is too large for memory");
+        let size = usize::try_from(self.size_bytes).map_err(|_| limit(()))?;
+        buffer.clear();
+        // The size is that of a header which nothing has vouched for yet.
+        buffer
+            .try_reserve(size.min(LARGEST_RESERVE))
+            .map_err(|_| limit(()))?;
+        self.reader.read_to_end(buffer).map_err(|error| {
+            Error::new(ErrorKind::CorruptObject, "cannot read object").because(error)
+        })?;
+        Ok(())
+    }
+}
+
+/// What is set aside for a blob before any of it has been read.
+const LARGEST_RESERVE: usize = 64 << 20;
+
+/// The content of the blob `id`, which is at `position` if that is known, into `buffer`; or a
+/// reader of it, if it takes at least `below` bytes.
+pub(crate) fn blob_or_reader(
     objects: &dyn Objects,
-    position: Option<Location>,
-    id: &oid,
+    (position, id): (Option<Location>, &oid),
+    below: u64,
     buffer: &mut Vec<u8>,
-) -> Result<(), Error> {
-    let found = match position {
-        Some(position) => objects.object_at(position, id, buffer)?,
-        None => objects.object(id, buffer)?,
-    };
-    expect(found, Kind::Blob, id)
+) -> Result<Option<LargeBlob>, Error> {
+    match objects.object_or_reader((position, id), below, buffer)? {
+        Found::Whole(found) => expect(found, Kind::Blob, id).map(|()| None),
+        Found::Large(found, size_bytes, reader) => {
+            expect(found, Kind::Blob, id)?;
+            Ok(Some(LargeBlob { size_bytes, reader }))
+        }
+    }
 }
 
 /// The content of the tree `id`.
@@ -116,4 +210,19 @@ fn expect(found: Kind, kind: Kind, id: &oid) -> Result<(), Error> {
     }
     let message = format!("expected a {kind}, found a {found}");
     Err(Error::new(ErrorKind::CorruptObject, message).on_object(id))
+}
+
+/// Trees in trees may be nested so deep (Git's default of `core.maxTreeDepth`).
+const DEEPEST: usize = 2048;
+
+/// Whether a tree may be `depth` trees below the top.
+///
+/// # Errors
+/// [`ErrorKind::CorruptObject`] if not.
+pub(crate) fn check_depth(depth: usize) -> Result<(), Error> {
+    if depth <= DEEPEST {
+        return Ok(());
+    }
+    let message = "exceeded maximum allowed tree depth";
+    Err(Error::new(ErrorKind::CorruptObject, message))
 }

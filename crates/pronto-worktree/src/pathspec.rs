@@ -2,12 +2,12 @@
 
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};
-use gix_glob::wildmatch::Mode;
-use magic::parse_magic;
+use item::{Item, Reach, Relation};
 
+mod item;
 mod magic;
 
-/// What the environment or global options say about all pathspecs.
+/// What the environment, global options or the command say about all pathspecs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defaults {
     /// `--literal-pathspecs`: no magic, no wildcards.
@@ -18,28 +18,15 @@ pub struct Defaults {
     pub noglob: bool,
     /// `--icase-pathspecs`: case does not matter.
     pub icase: bool,
+    /// Where all pathspecs exclude, they exclude from what is below the directory they are given
+    /// in; else from everything. Git's commands differ in this.
+    pub exclude_below_prefix: bool,
 }
 
 /// A list of pathspecs, seen from the top of the worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Pathspec {
     items: Vec<Item>,
-}
-
-#[derive(Clone, Debug)]
-struct Item {
-    original: BString,
-    /// The path or pattern from the top, without a slash at its end.
-    text: BString,
-    /// It had a slash at its end: only a directory matches.
-    is_directory: bool,
-    /// How much of `text` is the directory it was given in: case always matters there.
-    prefix_len: usize,
-    /// How much of `text` has no wildcards.
-    literal_len: usize,
-    glob: bool,
-    icase: bool,
-    exclude: bool,
 }
 
 /// How a directory relates to a list of pathspecs.
@@ -70,13 +57,17 @@ impl Pathspec {
             items.push(Item::parse(spec, prefix, work_tree, defaults)?);
         }
         if !items.is_empty() && items.iter().all(|item| item.exclude) {
-            // Nothing to exclude from: everything below the current directory.
-            let all: &BStr = if defaults.literal {
-                "".into()
-            } else {
-                ".".into()
+            let place = match defaults.exclude_below_prefix {
+                true => prefix,
+                false => BStr::new(""),
             };
-            items.push(Item::parse_path(all, prefix, work_tree, Magic::default())?);
+            let all = BStr::new(".");
+            items.push(Item::parse_path(
+                all,
+                place,
+                work_tree,
+                item::Magic::default(),
+            )?);
         }
         Ok(Pathspec { items })
     }
@@ -216,6 +207,37 @@ impl Pathspec {
         }
     }
 
+    /// Whether all of the directory at `path` (no slash at its end) is meant: a pathspec names it or
+    /// something above it, or a wildcard matches it with a slash at its end. What is excluded does
+    /// not count. Compares with each pathspec.
+    pub fn takes_whole(&self, path: &BStr) -> bool {
+        let with_slash = [path.as_bytes(), b"/"].concat();
+        let mut included = self.items.iter().filter(|item| !item.exclude);
+        self.items.is_empty()
+            || included.any(|item| {
+                let relation = item.relation(path, with_slash.as_bstr());
+                matches!(
+                    relation,
+                    Relation::Inside | Relation::Wildcard | Relation::Exact
+                )
+            })
+    }
+
+    /// Whether a comparison of trees names the directory at `path` (no slash at its end) if it
+    /// differs. As in Git a directory that is excluded is still named, and if the comparison is
+    /// `recursive` so is each one in which a wildcard could match. Compares with each pathspec.
+    pub fn names_directory(&self, path: &BStr, recursive: bool) -> bool {
+        if self.items.is_empty() {
+            return true;
+        }
+        let reach = |exclude: bool| {
+            let items = self.items.iter().rev();
+            let mut items = items.filter(|item| item.exclude == exclude);
+            items.find_map(|item| item.reach(path, recursive))
+        };
+        reach(false).is_some() && reach(true) != Some(Reach::All)
+    }
+
     /// Whether what matches in the directory at `path` (no slash at its end) is named on its own,
     /// where the directory would be named as a whole otherwise. As in Git that is so when a
     /// pathspec could match below it, even if another one matches all of it, unless one names it
@@ -229,187 +251,8 @@ impl Pathspec {
     }
 }
 
-/// How a pathspec relates to a directory; what comes later counts for more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Relation {
-    Outside,
-    /// All in the directory matches.
-    Inside,
-    /// Something below it could match.
-    Leading,
-    /// The directory itself matches a wildcard.
-    Wildcard,
-    Exact,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Magic {
-    top: bool,
-    literal: bool,
-    glob: bool,
-    noglob: bool,
-    icase: bool,
-    exclude: bool,
-}
-
-impl Item {
-    fn parse(
-        spec: &BStr,
-        prefix: &BStr,
-        work_tree: &std::path::Path,
-        defaults: Defaults,
-    ) -> Result<Item, Error> {
-        if spec.is_empty() {
-            return Err(wrong(
-                "empty string is not a valid pathspec. please use . instead if you meant to match \
-                 all paths",
-            ));
-        }
-        let mut magic = Magic::default();
-        let mut path = spec;
-        if !defaults.literal {
-            path = parse_magic(spec, &mut magic)?;
-        }
-        magic.literal |= defaults.literal;
-        magic.icase |= defaults.icase;
-        if !magic.literal && !magic.glob && defaults.noglob {
-            magic.noglob = true;
-        }
-        magic.glob |= defaults.glob && !magic.literal && !magic.noglob;
-        if magic.glob && magic.literal {
-            return Err(wrong(format!(
-                "{spec}: 'literal' and 'glob' are incompatible"
-            )));
-        }
-        let mut item = Item::parse_path(path, prefix, work_tree, magic)?;
-        item.original = spec.to_owned();
-        Ok(item)
-    }
-
-    fn parse_path(
-        path: &BStr,
-        prefix: &BStr,
-        work_tree: &std::path::Path,
-        magic: Magic,
-    ) -> Result<Item, Error> {
-        let prefix = if magic.top { "".into() } else { prefix };
-        let mut text = normalise(path, prefix, work_tree)?;
-        let is_directory = text.ends_with(b"/");
-        if is_directory {
-            text.pop();
-        }
-        let prefix_len = prefix.len().min(text.len());
-        let wild = !magic.literal && !magic.noglob;
-        let literal_len = if wild {
-            let start = prefix_len.min(text.len());
-            text[start..]
-                .find_byteset(b"*?[\\")
-                .map_or(text.len(), |at| start + at)
-        } else {
-            text.len()
-        };
-        Ok(Item {
-            original: path.to_owned(),
-            text,
-            is_directory,
-            prefix_len,
-            literal_len,
-            glob: magic.glob,
-            icase: magic.icase,
-            exclude: magic.exclude,
-        })
-    }
-
-    fn matches(&self, path: &BStr, is_directory: bool) -> bool {
-        let text = self.text.as_bstr();
-        if text.is_empty() {
-            return true;
-        }
-        // As a path, or as a directory that it is below of.
-        if path.len() >= text.len() && self.same(&path[..text.len()], text) {
-            match path.get(text.len()) {
-                None if !self.is_directory || is_directory => return true,
-                Some(b'/') => return true,
-                _ => {}
-            }
-        }
-        self.literal_len < text.len()
-            && path.len() >= self.literal_len
-            && self.same(&path[..self.literal_len], &text[..self.literal_len])
-            && self.wildmatch(path)
-    }
-
-    /// How it relates to the directory `name`, which with a slash at its end is `path`.
-    fn relation(&self, name: &BStr, path: &BStr) -> Relation {
-        let exact = name.len() == self.text.len() && self.same(name, &self.text);
-        if exact && self.is_directory {
-            return Relation::Exact;
-        }
-        let below = path.get(self.text.len()) == Some(&b'/');
-        if self.text.is_empty() || (below && self.same(&path[..self.text.len()], &self.text)) {
-            return Relation::Inside;
-        }
-        let has_wildcards = self.literal_len < self.text.len();
-        let literal = &self.text[..self.literal_len];
-        let starts = path.len() >= literal.len() && self.same(&path[..literal.len()], literal);
-        if has_wildcards && starts && self.wildmatch(path) {
-            return Relation::Wildcard;
-        }
-        let is_above =
-            self.text.get(name.len()) == Some(&b'/') && self.same(name, &self.text[..name.len()]);
-        match is_above || (has_wildcards && starts) {
-            true => Relation::Leading,
-            false => Relation::Outside,
-        }
-    }
-
-    fn wildmatch(&self, path: &BStr) -> bool {
-        let mut mode = Mode::empty();
-        if self.glob {
-            mode |= Mode::NO_MATCH_SLASH_LITERAL;
-        }
-        if self.icase {
-            mode |= Mode::IGNORE_CASE;
-        }
-        if self.is_directory {
-            // The slash that was cut off stands for itself.
-            let mut pattern = self.text.clone();
-            pattern.push(b'/');
-            return gix_glob::wildmatch(pattern.as_bstr(), path, mode);
-        }
-        gix_glob::wildmatch(self.text.as_bstr(), path, mode)
-    }
-
-    fn same(&self, one: &[u8], two: &[u8]) -> bool {
-        if !self.icase {
-            return one == two;
-        }
-        let cut = self.prefix_len.min(one.len()).min(two.len());
-        one[..cut] == two[..cut] && one[cut..].eq_ignore_ascii_case(&two[cut..])
-    }
-
-    /// Whether something below the directory `path` could match, which it does not itself.
-    fn may_match_below(&self, path: &BStr) -> bool {
-        let literal = &self.text[..self.literal_len];
-        let common = literal.len().min(path.len());
-        if !self.same(&path[..common], &literal[..common]) {
-            return false;
-        }
-        if literal.len() <= path.len() {
-            // Only a wildcard can go on below.
-            return self.literal_len < self.text.len();
-        }
-        literal[path.len()] == b'/'
-    }
-}
-
 fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Pathspec, message)
-}
-
-fn normalise(path: &BStr, prefix: &BStr, work_tree: &std::path::Path) -> Result<BString, Error> {
-    path_from_top(path, prefix, work_tree)
-        .map_err(|error| wrong(format!("{path}: {}", error.message())))
 }
 
 /// The path from the top that `path` means in the directory `prefix` (empty for the top, else
@@ -462,9 +305,12 @@ mod tests {
     use super::*;
 
     fn spec(specs: &[&str], prefix: &str) -> Pathspec {
+        spec_by(specs, prefix, Defaults::default())
+    }
+
+    fn spec_by(specs: &[&str], prefix: &str, defaults: Defaults) -> Pathspec {
         let specs = specs.iter().map(|spec| BStr::new(*spec));
-        Pathspec::parse(specs, prefix.into(), "/work".as_ref(), Defaults::default())
-            .expect("it is sound")
+        Pathspec::parse(specs, prefix.into(), "/work".as_ref(), defaults).expect("it is sound")
     }
 
     #[test]
@@ -492,6 +338,13 @@ mod tests {
         }
         assert!(!one.matches("a/b/no".into(), false) && !one.matches("b".into(), false));
         let all = spec(&[":!x"], "a/");
+        assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
+        assert!(all.matches("z".into(), false) && all.matches("x".into(), false));
+        let below = Defaults {
+            exclude_below_prefix: true,
+            ..Defaults::default()
+        };
+        let all = spec_by(&[":!x"], "a/", below);
         assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
         assert!(!all.matches("z".into(), false));
         assert_eq!(spec(&[], "").position("x".into(), false), None);

@@ -3,10 +3,19 @@
 
 use std::collections::HashSet;
 
+mod definition;
+mod expand;
+mod outside;
+
+pub use definition::Definition;
+pub use expand::expand;
+pub use outside::outside;
+
 use bstr::{BStr, BString, ByteSlice};
 use gix_glob::Pattern;
 use gix_glob::pattern::Case;
 use gix_glob::wildmatch::Mode;
+use pronto_index::Cover;
 
 /// The patterns of a sparse checkout.
 #[derive(Debug)]
@@ -80,6 +89,42 @@ impl Sparse {
         }
     }
 
+    /// Answers [`includes`](Self::includes) for one path after another; cheapest when those of a
+    /// directory come together.
+    pub fn matcher(&self) -> Matcher<'_> {
+        Matcher {
+            sparse: self,
+            last: None,
+        }
+    }
+
+    /// Whether it is a set of directories, as the sparse index needs it.
+    pub fn is_cone(&self) -> bool {
+        matches!(self.rules, Rules::Cone { .. })
+    }
+
+    /// How much of `directory` (without a slash at its end, not the top) is to be in the worktree.
+    /// Of patterns that are no cone it is [`Part`](Cover::Part) whatever they say. One look into
+    /// the sets for each component.
+    pub fn cover(&self, directory: &BStr) -> Cover {
+        let Rules::Cone {
+            whole,
+            parents,
+            everything,
+        } = &self.rules
+        else {
+            return Cover::Part;
+        };
+        let mut above = std::iter::successors(Some(directory), |path| parent(path));
+        if *everything || above.any(|directory| whole.contains(directory)) {
+            Cover::Whole
+        } else if parents.contains(directory) {
+            Cover::Part
+        } else {
+            Cover::Nothing
+        }
+    }
+
     /// The file itself if a pattern speaks of it, else the closest directory above it.
     fn decide(&self, patterns: &[Pattern], path: &BStr) -> bool {
         let mut is_directory = false;
@@ -103,6 +148,32 @@ impl Sparse {
             current = parent(path);
         }
         false
+    }
+}
+
+/// Remembers what was said of the last directory.
+#[derive(Debug)]
+pub struct Matcher<'a> {
+    sparse: &'a Sparse,
+    last: Option<(BString, bool)>,
+}
+
+impl Matcher<'_> {
+    /// Whether the file `path` is to be in the worktree.
+    pub fn includes(&mut self, path: &BStr) -> bool {
+        if !self.sparse.is_cone() {
+            return self.sparse.includes(path);
+        }
+        // In a cone the files of a directory are in it together.
+        let directory = parent(path).unwrap_or_default();
+        if let Some((last, includes)) = &self.last
+            && last == directory
+        {
+            return *includes;
+        }
+        let includes = self.sparse.includes(path);
+        self.last = Some((directory.to_owned(), includes));
+        includes
     }
 }
 

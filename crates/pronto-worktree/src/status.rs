@@ -192,6 +192,18 @@ pub struct Changed {
     pub submodule: SubmoduleState,
 }
 
+/// What is told of a path before the walk has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The tracked file differs; `None` for a conflict.
+    Changed(Option<Change>),
+    /// It is untracked.
+    Untracked,
+}
+
+/// Whoever wants to hear of what is found, as it is found: called by all threads of the walk.
+pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
+
 /// What the walk found.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -215,6 +227,8 @@ pub struct Outcome {
     pub stat_count: usize,
     /// Directories that were opened.
     pub open_count: usize,
+    /// Tracked files that are there though their entries say that they are not to be.
+    pub present_sparse: usize,
 }
 
 impl Outcome {
@@ -228,29 +242,33 @@ impl Outcome {
         self.problems.append(&mut other.problems);
         self.stat_count += other.stat_count;
         self.open_count += other.open_count;
+        self.present_sparse += other.present_sparse;
     }
 }
 
 /// Walks the worktree. One `lstat` for each tracked file that counts, one open for each
-/// directory that is met; with [`Untracked::No`] only tracked files are looked for.
+/// directory that is met; with [`Untracked::No`] only tracked files are looked for. Directories for
+/// which one entry of the index stands are passed over: they must not be there.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`],
-/// [`ErrorKind::Unsupported`] for an index with sparse directories. What cannot be looked at
-/// below the top is listed in [`Outcome::problems`].
+/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`]. What cannot be
+/// looked at below the top is listed in [`Outcome::problems`].
 pub fn walk(job: &Job<'_>) -> Result<Outcome, Error> {
-    if job.index.is_sparse() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "status of a sparse index",
-        ));
-    }
+    walk_telling(job, None)
+}
+
+/// [`walk`], which tells `tell` of each directory's changed and untracked files once that has been
+/// looked at: in no order, and one may be told of twice.
+///
+/// # Errors
+/// As [`walk`].
+pub fn walk_telling(job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome, Error> {
     let root = Directory::open(job.work_tree).context(
         ErrorKind::Io,
         "could not open directory",
         job.work_tree,
     )?;
-    let mut outcome = scheduler::run(job, &root)?;
+    let mut outcome = scheduler::run((job, tell), &root)?;
     outcome
         .changed
         .sort_unstable_by_key(|changed| changed.position);

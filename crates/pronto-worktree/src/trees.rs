@@ -6,11 +6,9 @@ use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index, mode};
 
-use crate::names::Name;
+use crate::names::{Name, is_sparse};
+use crate::objects::check_depth;
 use crate::{Error, ErrorKind};
-
-/// Deeper directories are refused.
-const DEEPEST: usize = 2048;
 
 /// How many faults are told.
 const MOST_FAULTS: usize = 10;
@@ -122,10 +120,13 @@ impl Maker<'_, '_> {
             self.builder.copy(cached);
             return Ok((id.to_owned(), false));
         }
-        if depth > DEEPEST {
-            let message = "exceeded maximum allowed tree depth";
-            return Err(Error::new(ErrorKind::Index, message));
+        if prefix_len > 0 && is_sparse(self.index, &entries, prefix_len) {
+            let entry = self.index.entry(entries.start);
+            self.builder.set_id(entry.id.to_owned());
+            self.builder.add_entries(1);
+            return Ok((entry.id.to_owned(), false));
         }
+        check_depth(depth).map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
         let mut content = Vec::new();
         let mut announces = false;
         let mut at = entries.start;

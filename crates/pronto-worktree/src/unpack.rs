@@ -13,7 +13,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Entry, EntryRef, Flags, Index, Stat, mode};
 use pronto_io::interrupt::Interrupt;
 
-use crate::checkout::{Item, Outcome, Plan, Removal};
+use crate::checkout::{Item, Outcome, Plan};
 use crate::{Error, ErrorKind};
 
 mod cached;
@@ -23,6 +23,7 @@ pub mod merge;
 mod one_way;
 mod refusal;
 mod situation;
+mod sparsity;
 pub(crate) mod trees;
 mod two_way;
 
@@ -31,6 +32,7 @@ pub use guard::MayGo;
 pub use one_way::one_way;
 pub use refusal::Refusals;
 pub use situation::{Checker, Situation};
+pub use sparsity::{Leftover, sparsity};
 pub use trees::{Change, Side, diff};
 pub use two_way::two_way;
 
@@ -52,6 +54,8 @@ pub struct Unpacked {
     pub changes: Vec<IndexChange>,
     /// The cached trees of the new index.
     pub cached_tree: Option<CachedTree>,
+    /// What does not follow the patterns of a sparse checkout.
+    pub leftover: Leftover,
 }
 
 /// A path whose entries change.
@@ -73,10 +77,7 @@ impl Unpacked {
             let (Some(entry), Some(item)) = (&mut change.entry, change.item) else {
                 continue;
             };
-            if let Some(Some(stat)) = outcome.written.get(item as usize) {
-                entry.stat = *stat;
-                entry.flags = entry.flags.with(Flags::UP_TO_DATE);
-            }
+            record_facts(entry, item, outcome);
         }
     }
 
@@ -102,13 +103,7 @@ impl Unpacked {
 
     /// A new entry that is to be written.
     fn write(&mut self, path: &BStr, side: Side, replaces: bool) {
-        let item = self.plan.write.len() as u32;
-        self.plan.write.push(Item {
-            path: path.to_owned(),
-            id: side.id,
-            mode: side.mode,
-            replaces,
-        });
+        let item = add_item(&mut self.plan, path, side, replaces);
         self.change(path, Some(new_entry(path, side)), Some(item));
     }
 
@@ -116,6 +111,25 @@ impl Unpacked {
         let path = path.to_owned();
         self.changes.push(IndexChange { path, entry, item });
     }
+}
+
+/// Puts the facts of the file that `item` wrote, if it did, into its entry.
+fn record_facts(entry: &mut Entry, item: u32, outcome: &Outcome) {
+    if let Some(Some(stat)) = outcome.written.get(item as usize) {
+        entry.stat = *stat;
+        entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+    }
+}
+
+/// Adds a file to be written, and gives its number in the plan.
+fn add_item(plan: &mut Plan, path: &BStr, side: Side, replaces: bool) -> u32 {
+    plan.write.push(Item {
+        path: path.to_owned(),
+        id: side.id,
+        mode: side.mode,
+        replaces,
+    });
+    plan.write.len() as u32 - 1
 }
 
 fn new_entry(path: &BStr, side: Side) -> Entry {
@@ -146,76 +160,8 @@ fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
 /// The id of a side, where it is a directory.
 type TreeId = Option<ObjectId>;
 
-fn check(interrupt: &Interrupt) -> Result<(), Error> {
+pub(crate) fn check(interrupt: &Interrupt) -> Result<(), Error> {
     interrupt
         .check()
         .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))
-}
-
-/// Entries that no change touches follow the sparse patterns too: files that are not to be in the
-/// worktree go if they are as the index says, files that are to be there come if nothing is there.
-fn sparsify(
-    unpacked: &mut Unpacked,
-    situation: &Situation<'_>,
-    may_go: &mut MayGo<'_>,
-) -> Result<(), Error> {
-    let Some(sparse) = situation.sparse else {
-        return Ok(());
-    };
-    let index = situation.index;
-    let touched: std::collections::HashSet<BString> = unpacked
-        .changes
-        .iter()
-        .map(|change| change.path.clone())
-        .collect();
-    let (mut going, mut coming) = (Vec::new(), Vec::new());
-    for (position, entry) in index.iter().enumerate() {
-        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
-        if entry.stage() != 0 || touched.contains(entry.path) || entry.mode == mode::GITLINK {
-            continue;
-        }
-        match (sparse.includes(entry.path), skipped) {
-            (true, true) => coming.push(position),
-            (false, false) => going.push(position),
-            _ => {}
-        }
-    }
-    if going.is_empty() && coming.is_empty() {
-        return Ok(());
-    }
-    let compared = guard::compare(situation, &going)?;
-    let same = compared
-        .same
-        .into_iter()
-        .map(|(position, _)| (position, true));
-    for (position, there) in same.chain(compared.missing.into_iter().map(|at| (at, false))) {
-        let mut entry = index.entry(position).to_owned();
-        entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
-        if there {
-            let path = entry.path.clone();
-            unpacked.plan.remove.push(Removal {
-                path,
-                gitlink: false,
-            });
-        }
-        let path = entry.path.clone();
-        unpacked.change(path.as_bstr(), Some(entry), None);
-    }
-    for position in coming {
-        let entry = index.entry(position);
-        let free = [guard::Free {
-            path: entry.path,
-            mode: Some(entry.mode),
-        }];
-        let mut refusals = Refusals::default();
-        let nothing = std::collections::HashSet::new();
-        guard::refuse_untracked(situation, &free, &nothing, may_go, &mut refusals)?;
-        if refusals.is_empty() {
-            let (id, mode) = (entry.id.to_owned(), entry.mode);
-            unpacked.write(entry.path, Side { id, mode }, false);
-        }
-    }
-    unpacked.changes.sort_by(|one, two| one.path.cmp(&two.path));
-    unpacked.put_items_in_order();
-    Ok(())
 }

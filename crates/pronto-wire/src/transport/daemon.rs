@@ -85,8 +85,7 @@ fn dial(host: &str, port: u16, family: Family) -> Result<TcpStream, Error> {
         match TcpStream::connect(address) {
             Ok(stream) => return Ok(stream),
             Err(error) => {
-                let reason = error.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default();
+                let reason = pronto_io::error::reason(&error);
                 failures.push_str(&format!(
                     "\n{host}[{count}: {}]: errno={reason}",
                     address.ip()

@@ -35,13 +35,18 @@ impl Mentioned {
         Ok(mentioned)
     }
 
+    /// Whether all of `directory` has been met, so that nothing has to be read for it.
+    pub fn knows(&self, directory: &BStr) -> bool {
+        directory.is_empty() || self.entered.contains(directory)
+    }
+
     /// Adds those of `directory` (without a slash at its end; not the top) and of the directories
     /// above it.
     ///
     /// # Errors
     /// When a file exists and cannot be read.
     pub fn enter(&mut self, directory: &BStr, source: &dyn Source) -> Result<(), Error> {
-        if directory.is_empty() || self.entered.contains(directory) {
+        if self.knows(directory) {
             return Ok(());
         }
         for end in directory.find_iter("/").chain([directory.len()]) {

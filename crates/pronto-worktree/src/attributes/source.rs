@@ -7,6 +7,7 @@ use std::sync::{PoisonError, RwLock};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_index::EntryRef;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 
@@ -117,7 +118,17 @@ impl Growing {
 }
 
 impl<O> FromIndex<O> {
-    /// The blobs of attributes among the entries of an index or tree.
+    /// The blobs of attributes among the entries of an index. Of what is in conflict, ours counts,
+    /// as in Git.
+    pub fn find_in_index<'a>(
+        entries: impl IntoIterator<Item = EntryRef<'a>>,
+    ) -> HashMap<BString, ObjectId> {
+        let counts = |entry: &EntryRef<'_>| matches!(entry.stage(), 0 | 2);
+        let entries = entries.into_iter().filter(counts);
+        Self::find(entries.map(|entry| (entry.path, entry.id.to_owned())))
+    }
+
+    /// The blobs of attributes among paths and ids of a tree.
     pub fn find<'a>(
         entries: impl IntoIterator<Item = (&'a BStr, ObjectId)>,
     ) -> HashMap<BString, ObjectId> {

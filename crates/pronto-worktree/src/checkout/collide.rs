@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::Stat;
 use pronto_io::dir::{Directory, Metadata};
+use pronto_io::progress::Meter;
 
 use super::directories::Directories;
 use super::order::Next;
@@ -27,7 +28,7 @@ pub(super) fn settle(
     plan: &Plan,
     context: &Context<'_>,
     options: &Options,
-    found: &mut Found,
+    (found, meter): (&mut Found, &Meter),
     outcome: &mut Outcome,
 ) {
     let replacing = Options {
@@ -35,7 +36,7 @@ pub(super) fn settle(
         ..options.clone()
     };
     let directories = Directories::new(context.top, false, true);
-    let mut writer = Writer::new(context, &replacing, &directories);
+    let mut writer = Writer::new(context, &replacing, (&directories, meter));
     let mut owners: HashMap<Identity, u32> = (0..)
         .zip(&outcome.written)
         .filter_map(|(at, stat)| stat.as_ref().map(|stat| (identity(stat), at)))
@@ -43,11 +44,18 @@ pub(super) fn settle(
     let mut involved: BTreeSet<u32> = BTreeSet::new();
     for at in &found.collided {
         let item = &plan.write[*at as usize];
-        let holder = match obstacle(context.top, item.path.as_bstr()) {
-            Some(there) if there.is_directory() => last_below(plan, item.path.as_bstr()),
-            Some(there) => owners.get(&identity(&recorded(&there))).copied(),
+        let in_the_way = obstacle(context.top, item.path.as_bstr());
+        let holder = match &in_the_way {
+            Some((_, there)) if there.is_directory() => last_below(plan, item.path.as_bstr()),
+            Some((_, there)) => owners.get(&identity(&recorded(there))).copied(),
             None => None,
         };
+        match in_the_way {
+            Some((Part::Leading, _)) => {
+                pronto_io::data!("pcheckout", "collision/dirname", &item.path);
+            }
+            _ => pronto_io::data!("pcheckout", "collision/basename", &item.path),
+        }
         involved.insert(*at);
         involved.extend(holder);
         if holder.is_some_and(|holder| holder > *at) {
@@ -67,9 +75,12 @@ pub(super) fn settle(
             owners.insert(identity(stat), *at);
         }
     }
-    // What a program must make was put off before; a collision of that kind is left as it is.
+    // What a process must make was made once already; a collision of that kind is left as it is.
     for at in &writer.need_program {
         outcome.written[*at as usize] = Some(Stat::default());
+    }
+    for (_, text) in writer.warnings {
+        outcome.warnings.push(text);
     }
     found.failed.append(&mut writer.failed);
     let mut collided: Vec<BString> = involved
@@ -79,20 +90,25 @@ pub(super) fn settle(
     collided.sort();
     collided.dedup();
     outcome.collided = collided;
-    for path in &outcome.collided {
-        pronto_io::data!("pcheckout", "collision/basename", path);
-    }
+}
+
+/// Which part of a path something is in the way of.
+enum Part {
+    /// A directory on the way.
+    Leading,
+    /// The name itself.
+    Last,
 }
 
 /// What is in the way of `path`: the first component that is no directory, or what bears its name.
-fn obstacle(top: &Directory, path: &BStr) -> Option<Metadata> {
+fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
     let mut directory = None;
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         let above = directory.as_ref().unwrap_or(top);
         let name = split(path[..at].as_bstr()).1;
         let metadata = above.metadata(name).ok()?;
         if !metadata.is_directory() {
-            return Some(metadata);
+            return Some((Part::Leading, metadata));
         }
         directory = Some(above.open_beneath(name).ok()?);
     }
@@ -101,6 +117,7 @@ fn obstacle(top: &Directory, path: &BStr) -> Option<Metadata> {
         .unwrap_or(top)
         .metadata(split(path).1)
         .ok()
+        .map(|metadata| (Part::Last, metadata))
 }
 
 /// The last item that lies below `path` when case does not count.

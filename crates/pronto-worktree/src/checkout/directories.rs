@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, BString};
 use pronto_io::dir::Directory;
@@ -19,6 +19,8 @@ pub(super) struct Directories<'a> {
     fresh: bool,
     /// Whether what is in the way of a directory may be removed.
     replace: bool,
+    /// Held by whoever has a large content in memory.
+    large: Mutex<()>,
 }
 
 impl<'a> Directories<'a> {
@@ -28,7 +30,14 @@ impl<'a> Directories<'a> {
             known: Mutex::default(),
             fresh,
             replace,
+            large: Mutex::new(()),
         }
+    }
+
+    /// Waits until nobody has a large content in memory, and keeps others from it until the guard
+    /// is dropped.
+    pub(super) fn one_large_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether `path` may be there. What is not known is not, if the nearest directory above it

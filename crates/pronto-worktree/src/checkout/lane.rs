@@ -1,126 +1,150 @@
-//! Files whose content a program makes: one after another, in the order of the index. What a
-//! long-running process puts off comes last.
+//! Files whose content a long-running process makes: one conversation, held by a thread of its own
+//! beside the workers. Requests follow one another without waiting where the process puts answers
+//! off (`delay`); what it owes is fetched in the end, as it becomes ready.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use bstr::{BString, ByteSlice};
 use pronto_io::progress::Meter;
 
+use super::content::Content;
 use super::directories::Directories;
-use super::run::Found;
-use super::write::{Content, Writer, Written};
-use super::{Context, Item, Obstructions, Options, Outcome, Plan};
-use crate::filter::{Asked, Delayed, FileToSmudge, Programs};
-use crate::{Error, ErrorKind, objects};
+use super::write::{Smudged, Writer, Written};
+use super::{Context, Options, Plan};
+use crate::filter::Delayed;
+use crate::{Error, ErrorKind};
 
 /// The files that a process owes.
 type Owed = HashMap<Delayed, HashMap<BString, u32>>;
 
-/// Writes the items of `found.need_program`.
-pub(super) fn write_with_programs(
-    plan: &Plan,
-    context: &Context<'_>,
-    options: &Options,
-    (meter, found): (&Meter, &mut Found),
-    outcome: &mut Outcome,
-) {
-    let replace = options.obstructions == Obstructions::Replace;
-    let directories = Directories::new(context.top, false, replace);
-    let mut lane = Lane {
-        writer: Writer::new(context, options, &directories),
-        context,
-        programs: Programs::new(context.settings),
-        filtered: Vec::new(),
-        owed: Owed::new(),
-    };
-    for at in &found.need_program {
-        if context.interrupt.is_triggered() {
-            outcome.interrupted = true;
-            break;
+/// A thread that asks the processes, beside the workers that write all else; started when the first
+/// file needs it.
+pub(super) struct Beside<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    job: Job<'env>,
+    running: Mutex<Option<Running<'scope, 'env>>>,
+}
+
+type Running<'scope, 'env> = (Sender<u32>, ScopedJoinHandle<'scope, Done<'env>>);
+
+/// What the thread is to do.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) context: &'a Context<'a>,
+    pub(super) options: &'a Options,
+    pub(super) directories: &'a Directories<'a>,
+    pub(super) meter: &'a Meter,
+}
+
+/// What it has done.
+pub(super) struct Done<'a> {
+    pub(super) writer: Writer<'a>,
+    pub(super) interrupted: bool,
+}
+
+impl<'scope, 'env> Beside<'scope, 'env> {
+    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, job: Job<'env>) -> Self {
+        Beside {
+            scope,
+            job,
+            running: Mutex::new(None),
         }
-        let item = &plan.write[*at as usize];
-        match lane.smudge(*at, item) {
-            Ok(None) => {}
-            Ok(Some(written)) => lane.writer.note(*at, item, written),
-            Err(error) => lane.writer.note(*at, item, Written::Failed(error)),
+    }
+
+    /// Has the item at `at` written.
+    pub(super) fn hand(&self, at: u32) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sender, _) = running.get_or_insert_with(|| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let job = self.job;
+            let thread = self.scope.spawn(move || Lane::new(job).work(&receiver));
+            (sender, thread)
+        });
+        // It listens until there is no sender.
+        let _ = sender.send(at);
+    }
+
+    /// Waits until all is written.
+    ///
+    /// # Panics
+    /// Panics of the thread are passed on.
+    pub(super) fn finish(self) -> Option<Done<'env>> {
+        let running = self.running.into_inner();
+        let (sender, thread) = running.unwrap_or_else(PoisonError::into_inner)?;
+        drop(sender);
+        match thread.join() {
+            Ok(done) => Some(done),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
-        meter.add(1);
     }
-    if !lane.owed.is_empty() && !outcome.interrupted {
-        outcome.interrupted = !lane.collect(plan);
-    }
-    let Lane {
-        mut writer,
-        mut programs,
-        ..
-    } = lane;
-    outcome
-        .warnings
-        .append(&mut writer.internal.take_warnings());
-    outcome.warnings.append(&mut programs.take_warnings());
-    for (at, stat) in writer.done {
-        outcome.written[at as usize] = Some(stat);
-    }
-    found.collided.append(&mut writer.collided);
-    found.failed.append(&mut writer.failed);
 }
 
 struct Lane<'a> {
+    job: Job<'a>,
     writer: Writer<'a>,
-    context: &'a Context<'a>,
-    programs: Programs,
-    filtered: Vec<u8>,
     owed: Owed,
 }
 
-impl Lane<'_> {
-    /// `None` if the file comes later.
-    fn smudge(&mut self, at: u32, item: &Item) -> Result<Option<Written>, Error> {
-        let settings = self.context.settings;
-        let path = item.path.as_bstr();
-        let conversion = self.writer.conversion(path)?;
-        let mut blob = std::mem::take(&mut self.writer.blob);
-        let mut internal = std::mem::take(&mut self.writer.internal);
-        let written = objects::blob(self.context.objects, &item.id, &mut blob).and_then(|()| {
-            let content = internal.to_worktree(path, &blob, &conversion, settings)?;
-            let file = FileToSmudge {
-                path,
-                id: item.id,
-                content,
-                conversion: &conversion,
-                may_delay: true,
-            };
-            match self.programs.smudge(&file, settings, &mut self.filtered)? {
-                Asked::Filtered => self
-                    .writer
-                    .place(item, Content::File(&self.filtered))
-                    .map(Some),
-                Asked::Unfiltered => self.writer.place(item, Content::File(content)).map(Some),
-                Asked::Delayed(process) => {
-                    self.owed
-                        .entry(process)
-                        .or_default()
-                        .insert(item.path.clone(), at);
-                    Ok(None)
-                }
+impl<'a> Lane<'a> {
+    fn new(job: Job<'a>) -> Self {
+        let known = (job.directories, job.meter);
+        Lane {
+            job,
+            writer: Writer::new(job.context, job.options, known),
+            owed: Owed::new(),
+        }
+    }
+
+    fn work(mut self, items: &Receiver<u32>) -> Done<'a> {
+        let mut interrupted = false;
+        for at in items {
+            if self.job.context.interrupt.is_triggered() {
+                interrupted = true;
+                break;
             }
-        });
-        (self.writer.blob, self.writer.internal) = (blob, internal);
-        written
+            self.ask(at);
+            self.job.meter.add(1);
+        }
+        if !self.owed.is_empty() && !interrupted {
+            interrupted = !self.collect(self.job.plan);
+        }
+        Done {
+            writer: self.writer,
+            interrupted,
+        }
+    }
+
+    fn ask(&mut self, at: u32) {
+        let item = &self.job.plan.write[at as usize];
+        let asked = self.writer.conversion(item.path.as_bstr());
+        let asked =
+            asked.and_then(|conversion| self.writer.write_file(item, None, (&conversion, true)));
+        let written = match asked {
+            Ok(Smudged::Now(written)) => written,
+            Ok(Smudged::Later(process)) => {
+                let owed = self.owed.entry(process).or_default();
+                owed.insert(item.path.clone(), at);
+                return;
+            }
+            Err(error) => Written::Failed(error),
+        };
+        self.writer.note(at, item, written);
     }
 
     /// Fetches what is owed; `false` if it was interrupted.
     fn collect(&mut self, plan: &Plan) -> bool {
         let total = self.owed.values().map(HashMap::len).sum::<usize>() as u64;
-        let meter = self
-            .context
-            .progress
-            .begin("Filtering content", Some(total));
+        let context = self.job.context;
+        let meter = context.progress.begin("Filtering content", Some(total));
         let mut processes: Vec<Delayed> = self.owed.keys().cloned().collect();
         let mut broken: HashSet<Delayed> = HashSet::new();
         while !processes.is_empty() {
             for process in &processes {
-                if self.context.interrupt.is_triggered() {
+                if context.interrupt.is_triggered() {
                     return false;
                 }
                 if !self.collect_ready(process, plan, &meter) {
@@ -149,7 +173,7 @@ impl Lane<'_> {
 
     /// `false` if nothing more is to be had from the process.
     fn collect_ready(&mut self, process: &Delayed, plan: &Plan, meter: &Meter) -> bool {
-        let ready = match self.programs.ready(process) {
+        let ready = match self.writer.programs().ready(process) {
             Ok(ready) if !ready.is_empty() => ready,
             _ => return false,
         };
@@ -163,14 +187,16 @@ impl Lane<'_> {
                 return false;
             };
             let item = &plan.write[at as usize];
-            let written = self
-                .programs
-                .fetch(process, path.as_bstr(), &mut self.filtered)
-                .and_then(|()| self.writer.place(item, Content::File(&self.filtered)));
+            let mut filtered = std::mem::take(&mut self.writer.filtered);
+            let programs = self.writer.programs();
+            let written = programs
+                .fetch(process, path.as_bstr(), &mut filtered)
+                .and_then(|()| self.writer.place(item, Content::File(&filtered)));
             let written = written.unwrap_or_else(Written::Failed);
             self.writer.note(at, item, written);
-            meter.add_bytes(self.filtered.len() as u64);
+            meter.add_bytes(filtered.len() as u64);
             meter.add(1);
+            self.writer.filtered = filtered;
         }
         true
     }

@@ -75,8 +75,9 @@ impl Done {
                     None
                 }
                 Err(error) => {
-                    self.warn(at, removal, Err(error));
-                    None
+                    // The next file there tries again, and is told of, too.
+                    self.directory = None;
+                    return self.warn(at, removal, Err(error));
                 }
             };
             self.directory = Some((path.to_owned(), directory));

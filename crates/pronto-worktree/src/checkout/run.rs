@@ -7,8 +7,9 @@ use pronto_io::pool::{self, Gather, Workers};
 use pronto_io::progress::Meter;
 
 use super::directories::Directories;
+use super::lane::{Beside, Job};
 use super::write::Writer;
-use super::{Context, Failure, Obstructions, Options, Outcome, Plan, collide, lane, order, remove};
+use super::{Context, Failure, Obstructions, Options, Outcome, Plan, collide, order, remove};
 
 /// Carries out `plan`. What could not be done is in the outcome; nothing stops at the first
 /// failure, only at an interrupt.
@@ -49,7 +50,6 @@ fn workers_for(count: usize, options: &Options) -> Workers {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) collided: Vec<u32>,
-    pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
 }
 
@@ -58,17 +58,15 @@ pub(super) struct Found {
 struct Gathered {
     done: Gather<(u32, Stat)>,
     collided: Gather<u32>,
-    need_program: Gather<u32>,
     failed: Gather<(u32, Failure)>,
-    warnings: Gather<String>,
+    warnings: Gather<(u32, String)>,
 }
 
 impl Gathered {
-    fn take_from(&self, mut writer: Writer<'_>) {
-        self.warnings.add(writer.internal.take_warnings());
+    fn take_from(&self, writer: Writer<'_>) {
+        self.warnings.add(writer.warnings);
         self.done.add(writer.done);
         self.collided.add(writer.collided);
-        self.need_program.add(writer.need_program);
         self.failed.add(writer.failed);
     }
 }
@@ -84,43 +82,63 @@ fn write_all(
     let directories = Directories::new(context.top, fresh, !fresh);
     let order = order::order(&plan.write, context.objects);
     let gathered = Gathered::default();
-    let summary = pool::run(
-        workers_for(plan.write.len(), options),
-        order.len(),
-        || Writer::new(context, options, &directories),
-        |writer: &mut Writer<'_>, range: Range<usize>| {
-            let mut finished = 0;
-            for next in &order[range] {
-                if context.interrupt.is_triggered() {
-                    return ControlFlow::Break(());
+    let job = Job {
+        plan,
+        context,
+        options,
+        directories: &directories,
+        meter,
+    };
+    let (summary, lane) = std::thread::scope(|scope| {
+        let lane = Beside::new(scope, job);
+        let summary = pool::run(
+            workers_for(plan.write.len(), options),
+            order.len(),
+            || Writer::new(context, options, (&directories, meter)),
+            |writer: &mut Writer<'_>, range: Range<usize>| {
+                let mut finished = 0;
+                for next in &order[range] {
+                    if context.interrupt.is_triggered() {
+                        return ControlFlow::Break(());
+                    }
+                    let before = writer.collided.len();
+                    writer.write(*next, &plan.write[next.at as usize]);
+                    finished += 1 + before as u64 - writer.collided.len() as u64;
+                    if let Some(at) = writer.need_program.pop() {
+                        finished -= 1;
+                        lane.hand(at);
+                    }
                 }
-                let before = writer.collided.len() + writer.need_program.len();
-                writer.write(*next, &plan.write[next.at as usize]);
-                let put_off = writer.collided.len() + writer.need_program.len() - before;
-                finished += 1 - put_off as u64;
-            }
-            meter.add(finished);
-            ControlFlow::Continue(())
-        },
-        |writer| gathered.take_from(writer),
-    );
+                meter.add(finished);
+                ControlFlow::Continue(())
+            },
+            |writer| gathered.take_from(writer),
+        );
+        (summary, lane.finish())
+    });
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
+    if let Some(lane) = lane {
+        outcome.interrupted |= lane.interrupted;
+        gathered.take_from(lane.writer);
+    }
     for (at, stat) in gathered.done.into_inner() {
         outcome.written[at as usize] = Some(stat);
     }
-    outcome.warnings.append(&mut gathered.warnings.into_inner());
+    let mut warnings = gathered.warnings.into_inner();
+    warnings.sort_by_key(|(at, _)| *at);
+    outcome
+        .warnings
+        .extend(warnings.into_iter().map(|(_, text)| text));
     let mut found = Found {
         collided: gathered.collided.into_inner(),
-        need_program: gathered.need_program.into_inner(),
         failed: gathered.failed.into_inner(),
     };
     found.collided.sort_unstable();
-    found.need_program.sort_unstable();
     found
 }
 
-/// What cannot be done by many at once: programs, then paths that collided.
+/// What cannot be done by many at once: paths that collided.
 fn finish(
     plan: &Plan,
     context: &Context<'_>,
@@ -128,12 +146,8 @@ fn finish(
     (meter, mut found): (&Meter, Found),
     outcome: &mut Outcome,
 ) {
-    if !outcome.interrupted && !found.need_program.is_empty() {
-        lane::write_with_programs(plan, context, options, (meter, &mut found), outcome);
-    }
     if !outcome.interrupted && !found.collided.is_empty() {
-        found.collided.sort_unstable();
-        collide::settle(plan, context, options, &mut found, outcome);
+        collide::settle(plan, context, options, (&mut found, meter), outcome);
         meter.add(found.collided.len() as u64);
     }
     found.failed.sort_by_key(|(at, _)| *at);

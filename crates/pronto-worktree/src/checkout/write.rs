@@ -1,20 +1,29 @@
 //! One worker: one path after another, from blob to file.
+//!
+//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and of what it is converted to. A
+//! larger one that stays as it is goes from the object store to the file in pieces of 256 KiB. One
+//! that must be converted is held whole, by one worker at a time, and let go of afterwards.
 
 use std::io;
 
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Stat, mode};
-use pronto_io::dir::{Directory, Metadata};
 use pronto_io::error::IoContext;
+use pronto_io::progress::Meter;
 use pronto_odb::Location;
 
+use super::content::{Content, Trouble, failure};
 use super::directories::{Directories, Opened, is_obstructed};
 use super::order::Next;
 use super::{Context, Failure, Item, Obstructions, Options};
 use crate::attributes::Stack;
-use crate::filter::{Conversion, Internal};
+use crate::filter::{Asked, Conversion, Delayed, FileToSmudge, Internal, Programs};
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind, objects};
+
+/// From which size on a blob is not held in memory whole, if it need not be converted. So
+/// the contents of all workers together take 64 MiB at most.
+pub(super) const STREAMED_FROM_BYTES: u64 = 1 << 20;
 
 /// What became of one item.
 pub(super) enum Written {
@@ -22,44 +31,64 @@ pub(super) enum Written {
     Done(Stat),
     /// Something that the plan did not expect is in its place.
     Collided,
-    /// A program must make its content; it has not been touched.
+    /// A program that takes many files must make its content; it has not been touched.
     NeedsProgram,
     /// It is not there.
     Failed(Error),
+}
+
+/// When a file is there.
+pub(super) enum Smudged {
+    Now(Written),
+    /// The process will have its content later.
+    Later(Delayed),
 }
 
 /// Writes items. One per thread; its buffers grow to the largest blob.
 pub(super) struct Writer<'a> {
     context: &'a Context<'a>,
     options: &'a Options,
+    directories: &'a Directories<'a>,
     opened: Opened<'a>,
+    meter: &'a Meter,
     attributes: Stack,
-    pub(super) blob: Vec<u8>,
-    pub(super) internal: Internal,
+    blob: Vec<u8>,
+    internal: Internal,
+    /// Started when the first file needs one.
+    programs: Option<Programs>,
+    /// What a program has made.
+    pub(super) filtered: Vec<u8>,
     /// What was found out, by item.
     pub(super) done: Vec<(u32, Stat)>,
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
+    /// What else there is to say, by item.
+    pub(super) warnings: Vec<(u32, String)>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
         context: &'a Context<'a>,
         options: &'a Options,
-        directories: &'a Directories<'a>,
+        (directories, meter): (&'a Directories<'a>, &'a Meter),
     ) -> Self {
         Writer {
             context,
             options,
+            directories,
             opened: Opened::new(directories),
+            meter,
             attributes: context.attributes.stack(),
             blob: Vec::new(),
             internal: Internal::default(),
+            programs: None,
+            filtered: Vec::new(),
             done: Vec::new(),
             collided: Vec::new(),
             need_program: Vec::new(),
             failed: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -72,6 +101,10 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn note(&mut self, at: u32, item: &Item, written: Written) {
+        let programs = self.programs.as_mut().map(Programs::take_warnings);
+        let said = self.internal.take_warnings().into_iter();
+        let said = said.chain(programs.into_iter().flatten());
+        self.warnings.extend(said.map(|text| (at, text)));
         match written {
             Written::Done(stat) => self.done.push((at, stat)),
             Written::Collided => self.collided.push(at),
@@ -101,49 +134,121 @@ impl<'a> Writer<'a> {
             return written;
         }
         let conversion = self.conversion(item.path.as_bstr())?;
-        if conversion.needs_program(self.context.settings) {
+        if conversion.needs_process(self.context.settings) {
             return Ok(Written::NeedsProgram);
         }
-        self.read(item, position)?;
-        self.write_converted(item, &conversion)
+        match self.write_file(item, position, (&conversion, false))? {
+            Smudged::Now(written) => Ok(written),
+            // Only a process answers later, and only if it may.
+            Smudged::Later(_) => Ok(Written::NeedsProgram),
+        }
     }
 
-    fn read(&mut self, item: &Item, position: Option<Location>) -> Result<(), Error> {
-        objects::blob_at(self.context.objects, position, &item.id, &mut self.blob)
-            .map_err(unreadable(item))
+    /// Writes a regular file, whatever is to be done with its content.
+    pub(super) fn write_file(
+        &mut self,
+        item: &Item,
+        position: Option<Location>,
+        (conversion, may_delay): (&Conversion, bool),
+    ) -> Result<Smudged, Error> {
+        let wanted = (position, &*item.id);
+        let (objects, below) = (self.context.objects, STREAMED_FROM_BYTES);
+        let large = objects::blob_or_reader(objects, wanted, below, &mut self.blob);
+        let Some(mut large) = large.map_err(unreadable(item))? else {
+            return self.write_converted(item, (conversion, may_delay));
+        };
+        if conversion.keeps_towards_worktree(self.context.settings) {
+            let content = Content::Stream(&mut *large.reader);
+            return self.place(item, content).map(Smudged::Now);
+        }
+        let _alone = self.directories.one_large_at_a_time();
+        let read = large.read_into(&mut self.blob).map_err(unreadable(item));
+        let written = read.and_then(|()| self.write_converted(item, (conversion, may_delay)));
+        // What a large file took is given back.
+        self.blob = Vec::new();
+        self.filtered = Vec::new();
+        self.internal.shrink();
+        written
     }
 
     pub(super) fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
-        let states = self.attributes.states(path)?;
-        Ok(self.context.settings.conversion(states))
+        match self.attributes.states(path) {
+            Ok(states) => Ok(self.context.settings.conversion(states)),
+            Err(error) => {
+                let message = format!("unable to create file {path}: {error}");
+                Err(Error::new(*error.kind(), message))
+            }
+        }
     }
 
-    fn write_converted(&mut self, item: &Item, conversion: &Conversion) -> Result<Written, Error> {
+    fn write_converted(
+        &mut self,
+        item: &Item,
+        (conversion, may_delay): (&Conversion, bool),
+    ) -> Result<Smudged, Error> {
         let (blob, mut internal) = (
             std::mem::take(&mut self.blob),
             std::mem::take(&mut self.internal),
         );
+        let settings = self.context.settings;
         let path = item.path.as_bstr();
-        let written = internal
-            .to_worktree(path, &blob, conversion, self.context.settings)
-            .and_then(|content| self.place(item, Content::File(content)));
+        let converted = internal.to_worktree(path, &blob, conversion, settings);
+        let written = converted.and_then(|content| {
+            if !conversion.needs_program(settings) {
+                return self.place(item, Content::File(content)).map(Smudged::Now);
+            }
+            let file = FileToSmudge {
+                path,
+                id: item.id,
+                content,
+                conversion,
+                may_delay,
+            };
+            self.smudge(item, &file)
+        });
         (self.blob, self.internal) = (blob, internal);
         written
     }
 
+    fn smudge(&mut self, item: &Item, file: &FileToSmudge<'_>) -> Result<Smudged, Error> {
+        let settings = self.context.settings;
+        let mut filtered = std::mem::take(&mut self.filtered);
+        let programs = self.programs();
+        let written = match programs.smudge(file, settings, &mut filtered) {
+            Ok(Asked::Filtered) => self.place(item, Content::File(&filtered)).map(Smudged::Now),
+            Ok(Asked::Unfiltered) => self
+                .place(item, Content::File(file.content))
+                .map(Smudged::Now),
+            Ok(Asked::Delayed(process)) => Ok(Smudged::Later(process)),
+            Err(error) => Err(error),
+        };
+        self.filtered = filtered;
+        written
+    }
+
+    /// The programs of this worker.
+    pub(super) fn programs(&mut self) -> &mut Programs {
+        let settings = self.context.settings;
+        self.programs.get_or_insert_with(|| Programs::new(settings))
+    }
+
     /// Puts the finished content where it belongs.
-    pub(super) fn place(&mut self, item: &Item, content: Content<'_>) -> Result<Written, Error> {
+    pub(super) fn place(
+        &mut self,
+        item: &Item,
+        mut content: Content<'_>,
+    ) -> Result<Written, Error> {
         let collides = self.options.obstructions == Obstructions::Collide;
         let directory = match self.opened.open(item.directory()) {
             Ok(directory) => directory,
             Err(error) if collides && is_obstructed(&error) => return Ok(Written::Collided),
             Err(error) => {
-                let made = Err(error);
-                return made.context(
-                    ErrorKind::Io,
-                    "cannot create directory at",
-                    show(item.directory()),
-                );
+                let verb = format!("cannot create directory at '{}'", item.directory());
+                return Err(failure(
+                    &error,
+                    ("unable to create file", Some(&verb)),
+                    item,
+                ));
             }
         };
         let name = item.name();
@@ -152,7 +257,7 @@ impl<'a> Writer<'a> {
             let _ = directory.remove_file(name);
         }
         for _ in 0..4 {
-            match content.create(directory, name, item) {
+            match content.create((directory, name), item, self.context.interrupt) {
                 Err(Trouble::Exists) if collides => return Ok(Written::Collided),
                 Err(Trouble::Exists) => directory
                     .remove_all(name)
@@ -166,7 +271,10 @@ impl<'a> Writer<'a> {
                         show(item.path.as_bstr()),
                     )?,
                 Err(Trouble::Failed(error)) => return Err(error),
-                Ok(metadata) => return Ok(Written::Done(recorded(&metadata))),
+                Ok(metadata) => {
+                    self.meter.add_bytes(metadata.size_bytes);
+                    return Ok(Written::Done(recorded(&metadata)));
+                }
             }
         }
         let message = format!("unable to create file {}: File exists", item.path);
@@ -174,69 +282,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What is put in a place.
-#[derive(Clone, Copy)]
-pub(super) enum Content<'a> {
-    File(&'a [u8]),
-    Symlink(&'a [u8]),
-    Submodule,
-}
-
-enum Trouble {
-    Exists,
-    Failed(Error),
-}
-
-impl Content<'_> {
-    fn create(self, directory: &Directory, name: &BStr, item: &Item) -> Result<Metadata, Trouble> {
-        match self {
-            Content::File(bytes) => create_file(directory, name, item, bytes),
-            Content::Symlink(target) => directory
-                .make_symlink(target, name)
-                .and_then(|()| directory.metadata(name))
-                .map_err(|error| trouble(&error, "unable to create symlink", item)),
-            Content::Submodule => match directory.make_directory(name) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    Err(trouble(&error, "cannot create submodule directory", item))
-                }
-                _ => match directory.metadata(name) {
-                    Ok(metadata) if metadata.is_directory() => Ok(metadata),
-                    Ok(_) => Err(Trouble::Exists),
-                    Err(error) => Err(trouble(&error, "unable to stat just-written file", item)),
-                },
-            },
-        }
-    }
-}
-
-fn create_file(
-    directory: &Directory,
-    name: &BStr,
-    item: &Item,
-    bytes: &[u8],
-) -> Result<Metadata, Trouble> {
-    let mut file = directory
-        .create_file(name, item.mode == mode::EXECUTABLE)
-        .map_err(|error| trouble(&error, "unable to create file", item))?;
-    let written = file.write_all(bytes).and_then(|()| file.finish());
-    written.map_err(|error| {
-        // A file that is not whole is worse than none.
-        let _ = directory.remove_file(name);
-        trouble(&error, "unable to write file", item)
-    })
-}
-
-fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
-    if error.kind() == io::ErrorKind::AlreadyExists {
-        return Trouble::Exists;
-    }
-    let text = error.to_string();
-    let reason = text.split(" (os error").next().unwrap_or(&text);
-    let message = format!("{verb} {}: {reason}", item.path);
-    Trouble::Failed(Error::new(ErrorKind::Io, message))
-}
-
-fn unreadable(item: &Item) -> impl FnOnce(Error) -> Error + '_ {
+pub(super) fn unreadable(item: &Item) -> impl FnOnce(Error) -> Error + '_ {
     |error| {
         let message = format!("unable to read sha1 file of {} ({})", item.path, item.id);
         Error::new(*error.kind(), message).because(error)

@@ -1,22 +1,20 @@
 //! The cached trees that an index can have: those it has, and those of a tree it agrees with.
 
 use super::tree::{ReadTree, TreeEntry, read_tree};
+use crate::Error;
 use crate::names::{Name, compare};
-use crate::{Error, ErrorKind};
+use crate::objects::check_depth;
 use bstr::ByteSlice;
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Deeper trees are refused.
-const DEEPEST: usize = 2048;
-
 /// The cached trees of `index`: what `cached` knows stays, and a directory that makes the tree
 /// that is at its place in the tree `root` gets that. Reads the trees that are not known.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
+/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is not sound.
 pub fn cached_trees(
     root: &oid,
     (index, cached): (&Index, Option<&CachedTree>),
@@ -47,10 +45,7 @@ impl Walk<'_, '_> {
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
-        if depth > DEEPEST {
-            let message = "tree is nested too deep";
-            return Err(Error::new(ErrorKind::CorruptObject, message));
-        }
+        check_depth(depth)?;
         let mut trees = read_tree(tree, self.read)?.into_iter().peekable();
         let mut at = entries.start;
         while at < entries.end || trees.peek().is_some() {
@@ -98,6 +93,13 @@ impl Walk<'_, '_> {
         let tree = tree
             .filter(TreeEntry::is_directory)
             .map(|tree| tree.side.id);
+        if child.is_sparse(self.index, prefix_len + child.name.len()) {
+            let entry = self.index.entry(child.entries.start);
+            self.builder.enter(name, entry.id.to_owned());
+            self.builder.add_entries(1);
+            self.builder.leave();
+            return Ok(());
+        }
         let null = self.index.kind().null();
         let id = known.map(oid::to_owned).or(tree).unwrap_or(null);
         self.builder.enter(name, id);

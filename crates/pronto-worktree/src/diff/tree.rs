@@ -2,6 +2,7 @@
 
 use super::{Difference, Side};
 use crate::names::{Name, compare};
+use crate::objects::check_depth;
 use crate::pathspec::{self, Pathspec};
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};
@@ -10,9 +11,6 @@ use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;
 use std::ops::Range;
-
-/// Deeper trees are refused.
-const DEEPEST: usize = 2048;
 
 /// Reads the tree `id` into the buffer.
 pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
@@ -90,6 +88,10 @@ impl TreeEntry {
     pub(crate) fn is_directory(&self) -> bool {
         self.side.mode == mode::TREE
     }
+
+    fn side(&self) -> Side {
+        self.side
+    }
 }
 
 impl Walk<'_, '_> {
@@ -107,12 +109,7 @@ impl Walk<'_, '_> {
         if known.is_some() && known == tree {
             return Ok(());
         }
-        if depth > DEEPEST {
-            return Err(Error::new(
-                ErrorKind::CorruptObject,
-                "tree is nested too deep",
-            ));
-        }
+        check_depth(depth)?;
         let tree_entries = tree
             .map(|tree| read_tree(tree, self.read))
             .transpose()?
@@ -170,7 +167,17 @@ impl Walk<'_, '_> {
         let is_directory = tree.as_ref().is_some_and(TreeEntry::is_directory)
             || child.as_ref().is_some_and(|child| child.is_directory);
         if is_directory {
-            if self.pathspec.directory(prefix.as_bstr()) != pathspec::Directory::Outside {
+            let sparse = child
+                .as_ref()
+                .filter(|child| child.is_sparse(self.index, prefix.len()))
+                .map(|child| self.index.entry(child.entries.start).id);
+            if self.pathspec.directory(prefix.as_bstr()) == pathspec::Directory::Outside {
+                // Nothing in it is asked for.
+            } else if let Some(id) = sparse {
+                prefix.push(b'/');
+                let old = tree.map(|tree| tree.side.id);
+                self.two_trees(old.as_deref(), Some(id), prefix, depth + 1)?;
+            } else {
                 let below = cached.and_then(|cached| cached.child(name.as_bstr()));
                 prefix.push(b'/');
                 let entries = child.map(|child| child.entries).unwrap_or_default();
@@ -182,6 +189,65 @@ impl Walk<'_, '_> {
         }
         prefix.truncate(len);
         Ok(())
+    }
+
+    /// A directory for which the index has one entry, of the tree `new`.
+    fn two_trees(
+        &mut self,
+        old: Option<&oid>,
+        new: Option<&oid>,
+        prefix: &mut BString,
+        depth: usize,
+    ) -> Result<(), Error> {
+        if old == new {
+            return Ok(());
+        }
+        check_depth(depth)?;
+        let mut entries = |tree: Option<&oid>| match tree {
+            Some(tree) => read_tree(tree, self.read),
+            None => Ok(Vec::new()),
+        };
+        let mut old = entries(old)?.into_iter().peekable();
+        let mut new = entries(new)?.into_iter().peekable();
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return Ok(()),
+                (None, _) => Ordering::Greater,
+                (_, None) => Ordering::Less,
+                (Some(old), Some(new)) => compare(
+                    (&old.name, old.is_directory()),
+                    (&new.name, new.is_directory()),
+                ),
+            };
+            let old = if order.is_le() { old.next() } else { None };
+            let new = if order.is_ge() { new.next() } else { None };
+            let Some(one) = new.as_ref().or(old.as_ref()) else {
+                continue;
+            };
+            let len = prefix.len();
+            prefix.extend_from_slice(&one.name);
+            let (old, new) = (
+                old.as_ref().map(TreeEntry::side),
+                new.as_ref().map(TreeEntry::side),
+            );
+            if !one.is_directory() {
+                if old != new && self.pathspec.matches(prefix.as_bstr(), false) {
+                    self.found.push(Difference {
+                        path: prefix.clone(),
+                        old,
+                        new,
+                        origin: None,
+                        unmerged: false,
+                    });
+                }
+            } else if self.pathspec.directory(prefix.as_bstr()) != pathspec::Directory::Outside {
+                prefix.push(b'/');
+                let id = |side: &Option<Side>| side.map(|side| side.id);
+                let (old, new) = (id(&old), id(&new));
+                self.two_trees(old.as_deref(), new.as_deref(), prefix, depth + 1)?;
+            }
+            prefix.truncate(len);
+        }
     }
 
     fn file(&mut self, old: Option<Side>, child: Option<Name<'_>>, path: &BStr) {

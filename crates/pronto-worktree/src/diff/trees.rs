@@ -3,9 +3,11 @@
 use bstr::BStr;
 use pronto_hash::ObjectId;
 use pronto_index::mode;
+use pronto_io::interrupt::Interrupt;
 
 use super::{Difference, Side};
 use crate::pathspec::{Directory, Pathspec};
+use crate::unpack::check;
 use crate::unpack::trees::{Go, Step, walk};
 use crate::{Error, Objects};
 
@@ -22,12 +24,13 @@ pub struct Depth {
 /// the trees of each directory that differs and is gone into.
 ///
 /// # Errors
-/// A tree is missing or not sound.
+/// A tree is missing or not sound; it is interrupted, which is looked at before each tree.
 pub fn trees(
     objects: &dyn Objects,
     (old, new): (Option<ObjectId>, Option<ObjectId>),
     depth: Depth,
     pathspec: &Pathspec,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Difference>, Error> {
     let mut found = Vec::new();
     if old == new {
@@ -38,7 +41,9 @@ pub fn trees(
             Step::Enter(subtree) => (subtree.path, subtree.old, Some(subtree.new)),
             Step::Gone(path, old) => (path, Some(old), None),
             Step::Change(change) => {
-                if pathspec.matches(change.path, false) {
+                let sides = change.old.iter().chain(&change.new);
+                let is_submodule = sides.into_iter().any(|side| side.mode == mode::GITLINK);
+                if pathspec.matches(change.path, is_submodule) {
                     let sides = (change.old.map(side), change.new.map(side));
                     found.push(difference(change.path, sides));
                 }
@@ -46,13 +51,13 @@ pub fn trees(
             }
             Step::Same(_) | Step::Unchanged | Step::Leave => return Ok(Go::On),
         };
-        if pathspec.directory(path) == Directory::Outside {
-            return Ok(Go::Past);
-        }
-        if depth.show_trees || !depth.recursive {
+        check(interrupt)?;
+        let shows = depth.show_trees || !depth.recursive;
+        if shows && pathspec.names_directory(path, depth.recursive) {
             found.push(difference(path, (old.map(tree), new.map(tree))));
         }
-        Ok(match depth.recursive {
+        let is_outside = pathspec.directory(path) == Directory::Outside;
+        Ok(match depth.recursive && !is_outside {
             true => Go::On,
             false => Go::Past,
         })
@@ -79,5 +84,46 @@ fn difference(path: &BStr, (old, new): (Option<Side>, Option<Side>)) -> Differen
         new,
         origin: None,
         unmerged: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gix_object::Kind;
+    use pronto_hash::oid;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    /// Each tree has one directory, whose id is one more.
+    struct Endless;
+
+    impl Objects for Endless {
+        fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
+            buffer.clear();
+            buffer.extend_from_slice(b"40000 d\0");
+            buffer.extend_from_slice(id.as_bytes());
+            let last = buffer.len() - 1;
+            buffer[last] = buffer[last].wrapping_add(1);
+            Ok(Kind::Tree)
+        }
+    }
+
+    #[test]
+    fn a_comparison_can_be_interrupted() {
+        let (mut one, two) = (
+            ObjectId::null(pronto_hash::Kind::Sha1),
+            Some(ObjectId::empty_tree(pronto_hash::Kind::Sha1)),
+        );
+        one = ObjectId::from_hex(format!("{one}").replacen('0', "1", 1).as_bytes()).expect("an id");
+        let depth = Depth {
+            recursive: true,
+            show_trees: false,
+        };
+        let (interrupt, everything) = (Interrupt::default(), Pathspec::default());
+        interrupt.trigger();
+        let compared = trees(&Endless, (Some(one), two), depth, &everything, &interrupt);
+        let error = compared.expect_err("it never ends");
+        assert_eq!(*error.kind(), ErrorKind::Interrupted);
     }
 }

@@ -64,6 +64,11 @@ impl Internal {
         Ok(if changed { &self.current } else { blob })
     }
 
+    /// Gives back what large files took.
+    pub fn shrink(&mut self) {
+        (self.current, self.next) = (Vec::new(), Vec::new());
+    }
+
     /// What there is to say about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)

@@ -160,6 +160,13 @@ impl Programs {
             Ok(Some(MaybeDelayed::Delayed(key))) => return Ok(Asked::Delayed(Delayed(key))),
             Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
                 Ok(_) => return Ok(Asked::Filtered),
+                // A program that ended well need not have read all; its output is complete by then.
+                Err(error)
+                    if driver.process.is_none()
+                        && error.kind() == std::io::ErrorKind::BrokenPipe =>
+                {
+                    return Ok(Asked::Filtered);
+                }
                 Err(error) => Some(exit_code(&error)),
             },
             Ok(None) => None,

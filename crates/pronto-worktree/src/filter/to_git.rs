@@ -176,6 +176,15 @@ impl ToGit {
         })
     }
 
+    /// Gives back the memory of what was converted, where it is more than `kept_bytes`.
+    pub fn shrink(&mut self, kept_bytes: usize) {
+        for buffer in [&mut self.current, &mut self.next] {
+            if buffer.capacity() > kept_bytes {
+                *buffer = Vec::new();
+            }
+        }
+    }
+
     /// What there is to say about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)

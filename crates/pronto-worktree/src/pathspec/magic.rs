@@ -1,6 +1,7 @@
 //! The magic in front of a pathspec.
 
-use super::{Magic, wrong};
+use super::item::Magic;
+use super::wrong;
 use crate::{Error, ErrorKind};
 use bstr::{BStr, ByteSlice};
 

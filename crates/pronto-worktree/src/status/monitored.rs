@@ -113,7 +113,7 @@ impl Scanner<'_> {
         };
         let cache = &remembered.cache;
         let len = path.len();
-        for name in &cache.directory(node).untracked {
+        for name in cache.directory(node).untracked.iter() {
             // Directories are judged by what is known of them, if it is.
             let bare = name.strip_suffix(b"/").map(ByteSlice::as_bstr);
             if bare.is_none_or(|bare| cache.child(node, bare).is_none()) {

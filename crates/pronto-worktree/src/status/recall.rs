@@ -82,7 +82,7 @@ impl Scanner<'_> {
                 .filter(|name| !is_tracked(name.as_ref()))
                 .map(|name| join(name.as_ref()))
                 .collect();
-            for name in &cache.directory(node).untracked {
+            for name in cache.directory(node).untracked.iter() {
                 match name.strip_suffix(b"/") {
                     Some(bare) => below.push(join(bare.as_bstr())),
                     None => self.add_untracked(join(name)),
@@ -149,25 +149,44 @@ impl Scanner<'_> {
     }
 
     /// What is in an untracked directory that is as it was.
-    pub(super) fn recall_state(&mut self, full: &BString, node: usize, look: Look) -> State {
+    pub(super) fn recall_state(
+        &mut self,
+        full: &BString,
+        node: usize,
+        (look, seen): (Look, Option<Seen>),
+    ) -> State {
         let Some(remembered) = self.job.remembered else {
             return State::Nothing;
         };
         let known = &remembered.cache.directory(node).untracked;
-        if known.iter().any(|name| !name.ends_with(b"/")) {
+        let files = known.iter().filter(|name| !name.ends_with(b"/"));
+        let has_files = files.clone().next().is_some();
+        // What is recorded beside a monitor's answer is taken as it is from then on, so all of it
+        // has to be looked at.
+        let will_be_vouched =
+            self.records() && self.job.monitored.is_some() && remembered.vouched.is_none();
+        if has_files && !will_be_vouched {
             return State::Untracked;
         }
         let below = self.look_below(full.as_bstr(), node, &|_| false, look.depth);
+        if !has_files && below.untracked.is_empty() && !known.is_empty() {
+            // It was read up to the first directory with something in it, and that is empty now:
+            // what else there is nobody knows.
+            return self.read_state(full, (look, seen));
+        }
         if below.differs {
             self.start_copy(full.as_bstr(), node);
+            for name in files {
+                self.note_untracked(name, false);
+            }
             for name in &below.untracked {
                 self.note_untracked(name.strip_suffix(b"/").unwrap_or(name), true);
             }
             self.end_news(self.records());
         }
-        match below.untracked.is_empty() {
-            true => State::Nothing,
-            false => State::Untracked,
+        match has_files || !below.untracked.is_empty() {
+            true => State::Untracked,
+            false => State::Nothing,
         }
     }
 
@@ -201,7 +220,7 @@ impl Scanner<'_> {
             };
             let state = self.look_again(&full, place, depth);
             let with_slash = full[path.len()..].as_bstr();
-            let was = known.iter().any(|known| **known == *with_slash);
+            let was = known.iter().any(|known| known == with_slash);
             below.differs |= was != (state == State::Untracked);
             if state == State::Untracked {
                 below.untracked.push(with_slash.to_owned());
@@ -211,7 +230,7 @@ impl Scanner<'_> {
         for name in known.iter().filter(|name| name.ends_with(b"/")) {
             let bare = name.strip_suffix(b"/").unwrap_or(name).as_bstr();
             if cache.child(node, bare).is_none() {
-                below.untracked.push(name.as_ref().to_owned());
+                below.untracked.push(name.to_owned());
             }
         }
         below
@@ -225,11 +244,13 @@ impl Scanner<'_> {
         };
         let look = self.look(Some(place), depth + 1);
         if let Some(node) = seen.valid {
-            return self.recall_state(full, node, look);
+            return self.recall_state(full, node, (look, Some(seen)));
         }
         // It may have become a repository.
         let git = [bare.as_bytes(), b"/.git"].concat();
         if self.root.metadata(&git).is_ok() && self.is_repository(full.as_bstr()) {
+            // What was known of it as a directory does not hold any more.
+            self.note_gone(full.as_bstr());
             return State::Untracked;
         }
         self.state(full, look)

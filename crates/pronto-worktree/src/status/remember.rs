@@ -122,7 +122,10 @@ impl Scanner<'_> {
                     && known.check_only == check_only
                     && !known.stat.is_racy_by_second(self.index_time)
                     && known.stat.matches(&stat, self.job.options.rules)
-            });
+            })
+            && place
+                .node
+                .is_some_and(|node| self.are_repositories(node, path));
         let null = self.job.index.kind().null();
         let mut place = place;
         let mut exclude_id = null;
@@ -141,6 +144,18 @@ impl Scanner<'_> {
             stat,
             exclude_id,
         })
+    }
+
+    /// Whether the directories below the one at `path` that are known by nothing but their name are
+    /// repositories, as they were: nothing about the directory itself would tell.
+    fn are_repositories(&self, node: usize, path: &BStr) -> bool {
+        let Some(cache) = self.job.remembered.map(|it| &it.cache) else {
+            return false;
+        };
+        let names = cache.directory(node).untracked.iter();
+        let bare = names.filter_map(|name| name.strip_suffix(b"/"));
+        let mut unknown = bare.filter(|bare| cache.child(node, bare.as_bstr()).is_none());
+        unknown.all(|bare| self.is_repository([path.as_bytes(), bare].concat().as_bstr()))
     }
 
     fn known(&self, node: usize) -> &UntrackedDirectory<'_> {
@@ -327,7 +342,7 @@ impl<'a> Renewal<'_, 'a> {
                     let child = known.next_if(|(known, _)| **known == *name);
                     below.push((Cow::Owned(name), child.map(|(_, child)| child)));
                 }
-                directory.untracked = news.untracked.into_iter().map(Cow::Owned).collect();
+                directory.untracked = news.untracked.into_iter().collect();
                 directory.is_valid = news.is_valid;
                 directory.check_only = news.check_only;
                 directory.stat = if news.is_valid {

@@ -2,7 +2,7 @@
 
 use super::remember::{News, Place};
 use super::scheduler::Task;
-use super::{Change, Changed, Ignored, Job, Outcome, SubmoduleState, Untracked};
+use super::{Change, Changed, Found, Ignored, Job, Outcome, SubmoduleState, Tell, Untracked};
 use crate::Error;
 use crate::ignore::{Reader, Stack};
 use bstr::{BStr, BString, ByteSlice};
@@ -22,6 +22,8 @@ pub(super) struct Scanner<'a> {
     pub(super) here: Option<Place>,
     /// Listings that are not in use, for the next directory.
     spare: Vec<Listing>,
+    /// How many changed and untracked files have been told of.
+    told: (usize, usize),
 }
 
 impl<'a> Scanner<'a> {
@@ -36,11 +38,25 @@ impl<'a> Scanner<'a> {
             noting: Vec::new(),
             here: None,
             spare: Vec::new(),
+            told: (0, 0),
         }
     }
 
     pub(super) fn into_outcome(self) -> Outcome {
         self.outcome
+    }
+
+    /// Tells of what was found since the last time.
+    pub(super) fn tell(&mut self, tell: Option<&Tell<'_>>) {
+        let Some(tell) = tell else { return };
+        for changed in &self.outcome.changed[self.told.0..] {
+            let path = self.job.index.path(changed.position);
+            tell(path, Found::Changed(changed.change));
+        }
+        for path in &self.outcome.untracked[self.told.1..] {
+            tell(path.as_bstr(), Found::Untracked);
+        }
+        self.told = (self.outcome.changed.len(), self.outcome.untracked.len());
     }
 
     /// Looks at one directory; those below it that are to be looked at go to `tasks`.

@@ -3,7 +3,7 @@
 
 use super::remember::Place;
 use super::scan::Scanner;
-use super::{Job, Outcome};
+use super::{Job, Outcome, Tell};
 use crate::{Error, ErrorKind};
 use bstr::BString;
 use pronto_io::{dir::Directory, pool};
@@ -58,7 +58,10 @@ struct Given {
     working: usize,
 }
 
-pub(super) fn run(job: &Job<'_>, root: &Directory) -> Result<Outcome, Error> {
+pub(super) fn run(
+    (job, tell): (&Job<'_>, Option<&Tell<'_>>),
+    root: &Directory,
+) -> Result<Outcome, Error> {
     let entries = job.index.len();
     let threads = job
         .options
@@ -82,9 +85,9 @@ pub(super) fn run(job: &Job<'_>, root: &Directory) -> Result<Outcome, Error> {
     let mut outcomes = Vec::with_capacity(threads);
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads)
-            .map(|_| scope.spawn(|| work(job, root, &shared)))
+            .map(|_| scope.spawn(|| work((job, tell), root, &shared)))
             .collect();
-        outcomes.push(work(job, root, &shared));
+        outcomes.push(work((job, tell), root, &shared));
         for other in others {
             outcomes.push(
                 other
@@ -100,7 +103,11 @@ pub(super) fn run(job: &Job<'_>, root: &Directory) -> Result<Outcome, Error> {
     Ok(all)
 }
 
-fn work(job: &Job<'_>, root: &Directory, shared: &Shared) -> Result<Outcome, Error> {
+fn work(
+    (job, tell): (&Job<'_>, Option<&Tell<'_>>),
+    root: &Directory,
+    shared: &Shared,
+) -> Result<Outcome, Error> {
     let _stop = StopOnPanic(shared);
     let mut scanner = Scanner::new(job, root);
     let mut own: Vec<Task> = Vec::new();
@@ -126,6 +133,7 @@ fn work(job: &Job<'_>, root: &Directory, shared: &Shared) -> Result<Outcome, Err
             shared.finish();
             return Err(error);
         }
+        scanner.tell(tell);
         // Found in order; the next one is taken from the end.
         own[first..].reverse();
         if own.len() > 1 && shared.hungry.load(Ordering::Relaxed) > 0 {

@@ -36,6 +36,9 @@ impl Scanner<'_> {
         let seen = self.see(&directory, path.as_bstr(), lists);
         for child in &children {
             let end = prefix_len + child.name.len();
+            if child.is_sparse(job.index, end) {
+                continue;
+            }
             if child.is_directory {
                 let below = job.index.path(child.entries.start)[..end].as_bstr();
                 if job.pathspec.directory(below) != pathspec::Directory::Outside {
@@ -65,21 +68,31 @@ impl Scanner<'_> {
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
             self.recall(&directory, (path.as_bstr(), &children), node, tasks);
         } else if lists {
-            match self.list(&directory) {
-                Ok(listing) => {
-                    for (name, kind) in listing.iter() {
-                        self.meet(&directory, (path.as_bstr(), &children), (name, kind), tasks);
-                    }
-                    self.put_back(listing);
-                    self.end_news(true);
-                }
-                Err(error) => {
-                    self.problem(path.as_bstr(), error);
-                    self.end_news(false);
-                }
-            }
+            self.meet_all(&directory, (path.as_bstr(), &children), tasks);
         }
         Ok(())
+    }
+
+    /// Everything in the listing of a directory with tracked files.
+    fn meet_all(
+        &mut self,
+        directory: &Directory,
+        (path, children): (&BStr, &[Name<'_>]),
+        tasks: &mut Vec<Task>,
+    ) {
+        match self.list(directory) {
+            Ok(listing) => {
+                for (name, kind) in listing.iter() {
+                    self.meet(directory, (path, children), (name, kind), tasks);
+                }
+                self.put_back(listing);
+                self.end_news(true);
+            }
+            Err(error) => {
+                self.problem(path, error);
+                self.end_news(false);
+            }
+        }
     }
 
     /// A name in the listing of a directory with tracked files: passed over if it is tracked.
@@ -197,6 +210,9 @@ impl Scanner<'_> {
                 return Ok(());
             }
         };
+        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            self.outcome.present_sparse += 1;
+        }
         if entry.stage() != 0 {
             // Git takes the mode from "ours" where the file system does not tell.
             let ours = entries

@@ -1,6 +1,6 @@
 //! What the index does not know: untracked and ignored files and directories.
 
-use super::remember::Place;
+use super::remember::{Place, Seen};
 use super::scan::Scanner;
 use super::scheduler::Task;
 use super::{Ignored, Untracked};
@@ -213,9 +213,22 @@ impl Scanner<'_> {
         let seen = look
             .place
             .and_then(|place| self.see_untracked(place, path).ok());
-        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
-            return self.recall_state(full, node, look);
+        match seen {
+            Some(Seen {
+                valid: Some(node), ..
+            }) => self.recall_state(full, node, (look, seen)),
+            _ => self.read_state(full, (look, seen)),
         }
+    }
+
+    /// What is in the directory at `full`, of which the names are read up to the first untracked
+    /// file, if only its state is wanted.
+    pub(super) fn read_state(
+        &mut self,
+        full: &BString,
+        (look, seen): (Look, Option<Seen>),
+    ) -> State {
+        let path = full.as_bstr();
         let listed = self.open(path).and_then(|directory| {
             let listing = self.list(&directory)?;
             Ok((directory, listing))

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Stat, mode};
+use pronto_index::{EntryRef, Flags, Stat, mode};
 use pronto_io::dir::EntryKind;
 use pronto_io::error::IoContext;
 use pronto_io::pool::{self, Gather};
@@ -20,18 +20,20 @@ use crate::{Error, ErrorKind};
 pub(super) struct Compared {
     pub(super) same: Vec<(usize, Stat)>,
     pub(super) missing: Vec<usize>,
+    /// Something that is no directory is where a directory above them should be.
+    pub(super) obstructed: Vec<usize>,
     pub(super) modified: Vec<usize>,
 }
 
 /// Compares the files of the entries at `positions` (in order) with them.
 pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<Compared, Error> {
     let _region = pronto_io::region!("checkout", "verify");
-    let gathered = [Gather::default(), Gather::default(), Gather::default()];
+    let gathered = std::array::from_fn(|_| Gather::default());
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     pool::run(
         situation.workers,
         positions.len(),
-        || (Looker::new(situation), [Vec::new(), Vec::new(), Vec::new()]),
+        || (Looker::new(situation), [const { Vec::new() }; 4]),
         |(looker, found), range: Range<usize>| {
             if situation.interrupt.is_triggered() {
                 return ControlFlow::Break(());
@@ -40,6 +42,7 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
                 match looker.compare(&situation.index.entry(position)) {
                     Ok(Comparison::Same(stat)) => found[0].push((position, stat)),
                     Ok(Comparison::Missing) => found[1].push((position, Stat::default())),
+                    Ok(Comparison::Obstructed) => found[3].push((position, Stat::default())),
                     Ok(Comparison::Modified) => found[2].push((position, Stat::default())),
                     Err(error) => {
                         failed
@@ -52,7 +55,7 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
             }
             ControlFlow::Continue(())
         },
-        |(_, found)| {
+        |(_, found): (_, [Vec<(usize, Stat)>; 4])| {
             for (all, found) in gathered.iter().zip(found) {
                 all.add(found);
             }
@@ -62,7 +65,8 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
         return Err(error);
     }
     super::check(situation.interrupt)?;
-    let [same, missing, modified] = gathered.map(Gather::into_inner);
+    let [same, missing, modified, obstructed]: [Vec<(usize, Stat)>; 4] =
+        gathered.map(Gather::into_inner);
     let sorted = |found: Vec<(usize, Stat)>| {
         let mut positions: Vec<usize> = found.into_iter().map(|(position, _)| position).collect();
         positions.sort_unstable();
@@ -71,8 +75,77 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
     Ok(Compared {
         same,
         missing: sorted(missing),
+        obstructed: sorted(obstructed),
         modified: sorted(modified),
     })
+}
+
+/// Whether the entry is marked so that nobody looks at its file. That may hold what nobody knows
+/// of: it is the one thing that a reset does not overwrite.
+pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
+    let unseen = Flags::ASSUME_VALID.with(Flags::SKIP_WORKTREE);
+    entry.flags.bits() & unseen.bits() != 0
+}
+
+/// Refuses files of the entries at `positions` (in order) that are not as the entries say.
+/// Submodules may be at any commit.
+pub(super) fn refuse_modified(
+    situation: &Situation<'_>,
+    positions: &[usize],
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
+    let index = situation.index;
+    let compared = compare(situation, positions)?;
+    let lost = compared.modified.into_iter().chain(compared.obstructed);
+    let files = lost.map(|at| index.entry(at));
+    let files = files.filter(|entry| entry.mode != mode::GITLINK);
+    refusals
+        .modified
+        .extend(files.map(|entry| entry.path.to_owned()));
+    Ok(())
+}
+
+/// Refuses to put a file at `path`, or to take it away, if the user is in a directory there.
+pub(super) fn refuse_current_directory(
+    situation: &Situation<'_>,
+    path: &BStr,
+    refusals: &mut Refusals,
+) {
+    if situation.keep_directory.is_some_and(|here| here == path) {
+        refusals.current_directory.push(path.to_owned());
+    }
+}
+
+/// The entries that are not to be in the worktree, but are, where that is to be noticed: Git takes
+/// the mark from them when it reads the index. One `lstat` for each entry that is marked, but for
+/// those in directories that are missing.
+pub(super) fn present_though_skipped(situation: &Situation<'_>) -> Result<HashSet<usize>, Error> {
+    if situation.sparse.is_none() || !situation.notice_present_sparse {
+        return Ok(HashSet::new());
+    }
+    let entries = situation.index.iter().enumerate();
+    let skipped: Vec<usize> = entries
+        .filter(|(_, entry)| entry.flags.contains(Flags::SKIP_WORKTREE))
+        .filter(|(_, entry)| !entry.is_sparse_directory())
+        .map(|(position, _)| position)
+        .collect();
+    let found = occupied_entries(situation, &skipped)?.into_iter();
+    let there = found.filter(|(_, look)| matches!(look, Look::There(_)));
+    Ok(there.map(|(position, _)| position).collect())
+}
+
+/// Those of the entries at `positions` at whose paths something is.
+pub(super) fn occupied_entries(
+    situation: &Situation<'_>,
+    positions: &[usize],
+) -> Result<Vec<(usize, Look)>, Error> {
+    let free = |position: &usize| Free {
+        path: situation.index.path(*position),
+        mode: None,
+    };
+    let free: Vec<Free<'_>> = positions.iter().map(free).collect();
+    let found = occupied(situation, &free)?.into_iter();
+    Ok(found.map(|(at, look)| (positions[at], look)).collect())
 }
 
 /// A path that is to be there, or not, of which the index knows nothing.
@@ -184,9 +257,9 @@ fn refuse_directory(
     if free.mode.is_none_or(|mode| mode == mode::GITLINK) || leaving.contains(free.path) {
         return Ok(());
     }
-    let here = situation.keep_directory;
-    if here.is_some_and(|here| here == free.path) {
-        refusals.current_directory.push(free.path.to_owned());
+    let known = refusals.current_directory.len();
+    refuse_current_directory(situation, free.path, refusals);
+    if refusals.current_directory.len() > known {
         return Ok(());
     }
     if !all_may_go(situation, free.path, leaving, may_go)? {

@@ -13,14 +13,14 @@ use pronto_index::{
     CachedDirectory, CachedTree, CachedTreeBuilder, Entry, EntryRef, Flags, Index, mode,
 };
 
-use super::guard::MayGo;
+use super::guard::{self, MayGo};
 use super::refusal::Refusals;
 use super::situation::Situation;
-use super::{Side, TreeId, is_entry, new_entry};
-use crate::checkout::{Item, Outcome, Plan, Removal};
+use super::{Side, TreeId, add_item, is_entry, new_entry, record_facts};
+use crate::checkout::{Outcome, Plan, Removal};
 use crate::diff::{TreeEntry, read_tree};
 use crate::names::{Name, compare};
-use crate::{Error, ErrorKind, objects};
+use crate::{Error, objects};
 use lists::{slots, take};
 use rules::{Slot, Verdict};
 
@@ -31,9 +31,6 @@ mod rules;
 
 pub use bind::bind;
 pub use rules::Rule;
-
-/// Deeper trees are refused.
-const DEEPEST: usize = 2048;
 
 /// What is to be brought together, and how.
 #[derive(Clone, Copy, Debug)]
@@ -86,10 +83,7 @@ impl Merged {
             let Part::New(entry, Some(item)) = part else {
                 continue;
             };
-            if let Some(Some(stat)) = outcome.written.get(*item as usize) {
-                entry.stat = *stat;
-                entry.flags = entry.flags.with(Flags::UP_TO_DATE);
-            }
+            record_facts(entry, *item, outcome);
         }
     }
 
@@ -110,7 +104,7 @@ impl Merged {
 ///
 /// # Errors
 /// A tree is missing, corrupt or hostile; a file cannot be looked at; it is interrupted;
-/// [`ErrorKind::Unsupported`] where files and directories change places in the index.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) where files and directories change places in the index.
 pub fn merge(
     request: &Request<'_>,
     situation: &Situation<'_>,
@@ -185,10 +179,7 @@ impl<'a, 's> Walk<'a, 's> {
             self.keep(entries);
             return Ok(());
         }
-        if depth > DEEPEST {
-            let message = "exceeded maximum allowed tree depth";
-            return Err(Error::new(ErrorKind::CorruptObject, message));
-        }
+        objects::check_depth(depth)?;
         super::check(self.situation.interrupt)?;
         let lists = self.read(trees)?;
         let mut cursors = vec![0; lists.len()];
@@ -298,6 +289,9 @@ impl<'a, 's> Walk<'a, 's> {
             slots,
         );
         let clean = current.filter(|current| current.stage() == 0);
+        if self.takes_directory(verdict, clean.is_some()) {
+            guard::refuse_current_directory(self.situation, path, &mut self.refusals);
+        }
         match verdict {
             Verdict::Become(side) if clean.is_some_and(|clean| is_entry(&clean, side)) => {
                 self.same.extend(position);
@@ -326,8 +320,7 @@ impl<'a, 's> Walk<'a, 's> {
             Verdict::Become(side) => self.change(path, side, current),
             Verdict::Conflict(sides) => self.conflict(path, sides),
             _ => {
-                let skipped = current.is_none_or(|it| it.flags.contains(Flags::SKIP_WORKTREE));
-                if self.request.update && !skipped {
+                if self.request.update && current.is_some() {
                     self.merged.plan.remove.push(Removal {
                         path: path.to_owned(),
                         gitlink: current.is_some_and(|current| current.mode == mode::GITLINK),
@@ -338,6 +331,19 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
+    /// Whether a reset would put a file in the place of a directory, if there is one, or take it
+    /// away. As in Git that does not count where a tracked file should be already.
+    fn takes_directory(&self, verdict: Verdict, has_entry: bool) -> bool {
+        let request = self.request;
+        request.reset
+            && request.update
+            && match verdict {
+                Verdict::Become(_) => !has_entry,
+                Verdict::Go | Verdict::Free => true,
+                _ => false,
+            }
+    }
+
     fn change(
         &mut self,
         path: &BStr,
@@ -346,31 +352,33 @@ impl<'a, 's> Walk<'a, 's> {
     ) -> Result<(), Error> {
         let is_link = side.mode == mode::SYMLINK;
         self.situation.protect.check_path(path, is_link)?;
-        if current.is_none() {
+        let skipped = current.is_some_and(|it| it.flags.contains(Flags::SKIP_WORKTREE));
+        let sparse = self.situation.sparse.filter(|_| self.request.update);
+        let stays_out = sparse.is_some_and(|sparse| !sparse.includes(path));
+        if (current.is_none() && !stays_out) || (sparse.is_some() && skipped && !stays_out) {
             self.free.push((path.to_owned(), Some(side.mode)));
         }
         let mut entry = new_entry(path, side);
-        let skipped = current.is_some_and(|it| it.flags.contains(Flags::SKIP_WORKTREE));
-        if skipped {
+        // The mark stays, but without patterns of a sparse checkout it keeps no file away.
+        if stays_out || (skipped && sparse.is_none()) {
             entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
         }
         let mut item = None;
-        if self.request.update && !skipped {
-            item = Some(self.write(path, side, current.is_some()));
+        let is_there = current.is_some() && !(skipped && sparse.is_some());
+        if self.request.update && !stays_out {
+            item = Some(self.write(path, side, is_there));
+        } else if stays_out && is_there {
+            self.merged.plan.remove.push(Removal {
+                path: path.to_owned(),
+                gitlink: current.is_some_and(|current| current.mode == mode::GITLINK),
+            });
         }
         self.merged.parts.push(Part::New(Box::new(entry), item));
         Ok(())
     }
 
     fn write(&mut self, path: &BStr, side: Side, replaces: bool) -> u32 {
-        let items = &mut self.merged.plan.write;
-        items.push(Item {
-            path: path.to_owned(),
-            id: side.id,
-            mode: side.mode,
-            replaces,
-        });
-        items.len() as u32 - 1
+        add_item(&mut self.merged.plan, path, side, replaces)
     }
 
     fn conflict(&mut self, path: &BStr, sides: [Option<Side>; 3]) -> Result<(), Error> {

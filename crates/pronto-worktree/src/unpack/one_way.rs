@@ -1,6 +1,8 @@
 //! The index becomes a tree and the worktree follows, whatever is there: `checkout -f`,
 //! `reset --hard`.
 
+use std::collections::HashSet;
+
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags, mode};
@@ -13,8 +15,12 @@ use super::{Decision, IndexChange, Unpacked, is_entry, new_entry};
 use crate::Error;
 use crate::checkout::Removal;
 
-/// A plan after which index and worktree are what `tree` says. Only untracked files can be in the
-/// way: with `may_go` those of which it says no, else none.
+/// A plan after which index and worktree are what `tree` says. In the way can be the directory
+/// where the user is, files that were changed though their entries are marked assume-unchanged or
+/// skip-worktree, and untracked files: with `may_go` those of which it says no, else none.
+///
+/// Files whose facts are not those of their entries are written again, so that their bytes are
+/// those of a checkout.
 ///
 /// # Errors
 /// When the tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
@@ -25,10 +31,18 @@ pub fn one_way(
 ) -> Result<Decision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut cached = CachedTree::builder(tree);
+    let situation = &Situation {
+        facts_decide: true,
+        ..*situation
+    };
     let mut reset = Reset {
         situation,
         next: 0,
+        present: guard::present_though_skipped(situation)?,
         same: Vec::new(),
+        unseen: Vec::new(),
+        takes_directories: may_go.is_none(),
+        refusals: Refusals::default(),
         unpacked: Unpacked::default(),
     };
     walk(
@@ -49,19 +63,26 @@ pub fn one_way(
         },
     )?;
     reset.drop_before(None);
+    guard::refuse_modified(situation, &reset.unseen, &mut reset.refusals)?;
+    let mut refusals = std::mem::take(&mut reset.refusals);
     let mut unpacked = reset.finish()?;
     unpacked.cached_tree = Some(cached.finish());
-    match may_go {
-        Some(may_go) => protect_untracked(unpacked, situation, may_go),
-        None => Ok(Decision::Plan(unpacked)),
+    if let Some(may_go) = may_go {
+        refuse_untracked(&unpacked, situation, may_go, &mut refusals)?;
     }
+    if refusals.is_empty() {
+        return Ok(Decision::Plan(unpacked));
+    }
+    refusals.sort();
+    Ok(Decision::Refused(refusals))
 }
 
-fn protect_untracked(
-    unpacked: Unpacked,
+fn refuse_untracked(
+    unpacked: &Unpacked,
     situation: &Situation<'_>,
     may_go: &mut MayGo<'_>,
-) -> Result<Decision, Error> {
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
     let index = situation.index;
     let items = unpacked.plan.write.iter();
     let free: Vec<Free<'_>> = items
@@ -72,21 +93,22 @@ fn protect_untracked(
         })
         .collect();
     let leaving = index.iter().map(|entry| entry.path).collect();
-    let mut refusals = Refusals::default();
-    guard::refuse_untracked(situation, &free, &leaving, may_go, &mut refusals)?;
-    if refusals.is_empty() {
-        return Ok(Decision::Plan(unpacked));
-    }
-    refusals.sort();
-    Ok(Decision::Refused(refusals))
+    guard::refuse_untracked(situation, &free, &leaving, may_go, refusals)
 }
 
 struct Reset<'a, 's> {
     situation: &'a Situation<'s>,
     /// The next entry of the index.
     next: usize,
+    /// Entries that are marked to be skipped though their files are there: the mark does not count.
+    present: HashSet<usize>,
     /// The entries that are as the tree says; their files may not be.
     same: Vec<usize>,
+    /// Entries that do not stay, whose files must be as they say.
+    unseen: Vec<usize>,
+    /// Directories become files, whatever is in them.
+    takes_directories: bool,
+    refusals: Refusals,
     unpacked: Unpacked,
 }
 
@@ -100,22 +122,57 @@ impl Reset<'_, '_> {
         let stages = index.stages(change.path);
         let entry = (!stages.is_empty()).then(|| index.entry(stages.start));
         self.next = self.next.max(stages.end);
-        let skipped = entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
-        let wanted = match self.situation.sparse {
-            Some(sparse) => sparse.includes(change.path),
-            None => !skipped,
-        };
-        match entry {
-            Some(entry) if entry.stage() == 0 && is_entry(&entry, side) => {
-                match (wanted, skipped) {
-                    (true, false) => self.same.push(stages.start),
-                    (true, true) => self.unpacked.write(change.path, side, false),
-                    (false, _) => self.leave_out(change.path, side, !skipped),
-                }
-            }
-            Some(_) if wanted => self.unpacked.write(change.path, side, !skipped),
-            None if wanted => self.unpacked.write(change.path, side, false),
-            entry => self.leave_out(change.path, side, entry.is_some() && !skipped),
+        let clean = entry.filter(|entry| entry.stage() == 0);
+        let skipped = clean.is_some() && self.is_skipped(stages.start);
+        let wanted = self.is_wanted(change.path);
+        if let Some(entry) = clean
+            && is_entry(&entry, side)
+        {
+            return match (wanted, skipped) {
+                (true, false) => self.same.push(stages.start),
+                // Without patterns of a sparse checkout the mark is the user's own.
+                (true, true) if self.situation.sparse.is_none() => {}
+                (true, true) => self.unpacked.write(change.path, side, false),
+                (false, _) => self.leave_out(change.path, side, !skipped),
+            };
+        }
+        if !wanted {
+            return self.leave_out(change.path, side, entry.is_some() && !skipped);
+        }
+        if clean.is_some() {
+            self.verify(stages.start);
+        } else if self.takes_directories {
+            guard::refuse_current_directory(self.situation, change.path, &mut self.refusals);
+        }
+        let stays_marked = skipped && self.situation.sparse.is_none();
+        let is_there = entry.is_some() && (!skipped || stays_marked);
+        self.unpacked.write(change.path, side, is_there);
+        if stays_marked
+            && let Some(entry) = self.unpacked.changes.last_mut()
+            && let Some(entry) = &mut entry.entry
+        {
+            entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+        }
+    }
+
+    fn is_wanted(&self, path: &BStr) -> bool {
+        let sparse = self.situation.sparse;
+        sparse.is_none_or(|sparse| sparse.includes(path))
+    }
+
+    fn is_skipped(&self, position: usize) -> bool {
+        let flags = self.situation.index.entry(position).flags;
+        flags.contains(Flags::SKIP_WORKTREE) && !self.present.contains(&position)
+    }
+
+    /// The file of an entry that does not stay must be as the entry says, if nobody looked at it.
+    fn verify(&mut self, position: usize) {
+        let entry = self.situation.index.entry(position);
+        let marked = guard::is_unseen(&entry);
+        // The mark of what is there in spite of it does not count.
+        let only_skipped = !entry.flags.contains(Flags::ASSUME_VALID);
+        if marked && !(only_skipped && self.present.contains(&position)) {
+            self.unseen.push(position);
         }
     }
 
@@ -134,7 +191,8 @@ impl Reset<'_, '_> {
 
     /// Entries that sort before `path` are not in the tree.
     fn drop_before(&mut self, path: Option<&BStr>) {
-        let index = self.situation.index;
+        let situation = self.situation;
+        let index = situation.index;
         while self.next < index.len() {
             let entry = index.entry(self.next);
             if path.is_some_and(|path| entry.path >= path) {
@@ -145,7 +203,12 @@ impl Reset<'_, '_> {
             if dropped.is_some_and(|change| change.path == entry.path) {
                 continue;
             }
-            if !entry.flags.contains(Flags::SKIP_WORKTREE) {
+            let wanted = self.is_wanted(entry.path);
+            if wanted && entry.stage() == 0 {
+                self.verify(self.next - 1);
+            }
+            guard::refuse_current_directory(situation, entry.path, &mut self.refusals);
+            if situation.sparse.is_none() || !self.is_skipped(self.next - 1) {
                 self.unpacked.plan.remove.push(Removal {
                     path: entry.path.to_owned(),
                     gitlink: entry.mode == mode::GITLINK,
@@ -160,7 +223,8 @@ impl Reset<'_, '_> {
         let (situation, mut unpacked) = (self.situation, self.unpacked);
         let index = situation.index;
         let compared = guard::compare(situation, &self.same)?;
-        let rewrite = compared.missing.iter().map(|position| (*position, false));
+        let missing = compared.missing.iter().chain(&compared.obstructed);
+        let rewrite = missing.map(|position| (*position, false));
         let rewrite = rewrite.chain(compared.modified.iter().map(|position| (*position, true)));
         for (position, replaces) in rewrite {
             let entry = index.entry(position);
@@ -169,6 +233,12 @@ impl Reset<'_, '_> {
                 mode: entry.mode,
             };
             unpacked.write(entry.path, side, replaces);
+            let flags = entry.flags;
+            if let Some(change) = unpacked.changes.last_mut()
+                && let Some(entry) = &mut change.entry
+            {
+                entry.flags = flags;
+            }
         }
         for (position, stat) in compared.same {
             let entry = index.entry(position);

@@ -15,6 +15,7 @@ use crate::filter::ToGit;
 use crate::hostile::Protect;
 use crate::recorded::recorded;
 use crate::sparse::Sparse;
+use crate::status::{Conversion, Unconverted, digest_file};
 use crate::{Error, ErrorKind, Objects};
 
 /// What is there, and the rules to see it by.
@@ -40,6 +41,8 @@ pub struct Situation<'a> {
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
     /// Which paths are to be in the worktree; `None`: all.
     pub sparse: Option<&'a Sparse>,
+    /// Files that are there though their entries say that they are not to be count as there.
+    pub notice_present_sparse: bool,
     /// How many threads look at files.
     pub workers: Workers,
     /// The directory where the user is, which may not become a file.
@@ -52,6 +55,8 @@ pub struct Situation<'a> {
 pub(super) enum Comparison {
     /// There is no file.
     Missing,
+    /// Something that is neither a directory nor a link is where a directory above it should be.
+    Obstructed,
     /// It is what the entry says; these are its facts now.
     Same(Stat),
     /// It is something else.
@@ -120,6 +125,19 @@ impl<'a> Looker<'a> {
         }
     }
 
+    /// The uppermost thing on the way to `path` that is no directory, or `path` itself.
+    pub(super) fn obstacle<'p>(&mut self, path: &'p BStr) -> Result<&'p BStr, Error> {
+        for slash in path.find_iter("/") {
+            let above = path[..slash].as_bstr();
+            if let Look::There(metadata) = self.look(above)?
+                && !metadata.is_directory()
+            {
+                return Ok(above);
+            }
+        }
+        Ok(path)
+    }
+
     /// The directory at `path`, or what that says of everything in it.
     fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, Look>, Error> {
         if path.is_empty() {
@@ -175,8 +193,16 @@ impl<'a> Looker<'a> {
 
     /// Compares the file of `entry` with it, by its content where its facts do not decide.
     pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
-        let Look::There(metadata) = self.look(entry.path)? else {
-            return Ok(Comparison::Missing);
+        let metadata = match self.look(entry.path)? {
+            Look::There(metadata) => metadata,
+            Look::Nothing => return Ok(Comparison::Missing),
+            Look::Obstructed => {
+                let obstacle = self.obstacle(entry.path)?;
+                return Ok(match self.look(obstacle)? {
+                    Look::There(metadata) if !metadata.is_symlink() => Comparison::Obstructed,
+                    _ => Comparison::Missing,
+                });
+            }
         };
         let now = recorded(&metadata);
         if entry.mode == mode::GITLINK {
@@ -226,9 +252,11 @@ impl<'a> Looker<'a> {
         let path = entry.path;
         let kind = entry.id.kind();
         let (directory, name) = split(path);
+        let unreadable = || path.to_string();
+        let to_git = self.to_git.get_or_insert_with(self.situation.to_git);
+        let keeps = to_git.keeps(path)?;
         self.content.clear();
         let mut content = std::mem::take(&mut self.content);
-        let unreadable = || path.to_string();
         let Ok(directory) = self.directory(directory)? else {
             return Ok(kind.null());
         };
@@ -238,6 +266,16 @@ impl<'a> Looker<'a> {
                     .read_link(name)
                     .context(ErrorKind::Io, "readlink", unreadable())?;
             return blob_id(kind, &target);
+        }
+        if keeps {
+            let conversion: (&dyn Conversion, _) = (&Unconverted, kind);
+            let digested = digest_file((directory, name), metadata, (path, entry.id), conversion);
+            self.content = content;
+            return match digested {
+                // It is not what was looked at, so it is not what the entry says.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(kind.null()),
+                digested => digested.context(ErrorKind::Io, "cannot read", unreadable()),
+            };
         }
         let read = directory
             .open_file(name)
@@ -277,6 +315,14 @@ impl<'a> Checker<'a> {
             .matches(&recorded(&metadata), self.0.situation.rules)
             && self.0.has_kind(entry.mode, &metadata);
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
+    }
+
+    /// Whether there is anything at `path`, through no link.
+    ///
+    /// # Errors
+    /// That cannot be told.
+    pub fn is_there(&mut self, path: &BStr) -> Result<bool, Error> {
+        Ok(matches!(self.0.look(path)?, Look::There(_)))
     }
 
     /// Whether there is a file whose facts are the recorded ones; where these cannot tell, by its

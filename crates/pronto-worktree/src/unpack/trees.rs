@@ -11,9 +11,6 @@ use super::{TreeId, index_mode};
 use crate::hostile::Protect;
 use crate::{Error, ErrorKind, Objects, objects};
 
-/// Deeper trees are refused (the limit is Git's default of `core.maxTreeDepth`).
-const DEEPEST: usize = 2048;
-
 /// A file, a link or a submodule in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
@@ -63,7 +60,7 @@ pub(crate) struct Subtree<'a> {
 
 impl<'a> Subtree<'a> {
     /// The last component of its path.
-    pub(super) fn name(&self) -> &'a BStr {
+    pub(crate) fn name(&self) -> &'a BStr {
         let start = self.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         self.path[start..].as_bstr()
     }
@@ -142,12 +139,7 @@ impl Walk<'_> {
     }
 
     fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
-        if self.depth > DEEPEST {
-            let message = "exceeded maximum allowed tree depth";
-            return Err(
-                Error::new(ErrorKind::CorruptObject, message).at_path(self.path.to_string())
-            );
-        }
+        objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
         let mut left = Entries::new(&old_bytes, old);
         let mut right = Entries::new(&new_bytes, new);

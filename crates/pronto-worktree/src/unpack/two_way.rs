@@ -87,7 +87,7 @@ pub fn two_way(
         carry_out(verdict, situation, &mut unpacked);
     }
     unpacked.cached_tree = Some(trees.finish());
-    super::sparsify(&mut unpacked, situation, may_go)?;
+    super::sparsity::follow(&mut unpacked, situation)?;
     Ok(Decision::Plan(unpacked))
 }
 
@@ -212,11 +212,7 @@ fn guard(
         })
         .collect();
     tracked.sort_unstable();
-    let compared = guard::compare(situation, &tracked)?;
-    let modified = compared.modified.into_iter();
-    refusals
-        .modified
-        .extend(modified.map(|position| index.path(position).to_owned()));
+    guard::refuse_modified(situation, &tracked, refusals)?;
     let leaving: HashSet<&BStr> = verdicts
         .iter()
         .filter(|verdict| verdict.position.is_some() && verdict.standing != Standing::Above)

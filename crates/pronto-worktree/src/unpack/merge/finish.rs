@@ -51,17 +51,16 @@ impl Walk<'_, '_> {
 
     /// Looks whether anything would be lost.
     fn guard(&mut self, may_go: &mut MayGo<'_>) -> Result<(), Error> {
-        if !self.request.look || self.request.reset {
+        if !self.request.look {
             return Ok(());
         }
         let index = self.situation.index;
-        let compared = guard::compare(self.situation, &self.present)?;
-        let modified = compared.modified.iter().map(|at| index.entry(*at));
-        let files = modified.filter(|entry| entry.mode != mode::GITLINK);
-        self.refusals
-            .modified
-            .extend(files.map(|entry| entry.path.to_owned()));
-        if !self.request.update {
+        if self.request.reset {
+            self.present
+                .retain(|at| guard::is_unseen(&index.entry(*at)));
+        }
+        guard::refuse_modified(self.situation, &self.present, &mut self.refusals)?;
+        if self.request.reset || !self.request.update {
             return Ok(());
         }
         let free: Vec<Free<'_>> = self
@@ -96,7 +95,8 @@ impl Walk<'_, '_> {
             .filter(|at| !is_skipped(at))
             .collect();
         let compared = guard::compare(self.situation, &same)?;
-        let missing = compared.missing.into_iter().map(|at| (at, false));
+        let missing = compared.missing.into_iter().chain(compared.obstructed);
+        let missing = missing.map(|at| (at, false));
         let modified = compared.modified.into_iter().map(|at| (at, true));
         let mut again: Vec<(usize, bool)> = missing.chain(modified).collect();
         again.sort_unstable();

@@ -1,0 +1,153 @@
+//! What is put in a place, and how.
+
+use std::io::{self, Read};
+
+use bstr::BStr;
+use pronto_index::mode;
+use pronto_io::dir::{Directory, Metadata, NewFile};
+use pronto_io::interrupt::Interrupt;
+
+use super::Item;
+use super::write::unreadable;
+use crate::{Error, ErrorKind};
+
+/// How much of a large file is moved at once.
+const PIECE_LEN: usize = 256 * 1024;
+
+/// What is put in a place.
+pub(super) enum Content<'a> {
+    File(&'a [u8]),
+    /// A file whose content has not been looked at yet.
+    Stream(&'a mut dyn Read),
+    Symlink(&'a [u8]),
+    Submodule,
+}
+
+/// Why it is not there.
+pub(super) enum Trouble {
+    /// Something else is.
+    Exists,
+    Failed(Error),
+}
+
+impl Content<'_> {
+    /// Puts it there, where nothing may be. After [`Trouble::Exists`] it can be tried again.
+    pub(super) fn create(
+        &mut self,
+        (directory, name): (&Directory, &BStr),
+        item: &Item,
+        interrupt: &Interrupt,
+    ) -> Result<Metadata, Trouble> {
+        match self {
+            Content::File(bytes) => create_file((directory, name), item, |file| {
+                file.write_all(bytes)
+                    .map_err(|error| unwritable(&error, item))
+            }),
+            Content::Stream(reader) => create_file((directory, name), item, |file| {
+                copy(*reader, file, item, interrupt)
+            }),
+            Content::Symlink(target) => directory
+                .make_symlink(target, name)
+                .and_then(|()| directory.metadata(name))
+                .map_err(|error| trouble(&error, "unable to create symlink", item)),
+            Content::Submodule => match directory.make_directory(name) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    Err(trouble(&error, "cannot create submodule directory", item))
+                }
+                _ => match directory.metadata(name) {
+                    Ok(metadata) if metadata.is_directory() => Ok(metadata),
+                    Ok(_) => Err(Trouble::Exists),
+                    Err(error) => Err(trouble(&error, "unable to stat just-written file", item)),
+                },
+            },
+        }
+    }
+}
+
+fn create_file(
+    (directory, name): (&Directory, &BStr),
+    item: &Item,
+    fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
+) -> Result<Metadata, Trouble> {
+    let mut file = directory
+        .create_file(name, item.mode == mode::EXECUTABLE)
+        .map_err(|error| {
+            if error.kind() != io::ErrorKind::AlreadyExists {
+                remove_if_empty(directory, name);
+            }
+            trouble(&error, "unable to create file", item)
+        })?;
+    let filled = fill(&mut file);
+    let finished = file.finish().map_err(|error| unwritable(&error, item));
+    filled.and(finished).map_err(|error| {
+        // A file that is not whole is worse than none.
+        let _ = directory.remove_file(name);
+        Trouble::Failed(error)
+    })
+}
+
+/// A file system at the far end of a network may make a file and then fail to say so.
+fn remove_if_empty(directory: &Directory, name: &BStr) {
+    let there = directory.metadata(name);
+    if there.is_ok_and(|there| there.is_file() && there.size_bytes == 0) {
+        let _ = directory.remove_file(name);
+    }
+}
+
+/// All that `reader` has, in pieces.
+fn copy(
+    reader: &mut dyn Read,
+    file: &mut NewFile,
+    item: &Item,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let mut piece = vec![0; PIECE_LEN];
+    loop {
+        let mut len = 0;
+        // Readers may give little at a time.
+        while len < piece.len() {
+            match reader.read(&mut piece[len..]) {
+                Ok(0) => break,
+                Ok(more) => len += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let error = Error::new(ErrorKind::CorruptObject, error.to_string());
+                    return Err(unreadable(item)(error));
+                }
+            }
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        if let Err(reason) = interrupt.check() {
+            return Err(Error::new(ErrorKind::Interrupted, reason.to_string()));
+        }
+        file.write_all(&piece[..len])
+            .map_err(|error| unwritable(&error, item))?;
+    }
+}
+
+fn unwritable(error: &io::Error, item: &Item) -> Error {
+    failure(error, ("unable to write file", None), item)
+}
+
+fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Trouble::Exists;
+    }
+    Trouble::Failed(failure(error, (verb, None), item))
+}
+
+/// What failed, and what that needed, with the reason of the operating system.
+pub(super) fn failure(
+    error: &io::Error,
+    (verb, for_it): (&str, Option<&str>),
+    item: &Item,
+) -> Error {
+    let reason = pronto_io::error::reason(error);
+    let step = for_it.map_or(String::new(), |step| format!("{step}: "));
+    Error::new(
+        ErrorKind::Io,
+        format!("{verb} {}: {step}{reason}", item.path),
+    )
+}

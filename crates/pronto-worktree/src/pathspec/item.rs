@@ -1,0 +1,250 @@
+//! One pathspec.
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_glob::wildmatch::Mode;
+
+use super::magic::parse_magic;
+use super::{Defaults, path_from_top, wrong};
+use crate::Error;
+
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) original: BString,
+    /// The path or pattern from the top, without a slash at its end.
+    pub(super) text: BString,
+    /// It had a slash at its end: only a directory matches.
+    pub(super) is_directory: bool,
+    /// How much of `text` is the directory it was given in: case always matters there.
+    pub(super) prefix_len: usize,
+    /// How much of `text` has no wildcards.
+    pub(super) literal_len: usize,
+    pub(super) glob: bool,
+    pub(super) icase: bool,
+    pub(super) exclude: bool,
+}
+
+/// How a pathspec relates to a directory; what comes later counts for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Relation {
+    Outside,
+    /// All in the directory matches.
+    Inside,
+    /// Something below it could match.
+    Leading,
+    /// The directory itself matches a wildcard.
+    Wildcard,
+    Exact,
+}
+
+/// What a pathspec that is met by a directory matches of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The directory itself, or something below it.
+    Some,
+    /// Whatever is beside it, too.
+    All,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Magic {
+    pub(super) top: bool,
+    pub(super) literal: bool,
+    pub(super) glob: bool,
+    pub(super) noglob: bool,
+    pub(super) icase: bool,
+    pub(super) exclude: bool,
+}
+
+impl Item {
+    pub(super) fn parse(
+        spec: &BStr,
+        prefix: &BStr,
+        work_tree: &std::path::Path,
+        defaults: Defaults,
+    ) -> Result<Item, Error> {
+        if spec.is_empty() {
+            return Err(wrong(
+                "empty string is not a valid pathspec. please use . instead if you meant to match \
+                 all paths",
+            ));
+        }
+        let mut magic = Magic::default();
+        let mut path = spec;
+        if !defaults.literal {
+            path = parse_magic(spec, &mut magic)?;
+        }
+        magic.literal |= defaults.literal;
+        magic.icase |= defaults.icase;
+        if !magic.literal && !magic.glob && defaults.noglob {
+            magic.noglob = true;
+        }
+        magic.glob |= defaults.glob && !magic.literal && !magic.noglob;
+        if magic.glob && magic.literal {
+            return Err(wrong(format!(
+                "{spec}: 'literal' and 'glob' are incompatible"
+            )));
+        }
+        let mut item = Item::parse_path(path, prefix, work_tree, magic)?;
+        item.original = spec.to_owned();
+        Ok(item)
+    }
+
+    pub(super) fn parse_path(
+        path: &BStr,
+        prefix: &BStr,
+        work_tree: &std::path::Path,
+        magic: Magic,
+    ) -> Result<Item, Error> {
+        let prefix = if magic.top { "".into() } else { prefix };
+        let mut text = normalise(path, prefix, work_tree)?;
+        let is_directory = text.ends_with(b"/");
+        if is_directory {
+            text.pop();
+        }
+        let prefix_len = prefix.len().min(text.len());
+        let wild = !magic.literal && !magic.noglob;
+        let literal_len = if wild {
+            let start = prefix_len.min(text.len());
+            text[start..]
+                .find_byteset(b"*?[\\")
+                .map_or(text.len(), |at| start + at)
+        } else {
+            text.len()
+        };
+        Ok(Item {
+            original: path.to_owned(),
+            text,
+            is_directory,
+            prefix_len,
+            literal_len,
+            glob: magic.glob,
+            icase: magic.icase,
+            exclude: magic.exclude,
+        })
+    }
+
+    pub(super) fn matches(&self, path: &BStr, is_directory: bool) -> bool {
+        let text = self.text.as_bstr();
+        if text.is_empty() {
+            return true;
+        }
+        // As a path, or as a directory that it is below of.
+        if path.len() >= text.len() && self.same(&path[..text.len()], text) {
+            match path.get(text.len()) {
+                None if !self.is_directory || is_directory => return true,
+                Some(b'/') => return true,
+                _ => {}
+            }
+        }
+        self.literal_len < text.len()
+            && path.len() >= self.literal_len
+            && self.same(&path[..self.literal_len], &text[..self.literal_len])
+            && self.wildmatch(path)
+    }
+
+    /// How it relates to the directory `name`, which with a slash at its end is `path`.
+    pub(super) fn relation(&self, name: &BStr, path: &BStr) -> Relation {
+        let exact = name.len() == self.text.len() && self.same(name, &self.text);
+        if exact && self.is_directory {
+            return Relation::Exact;
+        }
+        let below = path.get(self.text.len()) == Some(&b'/');
+        if self.text.is_empty() || (below && self.same(&path[..self.text.len()], &self.text)) {
+            return Relation::Inside;
+        }
+        let has_wildcards = self.literal_len < self.text.len();
+        let literal = &self.text[..self.literal_len];
+        let starts = path.len() >= literal.len() && self.same(&path[..literal.len()], literal);
+        if has_wildcards && starts && self.wildmatch(path) {
+            return Relation::Wildcard;
+        }
+        let is_above =
+            self.text.get(name.len()) == Some(&b'/') && self.same(name, &self.text[..name.len()]);
+        match is_above || (has_wildcards && starts) {
+            true => Relation::Leading,
+            false => Relation::Outside,
+        }
+    }
+
+    fn wildmatch(&self, path: &BStr) -> bool {
+        let mut mode = Mode::empty();
+        if self.glob {
+            mode |= Mode::NO_MATCH_SLASH_LITERAL;
+        }
+        if self.icase {
+            mode |= Mode::IGNORE_CASE;
+        }
+        if self.is_directory {
+            // The slash that was cut off stands for itself.
+            let mut pattern = self.text.clone();
+            pattern.push(b'/');
+            return gix_glob::wildmatch(pattern.as_bstr(), path, mode);
+        }
+        gix_glob::wildmatch(self.text.as_bstr(), path, mode)
+    }
+
+    pub(super) fn same(&self, one: &[u8], two: &[u8]) -> bool {
+        if !self.icase {
+            return one == two;
+        }
+        let cut = self.prefix_len.min(one.len()).min(two.len());
+        one[..cut] == two[..cut] && one[cut..].eq_ignore_ascii_case(&two[cut..])
+    }
+
+    /// How it is met by the directory at `path` (no slash at its end) in a comparison of trees.
+    pub(super) fn reach(&self, path: &BStr, recursive: bool) -> Option<Reach> {
+        let (above, name) = path.split_at(path.rfind_byte(b'/').map_or(0, |slash| slash + 1));
+        let slash: &[u8] = if self.is_directory { b"/" } else { b"" };
+        let whole = [self.text.as_bytes(), slash].concat();
+        let has_wildcards = self.literal_len < self.text.len();
+        let leads_here = match above.get(..whole.len()) {
+            Some(start) if self.same(start, &whole) => {
+                let ends = whole.is_empty() || whole.ends_with(b"/");
+                if ends || above.get(whole.len()) == Some(&b'/') {
+                    return Some(Reach::All);
+                }
+                false
+            }
+            Some(_) => false,
+            None => self.same(above, &whole[..above.len()]),
+        };
+        if leads_here {
+            let rest = &whole[above.len()..];
+            let is_name = rest
+                .get(..name.len())
+                .is_some_and(|start| match self.icase {
+                    true => start.eq_ignore_ascii_case(name),
+                    false => start == name,
+                });
+            if is_name && matches!(rest.get(name.len()), None | Some(b'/')) {
+                return Some(Reach::Some);
+            }
+        } else {
+            let literal = &whole[..self.literal_len];
+            let start = above.get(..literal.len());
+            if !start.is_some_and(|start| self.same(start, literal)) {
+                return None;
+            }
+        }
+        (has_wildcards && (recursive || self.wildmatch(path))).then_some(Reach::Some)
+    }
+
+    /// Whether something below the directory `path` could match, which it does not itself.
+    pub(super) fn may_match_below(&self, path: &BStr) -> bool {
+        let literal = &self.text[..self.literal_len];
+        let common = literal.len().min(path.len());
+        if !self.same(&path[..common], &literal[..common]) {
+            return false;
+        }
+        if literal.len() <= path.len() {
+            // Only a wildcard can go on below.
+            return self.literal_len < self.text.len();
+        }
+        literal[path.len()] == b'/'
+    }
+}
+
+fn normalise(path: &BStr, prefix: &BStr, work_tree: &std::path::Path) -> Result<BString, Error> {
+    path_from_top(path, prefix, work_tree)
+        .map_err(|error| wrong(format!("{path}: {}", error.message())))
+}

@@ -1,0 +1,160 @@
+//! What a sparse checkout holds, as it is set, listed and written.
+
+use std::collections::BTreeSet;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{Rules, Sparse, parent, trim_end};
+use crate::{Error, ErrorKind};
+
+/// What is to be in the worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// These directories with all that is in them, and the files of those above them.
+    Directories(BTreeSet<BString>),
+    /// What these patterns say.
+    Patterns(Vec<BString>),
+}
+
+impl Definition {
+    /// Reads `info/sparse-checkout`. With `cone` it is taken as directories; if it is not of that
+    /// form, the second value says so, in Git's words, and it is taken as patterns.
+    pub fn parse(text: &[u8], cone: bool) -> (Self, Option<String>) {
+        let mut warning = None;
+        if cone {
+            let (sparse, told) = Sparse::parse(text, true, false);
+            match sparse.rules {
+                Rules::Cone { whole, .. } => {
+                    return (Definition::Directories(whole.into_iter().collect()), None);
+                }
+                Rules::Patterns(_) => warning = told,
+            }
+        }
+        let lines = text.lines().map(trim_end);
+        let patterns = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        (
+            Definition::Patterns(patterns.map(BString::from).collect()),
+            warning,
+        )
+    }
+
+    /// Adds what `words` name: directories from the top, or patterns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Patterns`] in Git's words for a directory outside of the worktree.
+    pub fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a BStr>) -> Result<(), Error> {
+        match self {
+            Definition::Patterns(patterns) => {
+                patterns.extend(words.into_iter().map(ToOwned::to_owned));
+            }
+            Definition::Directories(directories) => {
+                for word in words {
+                    let directory = normalise(word)?;
+                    if !directory.is_empty() {
+                        directories.insert(directory);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of `info/sparse-checkout`. Directories within others of the set do not show.
+    pub fn to_text(&self) -> BString {
+        let mut text = BString::default();
+        let directories = match self {
+            Definition::Patterns(patterns) => {
+                for pattern in patterns {
+                    text.extend_from_slice(pattern);
+                    text.push(b'\n');
+                }
+                return text;
+            }
+            Definition::Directories(directories) => directories,
+        };
+        let above = |path: &'_ BStr| -> Vec<BString> {
+            let above = std::iter::successors(parent(path), |path| parent(path));
+            above.map(ToOwned::to_owned).collect()
+        };
+        let is_within = |path: &BString| {
+            let above = above(path.as_bstr());
+            above.iter().any(|above| directories.contains(above))
+        };
+        let parents: BTreeSet<BString> = directories
+            .iter()
+            .flat_map(|path| above(path.as_bstr()))
+            .filter(|path| !directories.contains(path) && !is_within(path))
+            .collect();
+        text.extend_from_slice(b"/*\n!/*/\n");
+        for path in &parents {
+            let path = escape(path);
+            for part in [b"/".as_slice(), &path, b"/\n!/", &path, b"/*/\n"] {
+                text.extend_from_slice(part);
+            }
+        }
+        for path in directories.iter().filter(|path| !is_within(path)) {
+            for part in [b"/".as_slice(), &escape(path), b"/\n"] {
+                text.extend_from_slice(part);
+            }
+        }
+        text
+    }
+
+    /// What it says of paths.
+    pub fn to_sparse(&self, ignore_case: bool) -> Sparse {
+        let is_cone = matches!(self, Definition::Directories(_));
+        Sparse::parse(&self.to_text(), is_cone, ignore_case).0
+    }
+}
+
+fn escape(path: &BString) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    for &byte in path.iter() {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
+}
+
+/// A directory as the user named it, from the top and without slashes at its ends.
+fn normalise(word: &BStr) -> Result<BString, Error> {
+    let trimmed = word.trim().as_bstr();
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in trimmed.split_str("/") {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop().ok_or_else(|| {
+                    let message = format!("could not normalize path {trimmed}");
+                    Error::new(ErrorKind::Patterns, message)
+                })?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Ok(bstr::join("/", parts).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_written_as_a_cone_and_read_back() {
+        let mut definition = Definition::Directories(BTreeSet::new());
+        assert_eq!(definition.to_text(), "/*\n!/*/\n");
+        let words = ["a/b/c/", "/x", "./x/y", "q*/z", " "].map(BStr::new);
+        definition.add(words).expect("they are within");
+        assert_eq!(
+            definition.to_text(),
+            "/*\n!/*/\n/a/\n!/a/*/\n/a/b/\n!/a/b/*/\n/q\\*/\n!/q\\*/*/\n/a/b/c/\n/q\\*/z/\n/x/\n"
+        );
+        let (read, warning) = Definition::parse(&definition.to_text(), true);
+        assert_eq!(warning, None);
+        let expected = ["a/b/c", "q*/z", "x"].map(BString::from).into();
+        assert_eq!(read, Definition::Directories(expected));
+        assert!(definition.add([BStr::new("a/../../b")]).is_err());
+    }
+}

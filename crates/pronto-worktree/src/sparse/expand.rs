@@ -1,0 +1,69 @@
+//! From a sparse index to one with an entry for each file.
+
+use bstr::BStr;
+use pronto_hash::ObjectId;
+use pronto_index::{CachedTree, Filler, Index};
+
+use crate::hostile::Protect;
+use crate::unpack::trees::{Go, Step, walk};
+use crate::{Error, ErrorKind, Objects};
+
+/// `index` with an entry for each file of those directories for which one entry stands and of
+/// which `wanted` says so by their path (a slash at its end). Reads their trees, each once, and
+/// copies all entries.
+///
+/// # Errors
+/// A tree is missing, corrupt or has a name that must never be written.
+pub fn expand(
+    index: Index,
+    (objects, protect): (&dyn Objects, Protect),
+    wanted: &mut dyn FnMut(&BStr) -> bool,
+) -> Result<Index, Error> {
+    let _region = pronto_io::region!("index", "ensure_full_index");
+    let expanded = index.expand(|entry, filler| {
+        let prefix = entry.path;
+        wanted(prefix)
+            .then(|| fill(prefix, entry.id.to_owned(), (objects, protect), filler))
+            .transpose()
+            .map_err(Failed)
+    });
+    expanded.map_err(|Failed(error)| error)
+}
+
+struct Failed(Error);
+
+impl From<pronto_index::Error> for Failed {
+    fn from(error: pronto_index::Error) -> Self {
+        Failed(error.map_kind(|_| ErrorKind::Index))
+    }
+}
+
+fn fill(
+    prefix: &BStr,
+    tree: ObjectId,
+    (objects, protect): (&dyn Objects, Protect),
+    filler: &mut Filler<'_>,
+) -> Result<CachedTree, Error> {
+    let mut cached = CachedTree::builder(tree);
+    let mut path = prefix.to_owned();
+    let from = (None, Some(tree));
+    walk(objects, Some(protect), from, &mut |step| {
+        match step {
+            Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
+            Step::Leave => cached.leave(),
+            Step::Change(change) => {
+                cached.add_entries(1);
+                if let Some(side) = change.new {
+                    path.truncate(prefix.len());
+                    path.extend_from_slice(change.path);
+                    let pushed = filler.push(path.as_ref(), side.mode, &side.id);
+                    pushed.map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
+                }
+            }
+            // There is no old tree to share anything with.
+            Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
+        }
+        Ok(Go::On)
+    })?;
+    Ok(cached.finish())
+}

@@ -1,0 +1,204 @@
+//! Entries and files follow the patterns of a sparse checkout, as far as nothing is lost by it.
+//!
+//! Costs: one look at the patterns for each entry (one for each directory if they are a cone), and
+//! one `lstat` for each file that comes or goes and for each that is not to be there, but for
+//! those in directories that are missing.
+
+use bstr::{BStr, BString};
+use pronto_index::{EntryRef, Flags, mode};
+
+use super::guard;
+use super::situation::{Look, Looker, Situation};
+use super::{Side, Unpacked};
+use crate::Error;
+use crate::checkout::Removal;
+
+/// Paths that do not follow the patterns, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Leftover {
+    /// Files that would be lost.
+    pub modified: Vec<BString>,
+    /// Entries in conflict.
+    pub unmerged: Vec<BString>,
+    /// What is where files would come, or where directories above them would.
+    pub obstructed: Vec<BString>,
+}
+
+impl Leftover {
+    /// Git's words about it, as lines for the user; none if there is nothing.
+    pub fn lines(&self) -> Vec<String> {
+        let groups = [
+            (&self.modified, "are not up to date and were left"),
+            (&self.unmerged, "are unmerged and were left"),
+            (
+                &self.obstructed,
+                "were already present and thus not updated",
+            ),
+        ];
+        let mut lines = Vec::new();
+        for (paths, what) in groups.iter().filter(|(paths, _)| !paths.is_empty()) {
+            lines.push(format!(
+                "warning: The following paths {what} despite sparse patterns:"
+            ));
+            lines.extend(paths.iter().map(|path| format!("\t{path}")));
+            lines.push(String::new());
+        }
+        if !lines.is_empty() {
+            let advice = "After fixing the above paths, you may want to run `git \
+                          sparse-checkout reapply`.";
+            lines.push(advice.to_owned());
+        }
+        lines
+    }
+}
+
+/// A plan after which entries and files follow the patterns of the situation, which must have
+/// some. No object changes.
+///
+/// # Errors
+/// A file cannot be looked at, or it is interrupted.
+pub fn sparsity(situation: &Situation<'_>) -> Result<Unpacked, Error> {
+    let _region = pronto_io::region!("unpack_trees", "update_sparsity");
+    let mut unpacked = Unpacked {
+        cached_tree: situation.index.cached_tree(),
+        ..Unpacked::default()
+    };
+    follow(&mut unpacked, situation)?;
+    Ok(unpacked)
+}
+
+/// Entries that no change of `unpacked` touches follow the patterns, too.
+pub(super) fn follow(unpacked: &mut Unpacked, situation: &Situation<'_>) -> Result<(), Error> {
+    if situation.sparse.is_none() {
+        return Ok(());
+    }
+    let mut moves = find(unpacked, situation);
+    let before = unpacked.changes.len();
+    come(unpacked, situation, &moves.coming)?;
+    let absent = guard::occupied_entries(situation, &moves.absent)?.into_iter();
+    let there = absent.filter(|(_, look)| matches!(look, Look::There(_)));
+    moves.going.extend(there.map(|(position, _)| position));
+    moves.going.sort_unstable();
+    go(unpacked, situation, &moves.going)?;
+    unpacked.leftover.unmerged = moves.unmerged;
+    if unpacked.changes.len() > before {
+        unpacked.changes.sort_by(|one, two| one.path.cmp(&two.path));
+        unpacked.put_items_in_order();
+    }
+    Ok(())
+}
+
+/// Positions of entries that may change.
+#[derive(Default)]
+struct Moves {
+    /// They are to be there, and were not.
+    coming: Vec<usize>,
+    /// They are not to be there, and were.
+    going: Vec<usize>,
+    /// They are not to be there, and were not; their files may be in spite of that.
+    absent: Vec<usize>,
+    unmerged: Vec<BString>,
+}
+
+fn find(unpacked: &Unpacked, situation: &Situation<'_>) -> Moves {
+    let Some(sparse) = situation.sparse else {
+        return Moves::default();
+    };
+    let mut matcher = sparse.matcher();
+    let mut moves = Moves::default();
+    let mut touched = unpacked
+        .changes
+        .iter()
+        .map(|change| &change.path)
+        .peekable();
+    for (position, entry) in situation.index.iter().enumerate() {
+        if entry.is_sparse_directory() {
+            continue;
+        }
+        while touched.next_if(|path| **path < *entry.path).is_some() {}
+        if touched.peek().is_some_and(|path| **path == *entry.path) {
+            continue;
+        }
+        if entry.stage() != 0 {
+            if moves.unmerged.last().is_none_or(|last| last != entry.path) {
+                moves.unmerged.push(entry.path.to_owned());
+            }
+            continue;
+        }
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        match (matcher.includes(entry.path), skipped) {
+            (true, true) => moves.coming.push(position),
+            (false, false) => moves.going.push(position),
+            (false, true) if situation.notice_present_sparse => moves.absent.push(position),
+            _ => {}
+        }
+    }
+    moves
+}
+
+fn come(unpacked: &mut Unpacked, situation: &Situation<'_>, coming: &[usize]) -> Result<(), Error> {
+    let index = situation.index;
+    let mut occupied = guard::occupied_entries(situation, coming)?
+        .into_iter()
+        .peekable();
+    let mut looker = Looker::new(situation);
+    for &position in coming {
+        let entry = index.entry(position);
+        let Some((_, look)) = occupied.next_if(|(at, _)| *at == position) else {
+            let (id, mode) = (entry.id.to_owned(), entry.mode);
+            situation
+                .protect
+                .check_path(entry.path, mode == mode::SYMLINK)?;
+            unpacked.write(entry.path, Side { id, mode }, false);
+            continue;
+        };
+        // Whatever is there is what the user has, and shows as such.
+        let is_theirs = matches!(look, Look::There(_)) && situation.notice_present_sparse;
+        if !is_theirs {
+            let obstacle = looker.obstacle(entry.path)?;
+            unpacked.leftover.obstructed.push(obstacle.to_owned());
+        }
+        mark(unpacked, &entry, false);
+    }
+    Ok(())
+}
+
+fn go(unpacked: &mut Unpacked, situation: &Situation<'_>, going: &[usize]) -> Result<(), Error> {
+    let index = situation.index;
+    let compared = guard::compare(situation, going)?;
+    let same = compared.same.into_iter().map(|(at, _)| (at, true));
+    for (position, is_there) in same.chain(compared.missing.into_iter().map(|at| (at, false))) {
+        let entry = index.entry(position);
+        if is_there {
+            unpacked.plan.remove.push(Removal {
+                path: entry.path.to_owned(),
+                gitlink: entry.mode == mode::GITLINK,
+            });
+        }
+        mark(unpacked, &entry, true);
+    }
+    // What something is in the way of shows as deleted.
+    let mut left: Vec<usize> = compared.modified;
+    left.extend(compared.obstructed);
+    left.sort_unstable();
+    for position in left {
+        let entry = index.entry(position);
+        unpacked.leftover.modified.push(entry.path.to_owned());
+        mark(unpacked, &entry, false);
+    }
+    Ok(())
+}
+
+/// Marks `entry` as one that is not to be there, or takes the mark away, unless it is so.
+fn mark(unpacked: &mut Unpacked, entry: &EntryRef<'_>, skip: bool) {
+    if entry.flags.contains(Flags::SKIP_WORKTREE) == skip {
+        return;
+    }
+    let path: &BStr = entry.path;
+    let mut entry = entry.to_owned();
+    entry.flags = match skip {
+        true => entry.flags.with(Flags::SKIP_WORKTREE),
+        false => entry.flags.without(Flags::SKIP_WORKTREE),
+    };
+    unpacked.change(path, Some(entry), None);
+}
