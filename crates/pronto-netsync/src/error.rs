@@ -10,10 +10,56 @@ pub enum ErrorKind {
     Exceeded,
     /// The caller asked for what the protocol cannot carry.
     Unsupported,
+    /// The stream ended before the session did.
+    Closed,
+    /// There is no version that both speak.
+    Version,
+    /// The objects of the two repositories have ids of different sorts.
+    ObjectFormat,
+    /// The peer may not do what it asked for, or is not known.
+    Denied,
+    /// There is no such repository, or it cannot take part.
+    NoRepository,
+    /// The two histories have nothing in common, and not both sides agree to that.
+    Unrelated,
+    /// More would have been sent than is taken.
+    Quota,
+    /// Somebody else is at it.
+    Busy,
+    /// A repository failed.
+    Repository,
 }
 
 /// The error of this crate.
 pub type Error = pronto_io::error::Error<ErrorKind>;
+
+/// What programs go by in a refusal, and the kind of error that it stands for.
+const CODES: [(u64, ErrorKind); 10] = [
+    (1, ErrorKind::Malformed),
+    (2, ErrorKind::Exceeded),
+    (3, ErrorKind::Version),
+    (4, ErrorKind::ObjectFormat),
+    (5, ErrorKind::Denied),
+    (6, ErrorKind::NoRepository),
+    (7, ErrorKind::Unrelated),
+    (8, ErrorKind::Quota),
+    (9, ErrorKind::Busy),
+    (10, ErrorKind::Repository),
+];
+
+impl ErrorKind {
+    /// The code of a refusal for this reason.
+    pub fn code(self) -> u64 {
+        let found = CODES.iter().find(|(_, kind)| *kind == self);
+        found.map_or(10, |(code, _)| *code)
+    }
+
+    /// The reason that the code of a refusal stands for; unknown ones are the peer's own trouble.
+    pub fn from_code(code: u64) -> ErrorKind {
+        let found = CODES.iter().find(|(known, _)| *known == code);
+        found.map_or(ErrorKind::Repository, |(_, kind)| *kind)
+    }
+}
 
 pub(crate) fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)

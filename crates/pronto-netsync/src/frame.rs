@@ -32,9 +32,9 @@ pub const CHANNELS: usize = 4;
 /// Who talks to whom within the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Greetings, credits, the end. Needs no credit.
+    /// Greetings, credits, what is decided, the end. Needs no credit; a session has few such frames.
     Control = 0,
-    /// Ranges of refs.
+    /// Ranges of refs, and what became of them.
     Refs = 1,
     /// Ranges of commits.
     Commits = 2,
@@ -57,7 +57,7 @@ impl Channel {
 }
 
 macro_rules! types {
-    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $value:literal on $channel:ident,)*) => {
         /// What a frame is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -67,43 +67,48 @@ macro_rules! types {
             fn from_byte(byte: u8) -> Option<FrameType> {
                 match byte { $($value => Some(FrameType::$name),)* _ => None }
             }
+
+            /// The one channel on which frames of this type go.
+            pub fn channel(self) -> Channel {
+                match self { $(FrameType::$name => Channel::$channel,)* }
+            }
         }
     };
 }
 
 types! {
     /// Versions, repository, capabilities, role, globs, limits, nonce.
-    Hello = 1,
-    /// The globs and windows that hold.
-    Accept = 2,
+    Hello = 1 on Control,
+    /// The version that holds.
+    Accept = 2 on Control,
     /// A code and a text; the sender stops after it.
-    Error = 3,
+    Error = 3 on Control,
     /// More bytes for a channel.
-    Credit = 4,
-    /// Count and fingerprint of all refs.
-    RefSum = 5,
+    Credit = 4 on Control,
+    /// How much is going to be sent.
+    Plan = 5 on Control,
     /// Ranges of refs.
-    RefRange = 6,
-    /// Which of the peer's tips and hints are held completely.
-    Cut = 7,
+    RefRange = 6 on Refs,
+    /// Which of the peer's tips are held completely.
+    Cut = 7 on Control,
     /// Ranges of commits.
-    CommitRange = 8,
-    /// A short list of commits.
-    CommitList = 9,
-    /// Tips accepted, byte budget, where to resume.
-    Want = 10,
+    CommitRange = 8 on Commits,
+    /// All segments were sent.
+    Sent = 9 on Transfer,
+    /// Tips accepted, what is there beside refs, byte budget, where to resume.
+    Want = 10 on Control,
     /// A segment begins.
-    Segment = 11,
+    Segment = 11 on Transfer,
     /// Bytes of the segment.
-    Data = 12,
+    Data = 12 on Transfer,
     /// The segment ends.
-    SegmentEnd = 13,
+    SegmentEnd = 13 on Transfer,
     /// The segment was verified and is durable.
-    SegmentAck = 14,
+    SegmentAck = 14 on Control,
     /// What became of each ref.
-    Publish = 15,
+    Publish = 15 on Refs,
     /// The sender is done.
-    Done = 16,
+    Done = 16 on Control,
 }
 
 /// Types from here on are passed over by who does not know them.
@@ -146,6 +151,13 @@ impl Header {
         let Some(channel) = Channel::from_byte(channel) else {
             return Err(malformed(format!("a frame on unknown channel {channel}")));
         };
+        // What went past its channel would go past the credit of it, too.
+        if known.is_some_and(|known| known.channel() != channel) {
+            return Err(malformed(format!(
+                "a frame of type {kind} on channel {}",
+                channel.index()
+            )));
+        }
         Ok(Some(Header {
             kind: known,
             channel,

@@ -2,6 +2,7 @@
 //!
 //! - [`varint`], [`frame`]: what is on the wire; credits that stop a sender when the receiver does.
 //! - [`message`]: what the frames of a session say.
+//! - [`session`], [`repository`]: who says what when, and what that needs of a repository.
 //! - [`reconcile`]: which entries of two sorted sets differ, at the cost of the difference.
 //!
 //! Nothing here knows a socket, a clock, a thread or a repository: bytes go in and come out, so
@@ -31,6 +32,8 @@ mod error;
 pub mod frame;
 pub mod message;
 pub mod reconcile;
+pub mod repository;
+pub mod session;
 pub mod varint;
 
 pub use error::{Error, ErrorKind};

@@ -7,14 +7,17 @@
 mod greeting;
 mod transfer;
 
+pub(crate) use transfer::is_ref_name;
+
 pub use greeting::{Accept, Credit, Globs, Hello, ObjectFormat, Refusal, Role};
 pub use transfer::{
-    Cut, Done, Publish, PublishedRef, Resume, Segment, SegmentAck, SegmentEnd, SegmentKind, Stored,
-    Want,
+    Cut, Done, Plan, Publish, PublishedRef, Resume, Segment, SegmentAck, SegmentEnd, SegmentKind,
+    Sent, Stored, Want,
 };
 
 use crate::Error;
 use crate::error::malformed;
+use crate::frame::MAX_BODY_BYTES;
 use crate::varint::{self, Cursor};
 
 /// The longest name of a ref, glob or repository.
@@ -23,8 +26,11 @@ pub const MAX_NAME_BYTES: usize = 1024;
 /// How many globs may include, and as many exclude.
 pub const MAX_GLOBS: usize = 64;
 
-/// How many hints of what was seen last may be asked about.
-pub const MAX_HINTS: usize = 64;
+/// How many commits that no ref leads to may be named as held.
+pub const MAX_HELD: usize = 64;
+
+/// How long the mark is by which an interrupted transfer is recognised.
+pub const MARK_BYTES: usize = 32;
 
 /// The longest text of a refusal.
 pub const MAX_TEXT_BYTES: usize = 1024;
@@ -57,8 +63,8 @@ fn write_marks(out: &mut Vec<u8>, marks: &[bool]) {
     }
 }
 
-fn read_marks(cursor: &mut Cursor<'_>, limit: usize) -> Result<Vec<bool>, Error> {
-    let count = cursor.length(limit)?;
+fn read_marks(cursor: &mut Cursor<'_>) -> Result<Vec<bool>, Error> {
+    let count = cursor.length(8 * MAX_BODY_BYTES)?;
     let offset = cursor.offset() as u64;
     let bytes = cursor.take(count.div_ceil(8))?;
     let is_set = |at: usize| bytes[at / 8] >> (at % 8) & 1 != 0;

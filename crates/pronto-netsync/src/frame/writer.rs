@@ -12,13 +12,6 @@ use super::{
 use crate::error::exceeded;
 use crate::{Error, ErrorKind};
 
-/// Why a frame was not queued: the caller tries again when something has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
-    Credit,
-    Queue,
-}
-
 /// Puts frames into a queue bounded in bytes, and keeps the credit of each channel.
 #[derive(Debug)]
 pub struct FrameWriter {
@@ -51,11 +44,8 @@ impl FrameWriter {
     ///
     /// # Errors
     /// If the body is too long for a frame.
-    pub fn send(&mut self, kind: FrameType, channel: Channel, body: &[u8]) -> Result<bool, Error> {
-        if self.reserve(kind, channel, body.len())?.is_err() {
-            return Ok(false);
-        }
-        Ok(self.queue.extend_from_slice(body).is_ok())
+    pub fn send(&mut self, kind: FrameType, body: &[u8]) -> Result<bool, Error> {
+        Ok(self.reserve(kind, body.len())? && self.queue.extend_from_slice(body).is_ok())
     }
 
     /// Queues a frame whose body stays where it is. False, and nothing queued, while credit or
@@ -69,14 +59,10 @@ impl FrameWriter {
     pub fn send_shared(
         &mut self,
         kind: FrameType,
-        channel: Channel,
         bytes: SharedBytes,
         range: Range<usize>,
     ) -> Result<bool, Error> {
-        if self.reserve(kind, channel, range.len())?.is_err() {
-            return Ok(false);
-        }
-        Ok(self.queue.push_shared(bytes, range).is_ok())
+        Ok(self.reserve(kind, range.len())? && self.queue.push_shared(bytes, range).is_ok())
     }
 
     /// Adds the credit that the peer granted.
@@ -114,39 +100,25 @@ impl FrameWriter {
         self.queue.write_to(sink)
     }
 
-    fn reserve(
-        &mut self,
-        kind: FrameType,
-        channel: Channel,
-        body: usize,
-    ) -> Result<Result<(), Wait>, Error> {
+    /// Queues the header of a frame if all of it may go now.
+    fn reserve(&mut self, kind: FrameType, body: usize) -> Result<bool, Error> {
         if body > MAX_BODY_BYTES {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("a body of {body} bytes does not fit into a frame"),
             ));
         }
-        let whole = body + HEADER_BYTES;
-        let mut room = self.queue.free_bytes();
-        if channel != Channel::Control {
-            room = room.saturating_sub(RESERVED_FOR_CONTROL);
-            if self.credit[channel.index()] < whole as u64 {
-                return Ok(Err(Wait::Credit));
-            }
-        }
-        if room < whole {
-            return Ok(Err(Wait::Queue));
+        let channel = kind.channel();
+        if self.ready_bytes(channel).is_none_or(|ready| ready < body) {
+            return Ok(false);
         }
         if channel != Channel::Control {
-            self.credit[channel.index()] -= whole as u64;
+            self.credit[channel.index()] -= (HEADER_BYTES + body) as u64;
         }
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(&(body as u32 + 2).to_le_bytes());
         header[4] = kind as u8;
         header[5] = channel as u8;
-        Ok(self
-            .queue
-            .extend_from_slice(&header)
-            .map_err(|_| Wait::Queue))
+        Ok(self.queue.extend_from_slice(&header).is_ok())
     }
 }

@@ -57,6 +57,16 @@ impl Role {
         }
     }
 
+    /// Whether who has it gives.
+    pub fn gives(self) -> bool {
+        self != Role::Sink
+    }
+
+    /// Whether who has it takes.
+    pub fn takes(self) -> bool {
+        self != Role::Source
+    }
+
     /// Whether history can go between this role and that of the peer at all.
     pub fn fits(self, peer: Role) -> bool {
         self == Role::Both || peer == Role::Both || self != peer
@@ -175,19 +185,16 @@ impl Hello {
 }
 
 /// The answer to a hello that is agreed to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
     /// The version that holds.
     pub version: u64,
-    /// The refs that take part.
-    pub globs: Globs,
 }
 
 impl Accept {
     /// Appends the body.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.version);
-        self.globs.write(out);
     }
 
     /// Reads the body.
@@ -196,12 +203,9 @@ impl Accept {
     /// If it is not one.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
-        let accept = Accept {
-            version: cursor.varint()?,
-            globs: Globs::read(&mut cursor)?,
-        };
+        let version = cursor.varint()?;
         cursor.finish()?;
-        Ok(accept)
+        Ok(Accept { version })
     }
 }
 

@@ -1,27 +1,26 @@
 //! What is said once the refs are known: cut, wants, segments, what became of the refs, the end.
 
 use super::{
-    MAX_HINTS, MAX_NAME_BYTES, ObjectFormat, choice, read_marks, write_marks, write_slice,
+    MARK_BYTES, MAX_HELD, MAX_NAME_BYTES, ObjectFormat, choice, read_marks, write_marks,
+    write_slice,
 };
 use crate::Error;
 use crate::error::malformed;
 use crate::frame::MAX_BODY_BYTES;
 use crate::varint::{self, Cursor};
 
-/// Which of the peer's tips and hints the sender holds completely, in the order they were given.
+/// Which tips the sender holds completely, of those that it lacked as refs, in the order of their
+/// names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// For each tip.
     pub tips: Vec<bool>,
-    /// For each hint.
-    pub hints: Vec<bool>,
 }
 
 impl Cut {
     /// Appends the body.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_marks(out, &self.tips);
-        write_marks(out, &self.hints);
     }
 
     /// Reads the body.
@@ -30,45 +29,45 @@ impl Cut {
     /// If it is not one.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
-        let cut = Cut {
-            tips: read_marks(&mut cursor, 8 * MAX_BODY_BYTES)?,
-            hints: read_marks(&mut cursor, MAX_HINTS)?,
-        };
+        let tips = read_marks(&mut cursor)?;
         cursor.finish()?;
-        Ok(cut)
+        Ok(Cut { tips })
     }
 }
 
-/// Where an interrupted transfer goes on.
+/// How far a transfer has gone: where it goes on if it is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The segment.
-    pub segment: u64,
-    /// How many of its bytes are there already.
-    pub offset_bytes: u64,
+    /// How many objects of all that are to be sent.
+    pub objects: u64,
+    /// Stands for them, in their order. Only the sender knows how.
+    pub mark: [u8; MARK_BYTES],
 }
 
 /// What the sender takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Want {
-    /// Object ids of tips, one behind the other, ascending.
-    pub tips: Vec<u8>,
+    /// For each tip of the [`Cut`] whether the history to it is to be sent.
+    pub tips: Vec<bool>,
+    /// Ids of commits, one behind the other, that are held completely though no ref that takes
+    /// part leads to them; ascending, [`MAX_HELD`] at most.
+    pub held: Vec<u8>,
     /// How many bytes of segments it takes in all.
     pub budget_bytes: u64,
-    /// Where to go on, if not at the start.
+    /// Where to go on, if the same is to be sent as before.
     pub resume: Option<Resume>,
 }
 
 impl Want {
     /// Appends the body.
     pub fn write(&self, format: ObjectFormat, out: &mut Vec<u8>) {
-        varint::write(out, (self.tips.len() / format.id_bytes()) as u64);
-        out.extend_from_slice(&self.tips);
+        write_marks(out, &self.tips);
+        varint::write(out, (self.held.len() / format.id_bytes()) as u64);
+        out.extend_from_slice(&self.held);
         varint::write(out, self.budget_bytes);
         out.push(u8::from(self.resume.is_some()));
         if let Some(resume) = self.resume {
-            varint::write(out, resume.segment);
-            varint::write(out, resume.offset_bytes);
+            resume.write(out);
         }
     }
 
@@ -78,40 +77,114 @@ impl Want {
     /// If it is not one.
     pub fn read(format: ObjectFormat, body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
-        let count = cursor.length(MAX_BODY_BYTES)?;
+        let tips = read_marks(&mut cursor)?;
+        let count = cursor.length(MAX_HELD)?;
         let offset = cursor.offset() as u64;
-        let tips = cursor.take(count * format.id_bytes())?;
-        if !tips
+        let held = cursor.take(count * format.id_bytes())?;
+        if !held
             .chunks_exact(format.id_bytes())
             .is_sorted_by(|before, after| before < after)
         {
-            return Err(malformed("tips that are not in order").at_offset(offset));
+            return Err(malformed("commits that are not in order").at_offset(offset));
         }
         let budget_bytes = cursor.varint()?;
         let does_resume = choice(&mut cursor, "mark", flag)?;
         let resume = if does_resume {
-            Some(Resume {
-                segment: cursor.varint()?,
-                offset_bytes: cursor.varint()?,
-            })
+            Some(Resume::read(&mut cursor)?)
         } else {
             None
         };
         cursor.finish()?;
         Ok(Want {
-            tips: tips.to_vec(),
+            tips,
+            held: held.to_vec(),
             budget_bytes,
             resume,
         })
     }
 }
 
+impl Resume {
+    fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.objects);
+        out.extend_from_slice(&self.mark);
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
+        let objects = cursor.varint()?;
+        let mut mark = [0; MARK_BYTES];
+        mark.copy_from_slice(cursor.take(MARK_BYTES)?);
+        Ok(Resume { objects, mark })
+    }
+}
+
+/// How much is going to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// How many commits.
+    pub commits: u64,
+    /// How many objects in all; only known where nothing is sent but this.
+    pub objects: u64,
+    /// How many bytes they have, inflated; as for objects.
+    pub bytes: u64,
+}
+
+impl Plan {
+    /// Appends the body.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.commits);
+        varint::write(out, self.objects);
+        varint::write(out, self.bytes);
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let plan = Plan {
+            commits: cursor.varint()?,
+            objects: cursor.varint()?,
+            bytes: cursor.varint()?,
+        };
+        cursor.finish()?;
+        Ok(plan)
+    }
+}
+
+/// All segments were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// How many there were.
+    pub segments: u64,
+}
+
+impl Sent {
+    /// Appends the body.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        varint::write(out, self.segments);
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn read(body: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(body);
+        let segments = cursor.varint()?;
+        cursor.finish()?;
+        Ok(Sent { segments })
+    }
+}
+
 /// What a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
-    /// A thin pack, closed over the segments before it and the boundary.
+    /// A pack whose objects link to nothing but one another, what is in the segments before it,
+    /// and what the receiver has.
     Pack = 1,
-    /// A pack of one large blob, which can be resumed within.
+    /// Such a pack of one large blob.
     LargeBlob = 2,
 }
 
@@ -166,6 +239,8 @@ pub struct SegmentEnd {
     pub id: u64,
     /// The checksum at the end of its pack, as long as an object id.
     pub checksum: Vec<u8>,
+    /// How far it has gone with this segment: what the receiver says back if it comes again.
+    pub resume: Resume,
 }
 
 impl SegmentEnd {
@@ -173,6 +248,7 @@ impl SegmentEnd {
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.id);
         out.extend_from_slice(&self.checksum);
+        self.resume.write(out);
     }
 
     /// Reads the body.
@@ -184,6 +260,7 @@ impl SegmentEnd {
         let end = SegmentEnd {
             id: cursor.varint()?,
             checksum: cursor.take(format.id_bytes())?.to_vec(),
+            resume: Resume::read(&mut cursor)?,
         };
         cursor.finish()?;
         Ok(end)
@@ -242,7 +319,7 @@ pub struct PublishedRef {
 /// What became of the refs. There may be several such frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
-    /// Each of them.
+    /// Each of them, in the order of their names.
     pub refs: Vec<PublishedRef>,
 }
 
@@ -270,17 +347,39 @@ impl Publish {
             4 => Some(Stored::Refused),
             _ => None,
         };
-        let mut refs = Vec::new();
+        let mut refs: Vec<PublishedRef> = Vec::new();
         for _ in 0..cursor.length(MAX_BODY_BYTES)? {
-            refs.push(PublishedRef {
+            let offset = cursor.offset() as u64;
+            let published = PublishedRef {
                 name: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
                 stored: choice(&mut cursor, "fate of a ref", stored)?,
                 stored_as: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
-            });
+            };
+            let is_refused = published.stored == Stored::Refused;
+            let is_sound = is_ref_name(&published.name)
+                && published.stored_as.is_empty() == is_refused
+                && (is_refused || is_ref_name(&published.stored_as));
+            if !is_sound {
+                return Err(malformed("a fate of what is no ref").at_offset(offset));
+            }
+            if refs
+                .last()
+                .is_some_and(|before| before.name >= published.name)
+            {
+                return Err(malformed("refs that are not in order").at_offset(offset));
+            }
+            refs.push(published);
         }
         cursor.finish()?;
         Ok(Publish { refs })
     }
+}
+
+/// Whether it may be shown and compared as the name of a ref. Who stores it looks closer.
+pub(crate) fn is_ref_name(name: &[u8]) -> bool {
+    name.len() > 5
+        && name.starts_with(b"refs/")
+        && !name.iter().any(|&byte| byte <= b' ' || byte == 0x7f)
 }
 
 /// The sender has nothing more to say.

@@ -1,6 +1,6 @@
 //! Taking turns: what is answered to what.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use super::message::{Content, Entries, Ranges};
 use super::set::shared_prefix;
@@ -20,6 +20,9 @@ pub struct Options {
     pub turns: u32,
     /// How many bytes of entries may be learned.
     pub learned_bytes: usize,
+    /// Whether what is learned is kept: who only wants to know what the peer lacks does not need
+    /// it, and then there is no limit.
+    pub keeps_learned: bool,
 }
 
 impl Default for Options {
@@ -27,17 +30,18 @@ impl Default for Options {
         Options {
             message_bytes: crate::frame::MAX_BODY_BYTES,
             list_below: 256,
-            turns: 4096,
-            learned_bytes: 256 * 1024 * 1024,
+            turns: 64,
+            learned_bytes: 32 * 1024 * 1024,
+            keeps_learned: true,
         }
     }
 }
 
-/// One side of a reconciliation. The set does not change while it lasts.
+/// One side of a reconciliation. The set, borrowed or shared, does not change while it lasts.
 #[derive(Debug)]
-pub struct Reconciler<'s> {
-    set: &'s Set,
-    key: &'s Fingerprinter,
+pub struct Reconciler<S> {
+    set: S,
+    key: Fingerprinter,
     options: Options,
     turns: u32,
     learned: Vec<Entry>,
@@ -53,12 +57,12 @@ struct Span<'a> {
     entries: Range<usize>,
 }
 
-impl<'s> Reconciler<'s> {
+impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     /// Prepares one side; both need the same key.
-    pub fn new(set: &'s Set, key: &'s Fingerprinter, options: Options) -> Self {
+    pub fn new(set: S, key: &Fingerprinter, options: Options) -> Self {
         Reconciler {
             set,
-            key,
+            key: key.clone(),
             options: Options {
                 message_bytes: options.message_bytes.max(LEAST_MESSAGE_BYTES),
                 ..options
@@ -120,6 +124,11 @@ impl<'s> Reconciler<'s> {
         Ok(was_asked.then_some(writer.out))
     }
 
+    /// The set of this side.
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
     /// Whether nothing more will come or go, once the last message given was sent.
     pub fn is_done(&self) -> bool {
         self.is_done
@@ -149,7 +158,7 @@ impl<'s> Reconciler<'s> {
         match content {
             Content::Skip => Ok(()),
             Content::Fingerprint(theirs) => {
-                if self.set.fingerprint(self.key, span.entries.clone()) != *theirs {
+                if self.set.fingerprint(&self.key, span.entries.clone()) != *theirs {
                     self.ask(writer, span, LIST_BELOW);
                 }
                 Ok(())
@@ -192,6 +201,9 @@ impl<'s> Reconciler<'s> {
     }
 
     fn learn(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        if !self.options.keeps_learned {
+            return Ok(());
+        }
         self.learned_bytes += key.len() + value.len() + size_of::<Entry>();
         if self.learned_bytes > self.options.learned_bytes {
             return Err(exceeded(format!(
@@ -222,7 +234,7 @@ impl<'s> Reconciler<'s> {
             } else {
                 Some(self.set.bound_before(entries.end))
             };
-            let fingerprint = self.set.fingerprint(self.key, entries.clone());
+            let fingerprint = self.set.fingerprint(&self.key, entries.clone());
             if !writer.fingerprint(lower, upper, &fingerprint) {
                 self.rest(writer, lower, entries.start);
                 return;
@@ -273,7 +285,8 @@ impl<'s> Reconciler<'s> {
             self.rest(writer, span.lower, span.entries.start);
             return Ok(());
         };
-        let mut answer = Answer::new(self.set, span.entries.start, budget);
+        let set = self.set.clone();
+        let mut answer = Answer::new(&set, span.entries.start, budget);
         let mut result = Ok(());
         entries.for_each(|key, value| {
             if !answer.own_before(key, span.entries.end) {
@@ -310,7 +323,7 @@ impl<'s> Reconciler<'s> {
 
     /// Ends the message with everything from `lower` on as one range.
     fn rest(&self, writer: &mut Writer, lower: &[u8], from: usize) {
-        let fingerprint = self.set.fingerprint(self.key, from..self.set.len());
+        let fingerprint = self.set.fingerprint(&self.key, from..self.set.len());
         writer.rest(lower, &fingerprint);
     }
 }

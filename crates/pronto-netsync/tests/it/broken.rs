@@ -13,7 +13,7 @@ fn message(error: &Error) -> String {
 
 #[test]
 fn broken_frames() {
-    let cases: [(&[u8], &str); 7] = [
+    let cases: [(&[u8], &str); 9] = [
         (
             b"\0\0\0\0",
             "a frame of 0 bytes where 2 to 262144 are allowed at offset 0",
@@ -38,6 +38,14 @@ fn broken_frames() {
         (
             b"\x02\0\0\0\x01\x04",
             "a frame on unknown channel 4 at offset 0",
+        ),
+        (
+            b"\x02\0\0\0\x0c\0",
+            "a frame of type 12 on channel 0 at offset 0",
+        ),
+        (
+            b"\x02\0\0\0\x01\x03",
+            "a frame of type 1 on channel 3 at offset 0",
         ),
     ];
     for (bytes, expected) in cases {

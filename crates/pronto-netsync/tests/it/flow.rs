@@ -17,28 +17,16 @@ fn drain(writer: &mut FrameWriter) -> Vec<u8> {
 fn frames_come_out_as_they_went_in_whatever_the_pieces() {
     let mut writer = FrameWriter::default();
     let bytes: Arc<Vec<u8>> = Arc::new((0..=255).collect());
+    assert!(writer.send(FrameType::Hello, b"hi").expect("short"));
     assert!(
         writer
-            .send(FrameType::Hello, Channel::Control, b"hi")
+            .send_shared(FrameType::Data, bytes, 10..20)
             .expect("short")
     );
+    assert!(writer.send(FrameType::Done, b"").expect("short"));
     assert!(
         writer
-            .send_shared(FrameType::Data, Channel::Transfer, bytes, 10..20)
-            .expect("short")
-    );
-    assert!(
-        writer
-            .send(FrameType::Done, Channel::Control, b"")
-            .expect("short")
-    );
-    assert!(
-        writer
-            .send(
-                FrameType::Data,
-                Channel::Transfer,
-                &vec![0; MAX_BODY_BYTES + 1]
-            )
+            .send(FrameType::Data, &vec![0; MAX_BODY_BYTES + 1])
             .is_err()
     );
     let wire = drain(&mut writer);
@@ -65,17 +53,12 @@ fn a_sender_stops_at_the_window_and_goes_on_with_credit() {
     let body = vec![1; 100_000];
     let (mut sent, mut consumed) = (0u64, 0u64);
     for _ in 0..200 {
-        while writer
-            .send(FrameType::Data, Channel::Transfer, &body)
-            .expect("short")
-        {
+        while writer.send(FrameType::Data, &body).expect("short") {
             sent += 1;
         }
         assert!((sent - consumed) * 100_006 <= WINDOW);
         assert!(
-            writer
-                .send(FrameType::Credit, Channel::Control, b"x")
-                .expect("short"),
+            writer.send(FrameType::Credit, b"x").expect("short"),
             "control passes"
         );
         let wire = drain(&mut writer);
@@ -102,10 +85,7 @@ fn a_frame_that_is_not_consumed_stops_the_reading() {
     let mut writer = FrameWriter::default();
     let mut reader = FrameReader::default();
     let body = vec![1; MAX_BODY_BYTES];
-    while writer
-        .send(FrameType::Data, Channel::Transfer, &body)
-        .expect("short")
-    {}
+    while writer.send(FrameType::Data, &body).expect("short") {}
     let wire = drain(&mut writer);
     let mut taken = 0;
     loop {
@@ -127,10 +107,7 @@ fn more_than_the_credit_is_an_error() {
     let mut reader = FrameReader::new(WINDOW);
     let body = vec![1; 100_000];
     let mut failed = None;
-    'sending: while writer
-        .send(FrameType::Data, Channel::Refs, &body)
-        .expect("short")
-    {
+    'sending: while writer.send(FrameType::Data, &body).expect("short") {
         let wire = drain(&mut writer);
         assert_eq!(reader.accept(&wire), wire.len());
         match reader.peek() {
@@ -146,7 +123,7 @@ fn more_than_the_credit_is_an_error() {
     assert_eq!(*error.kind(), ErrorKind::Exceeded);
     assert_eq!(
         error.to_string(),
-        "a frame of 100006 bytes on channel 1 where the credit is 48516 at offset 1000060"
+        "a frame of 100006 bytes on channel 3 where the credit is 48516 at offset 1000060"
     );
 }
 
@@ -154,7 +131,7 @@ fn more_than_the_credit_is_an_error() {
 fn the_least_window_does_not_stop_for_ever() {
     let (mut writer, mut reader) = (FrameWriter::new(0, 0), FrameReader::new(0));
     for length in [100_000, MAX_BODY_BYTES, 1, MAX_BODY_BYTES] {
-        let sent = writer.send(FrameType::RefRange, Channel::Refs, &vec![0; length]);
+        let sent = writer.send(FrameType::RefRange, &vec![0; length]);
         assert!(sent.expect("short enough"));
         let wire = drain(&mut writer);
         assert_eq!(reader.accept(&wire), wire.len());

@@ -2,6 +2,8 @@
 
 mod broken;
 mod flow;
+mod memory;
 mod messages;
 mod reconciliation;
+mod sessions;
 mod support;

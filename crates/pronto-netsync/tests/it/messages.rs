@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use pronto_netsync::Error;
 use pronto_netsync::frame::Channel;
 use pronto_netsync::message::{
-    Accept, Credit, Cut, Done, Globs, Hello, ObjectFormat, Publish, PublishedRef, Refusal, Resume,
-    Role, Segment, SegmentAck, SegmentEnd, SegmentKind, Stored, Want,
+    Accept, Credit, Cut, Done, Globs, Hello, ObjectFormat, Plan, Publish, PublishedRef, Refusal,
+    Resume, Role, Segment, SegmentAck, SegmentEnd, SegmentKind, Sent, Stored, Want,
 };
 
 fn hello() -> Hello {
@@ -48,10 +48,7 @@ fn check<T: PartialEq + Debug>(
 #[test]
 fn greetings_come_back() {
     check(&hello(), Hello::write, Hello::read);
-    let accept = Accept {
-        version: 1,
-        globs: globs(),
-    };
+    let accept = Accept { version: 1 };
     check(&accept, Accept::write, Accept::read);
     let refusal = Refusal {
         code: 3,
@@ -72,13 +69,13 @@ fn transfers_come_back() {
         for resume in [
             None,
             Some(Resume {
-                segment: 7,
-                offset_bytes: 70_000,
+                objects: 70_000,
+                mark: [4; 32],
             }),
         ] {
-            let tips = [vec![1; id_bytes], vec![2; id_bytes]].concat();
             let want = Want {
-                tips,
+                tips: vec![true, false, true],
+                held: [vec![1; id_bytes], vec![2; id_bytes]].concat(),
                 budget_bytes: 1 << 33,
                 resume,
             };
@@ -91,6 +88,10 @@ fn transfers_come_back() {
         let end = SegmentEnd {
             id: 130,
             checksum: vec![3; id_bytes],
+            resume: Resume {
+                objects: 300,
+                mark: [5; 32],
+            },
         };
         check(&end, SegmentEnd::write, |body| {
             SegmentEnd::read(format, body)
@@ -98,10 +99,7 @@ fn transfers_come_back() {
     }
     for count in [0, 1, 7, 8, 9, 64] {
         let marks: Vec<bool> = (0..count).map(|at| at % 3 == 0).collect();
-        let cut = Cut {
-            tips: marks.clone(),
-            hints: marks,
-        };
+        let cut = Cut { tips: marks };
         check(&cut, Cut::write, Cut::read);
     }
     for kind in [SegmentKind::Pack, SegmentKind::LargeBlob] {
@@ -113,21 +111,28 @@ fn transfers_come_back() {
         };
         check(&segment, Segment::write, Segment::read);
     }
+    let plan = Plan {
+        commits: 3,
+        objects: 300,
+        bytes: 1 << 40,
+    };
+    check(&plan, Plan::write, Plan::read);
+    check(&Sent { segments: 9 }, Sent::write, Sent::read);
     check(&SegmentAck { id: 5 }, SegmentAck::write, SegmentAck::read);
     for is_durable in [false, true] {
         check(&Done { is_durable }, Done::write, Done::read);
     }
-    let published = |stored, stored_as: &[u8]| PublishedRef {
-        name: b"refs/heads/main".to_vec(),
+    let published = |name: &[u8], stored, stored_as: &[u8]| PublishedRef {
+        name: name.to_vec(),
         stored,
         stored_as: stored_as.to_vec(),
     };
     let publish = Publish {
         refs: vec![
-            published(Stored::New, b"refs/remotes/a/main"),
-            published(Stored::FastForward, b"x"),
-            published(Stored::Divergent, b"x"),
-            published(Stored::Refused, b""),
+            published(b"refs/heads/a", Stored::New, b"refs/remotes/p/a"),
+            published(b"refs/heads/b", Stored::FastForward, b"refs/x"),
+            published(b"refs/heads/c", Stored::Divergent, b"refs/x"),
+            published(b"refs/heads/d", Stored::Refused, b""),
         ],
     };
     check(&publish, Publish::write, Publish::read);
@@ -164,18 +169,18 @@ fn broken_bodies_are_told_apart() {
         told(Cut::read(b"\x01\x02\0").map(drop)),
         "marks behind the last at offset 1"
     );
+    let held = [&b"\0\x02"[..], &[2; 20], &[1; 20], b"\0\0"].concat();
+    let want = |body: &[u8]| told(Want::read(ObjectFormat::Sha1, body).map(drop));
+    assert_eq!(want(&held), "commits that are not in order at offset 2");
     assert_eq!(
-        told(Cut::read(b"\0\x41").map(drop)),
+        want(b"\0\x41"),
         "65 where at most 64 is allowed at offset 1"
     );
-    let tips = [&b"\x02"[..], &[2; 20], &[1; 20], b"\0\0"].concat();
-    let want = |body: &[u8]| told(Want::read(ObjectFormat::Sha1, body).map(drop));
-    assert_eq!(want(&tips), "tips that are not in order at offset 1");
     assert_eq!(
-        want(b"\xfe\xff\x0f\0"),
-        "a field of 5242840 bytes where 1 are left at offset 3"
+        want(b"\0\x40\0"),
+        "a field of 1280 bytes where 1 are left at offset 2"
     );
-    assert_eq!(want(b"\0\0\x02"), "mark 2 is not known at offset 2");
+    assert_eq!(want(b"\0\0\0\x02"), "mark 2 is not known at offset 3");
     assert_eq!(
         told(Segment::read(b"\0\x03").map(drop)),
         "kind of segment 3 is not known at offset 1"
@@ -183,6 +188,22 @@ fn broken_bodies_are_told_apart() {
     assert_eq!(
         told(Publish::read(b"\x01\0\x05").map(drop)),
         "fate of a ref 5 is not known at offset 2"
+    );
+    for body in [
+        &b"\x01\0\x04\0"[..],
+        b"\x01\x06refs/a\x04\x06refs/b",
+        b"\x01\x06refs/a\x01\0",
+        b"\x01\x07refs/\x1ba\x04\0",
+        b"\x01\x06refs/a\x01\x06refs/\n",
+    ] {
+        assert_eq!(
+            told(Publish::read(body).map(drop)),
+            "a fate of what is no ref at offset 1"
+        );
+    }
+    assert_eq!(
+        told(Publish::read(b"\x02\x06refs/a\x04\0\x06refs/a\x04\0").map(drop)),
+        "refs that are not in order at offset 10"
     );
     assert_eq!(
         told(Done::read(b"\x01\0").map(drop)),

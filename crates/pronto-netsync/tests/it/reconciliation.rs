@@ -115,7 +115,7 @@ fn ours_alone(ours: &[Item], theirs: &[Item], limit: usize) -> (Found, Cost) {
     assert!(here.is_done() && there.is_done());
     let places =
         |set: &Set, places: &[usize]| places.iter().map(|&at| item_of(set.key(at))).collect();
-    let learned = |side: &mut Reconciler<'_>| {
+    let learned = |side: &mut Reconciler<&Set>| {
         side.learned()
             .iter()
             .map(|entry| item_of(&entry.key))
@@ -281,6 +281,7 @@ fn values_are_part_of_entries_and_long_names_fit() {
     for limit in [8192, 50_000, 262_142] {
         let options = Options {
             message_bytes: limit,
+            turns: 1000,
             ..Options::default()
         };
         let mut here = Reconciler::new(&left, &key, options);

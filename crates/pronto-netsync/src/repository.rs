@@ -1,0 +1,251 @@
+//! What a session needs of the repository beneath it.
+//!
+//! The session says when; the repository does the work, in the thread that drives the session.
+//! Everything here is called with what the peer may see, so nothing else can reach it.
+
+use std::io::Read;
+
+use pronto_hash::ObjectId;
+use pronto_io::queue::SharedBytes;
+
+use crate::Error;
+use crate::message::{Globs, Plan, PublishedRef, Resume, SegmentKind};
+
+/// A ref as a peer offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its full name at the side that offers it.
+    pub name: Vec<u8>,
+    /// The object it holds.
+    pub id: ObjectId,
+    /// The commit that its tag leads to, if it holds a tag.
+    pub peeled: Option<ObjectId>,
+}
+
+impl Offer {
+    /// The commit it leads to.
+    pub fn commit(&self) -> ObjectId {
+        self.peeled.unwrap_or(self.id)
+    }
+}
+
+/// What is to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Commits and tags that the peer wants.
+    pub tips: Vec<ObjectId>,
+    /// Commits that both sides hold completely.
+    pub common: Vec<ObjectId>,
+    /// All commits that the peer lacks above the common ones, sorted by id, if that was
+    /// found out: of others it has everything. Without it, the peer has nothing above them.
+    pub lacking: Option<Vec<ObjectId>>,
+    /// Commits that the peer holds besides. Ones that are not here say nothing.
+    pub held: Vec<ObjectId>,
+    /// Where to go on, if what is to be sent begins like what was sent before.
+    pub resume: Option<Resume>,
+    /// Whether nothing will be sent, so that [`Plan`] should say all that can be known.
+    pub is_dry_run: bool,
+}
+
+/// What is taken from the peer, and what is here of an earlier attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// For each offer whether its history is wanted.
+    pub wanted: Vec<bool>,
+    /// Commits that are complete in quarantine: [`MAX_HELD`](crate::message::MAX_HELD) at most.
+    pub held: Vec<ObjectId>,
+    /// Where the earlier attempt ended.
+    pub resume: Option<Resume>,
+    /// How many bytes of segments are taken.
+    pub budget_bytes: u64,
+}
+
+/// A segment to be sent.
+pub struct OutgoingSegment {
+    /// What it is.
+    pub kind: SegmentKind,
+    /// How many objects it has.
+    pub objects: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The checksum at its end.
+    pub checksum: ObjectId,
+    /// How far it goes.
+    pub resume: Resume,
+    /// Its bytes.
+    pub content: Content,
+}
+
+/// The bytes of a segment.
+pub enum Content {
+    /// All of them. They are not copied.
+    Memory(SharedBytes),
+    /// Where they are read from, piece by piece.
+    Stream(Box<dyn Read + Send>),
+}
+
+/// A repository that takes part in a session, as one peer may see it.
+///
+/// An error of any call ends the session; what was received before stays in quarantine.
+pub trait Repository {
+    /// Calls `each` for every ref that the peer may see and that `matches` lets take part.
+    ///
+    /// # Errors
+    /// The refs cannot be read.
+    fn refs(
+        &mut self,
+        matches: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<(), Error>;
+
+    /// Which of the offers are here with everything they lead to, and seen by the peer: reachable
+    /// from refs that it may see or that it gave before. One that cannot be told is not.
+    ///
+    /// # Errors
+    /// An object that is there cannot be read.
+    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error>;
+
+    /// Calls `each` with the committer's date (seconds; before 1970 counts as 0) and the id of
+    /// every commit that `tips` lead to and `common` do not.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    fn commits(
+        &mut self,
+        tips: &[ObjectId],
+        common: &[ObjectId],
+        each: &mut dyn FnMut(u64, &ObjectId),
+    ) -> Result<(), Error>;
+
+    /// Begins to receive: which of the offers that are not complete are wanted, and what is here
+    /// already. `complete` has a mark for each offer. Without `takes` nothing may be wanted.
+    ///
+    /// # Errors
+    /// [`Busy`](crate::ErrorKind::Busy) while another session receives from the same peer; or the
+    /// quarantine cannot be opened.
+    fn prepare(
+        &mut self,
+        offers: &[Offer],
+        complete: &[bool],
+        takes: bool,
+    ) -> Result<Progress, Error>;
+
+    /// A segment of the peer begins.
+    ///
+    /// # Errors
+    /// It cannot be stored.
+    fn begin_segment(&mut self, kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error>;
+
+    /// Bytes of the segment, in order. They are copied or used before it returns.
+    ///
+    /// # Errors
+    /// They are not what they have to be, or cannot be stored.
+    fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error>;
+
+    /// The segment has ended. When this returns, it is verified and durable in quarantine, and
+    /// `resume` is remembered for the session that follows if this one is cut.
+    ///
+    /// # Errors
+    /// It is not what it has to be, or cannot be stored. Nothing of it stays.
+    fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error>;
+
+    /// Everything that was wanted has come: checks that all of it is connected, moves it in,
+    /// and lets the refs of the peer be known. `offers` are all refs of the peer that take part,
+    /// sorted by name; `arrived` marks those that are complete here or were wanted. Gives the
+    /// fate of each that is not what it was, sorted by name.
+    ///
+    /// # Errors
+    /// Something is missing or cannot be moved; then no ref has changed.
+    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error>;
+
+    /// Begins to send: what will be sent.
+    ///
+    /// # Errors
+    /// An object cannot be read.
+    fn plan(&mut self, request: Request) -> Result<Plan, Error>;
+
+    /// The next segment of what was planned. Each object links only to what is in its own segment,
+    /// in an earlier one, or at the peer's already.
+    ///
+    /// # Errors
+    /// An object cannot be read.
+    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error>;
+}
+
+/// Which refs take part, compiled from globs: all that one includes and none excludes.
+#[derive(Clone, Debug, Default)]
+pub struct Matcher {
+    globs: Globs,
+}
+
+impl Matcher {
+    /// From what a peer or a user said. Nothing included includes everything.
+    pub fn new(globs: Globs) -> Self {
+        Matcher { globs }
+    }
+
+    /// Whether the ref of this name takes part. O(length of name times length of glob) for each.
+    pub fn matches(&self, name: &[u8]) -> bool {
+        let any = |globs: &[Vec<u8>]| globs.iter().any(|glob| matches_glob(glob, name));
+        (self.globs.include.is_empty() || any(&self.globs.include)) && !any(&self.globs.exclude)
+    }
+}
+
+/// `*` stands for any bytes, slashes too, `?` for one. Goes back to the last `*` alone, so the
+/// cost is the product of the lengths at most.
+fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut read) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while read < name.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == name[read] => {
+                at += 1;
+                read += 1;
+            }
+            _ => {
+                let Some((glob_at, name_at)) = star else {
+                    return false;
+                };
+                star = Some((glob_at, name_at + 1));
+                (at, read) = (glob_at + 1, name_at + 1);
+            }
+        }
+    }
+    glob[at..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_without_going_back_far() {
+        for (glob, name, expected) in [
+            ("refs/heads/*", "refs/heads/a/b", true),
+            ("refs/heads/*", "refs/tags/a", false),
+            ("*x", "refs/heads/xx", true),
+            ("r*s/?eads/*", "refs/heads/", true),
+            ("refs/heads", "refs/heads/x", false),
+            ("refs/heads/x?", "refs/heads/x", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(
+                matches_glob(glob.as_bytes(), name.as_bytes()),
+                expected,
+                "{glob}"
+            );
+        }
+        let glob = b"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b".to_vec();
+        assert!(!matches_glob(&glob, &[b'a'; 1024]));
+        let matcher = Matcher::new(Globs {
+            include: vec![b"refs/*".to_vec()],
+            exclude: vec![b"refs/heads/secret*".to_vec()],
+        });
+        assert!(matcher.matches(b"refs/heads/main") && !matcher.matches(b"refs/heads/secret/1"));
+        assert!(Matcher::default().matches(b"anything"));
+    }
+}

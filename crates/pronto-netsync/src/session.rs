@@ -1,0 +1,308 @@
+//! A session: who says what when, from the greeting to the end.
+//!
+//! Bytes of the peer go in ([`Session::read_from`], [`Session::accept`]), [`Session::advance`]
+//! works on what is there, and bytes for the peer come out ([`Session::write_to`]). There is no
+//! socket, clock or thread here: whoever drives a session waits, and ends what takes too long.
+//!
+//! ```text
+//! initiator                              responder
+//! HELLO                          ->
+//!                                <-      HELLO ACCEPT REFRANGE
+//! ACCEPT REFRANGE CUT WANT       ->
+//!                                <-      CUT WANT (COMRANGE, if both have news)
+//! (COMRANGE) PLAN SEGMENT...     ->
+//!                                <-      (COMRANGE) PLAN SEGMENT... SENT
+//! SENT PUBLISH DONE              ->
+//!                                <-      PUBLISH DONE
+//! ```
+//!
+//! Each direction of the transfer goes its own way. Nothing that the peer says is believed before
+//! it is checked: the session checks the order, the counts and the budget, and the
+//! [`Repository`] all that concerns objects.
+//!
+//! Costs: what arrives is used where it lies; of what is sent, segments in memory are not copied.
+//! Beside the two queues, the refs that differ and (where both have news) the commits above the
+//! common ones are held, and one segment.
+
+mod agree;
+mod conversation;
+mod greet;
+mod receive;
+mod send;
+
+use std::io::{self, Read, Write};
+
+use crate::frame::{Channel, DEFAULT_WINDOW_BYTES, FrameReader, FrameType, FrameWriter};
+use crate::message::{Credit, Globs, Hello, ObjectFormat, Plan, PublishedRef, Refusal, Role};
+use crate::repository::{Matcher, Offer, Repository};
+use crate::{Error, ErrorKind};
+
+use conversation::Conversation;
+
+/// The version of the protocol.
+pub const VERSION: u64 = 1;
+
+/// The most that is taken from a peer before it has said who it is and what it wants.
+pub const GREETING_BYTES: usize = 16 * 1024;
+
+/// How one side takes part.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which refs take part, as the peer is told.
+    pub globs: Globs,
+    /// The repository that is meant, as the peer names it; empty if it has only one.
+    pub repository: Vec<u8>,
+    /// Thirty-two bytes that nobody can guess, new for each session.
+    pub nonce: [u8; 32],
+    /// What may be under way to this side, for each channel.
+    pub window_bytes: u64,
+    /// What may wait to be written.
+    pub queue_bytes: usize,
+    /// Whether to find out only what would be done. One side is enough.
+    pub is_dry_run: bool,
+    /// Whether histories that have nothing in common may become one. Both sides have to agree.
+    pub allows_unrelated: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            globs: Globs::default(),
+            repository: Vec::new(),
+            nonce: [0; 32],
+            window_bytes: DEFAULT_WINDOW_BYTES,
+            queue_bytes: DEFAULT_WINDOW_BYTES as usize,
+            is_dry_run: false,
+            allows_unrelated: false,
+        }
+    }
+}
+
+/// What one peer is let in to.
+#[derive(Debug)]
+pub struct Admission<R> {
+    /// The repository, as that peer may see it.
+    pub repository: R,
+    /// How its objects are named.
+    pub object_format: ObjectFormat,
+    /// What this side does in the session.
+    pub role: Role,
+    /// Which refs the peer may see and give at all. It is not told.
+    pub limits: Matcher,
+}
+
+/// What has happened so far, and in the end.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Refs of the peer that are not the same here, by name.
+    pub theirs: Vec<Offer>,
+    /// For each of them whether its history had to come.
+    pub incoming: Vec<bool>,
+    /// Refs of this side that are not the same at the peer's, by name.
+    pub ours: Vec<Offer>,
+    /// For each of them whether its history had to go.
+    pub outgoing: Vec<bool>,
+    /// What is to come, once the peer has said it.
+    pub incoming_plan: Option<Plan>,
+    /// What is to go, once it is known.
+    pub outgoing_plan: Option<Plan>,
+    /// Bytes of segments that came.
+    pub received_bytes: u64,
+    /// Segments that came and are durable.
+    pub received_segments: u64,
+    /// Bytes of segments that were queued.
+    pub sent_bytes: u64,
+    /// Segments that the peer said are durable.
+    pub confirmed_segments: u64,
+    /// What became of the peer's refs here.
+    pub published: Vec<PublishedRef>,
+    /// What became of our refs at the peer's.
+    pub published_there: Vec<PublishedRef>,
+    /// Whether one of the two sides only wanted to know.
+    pub is_dry_run: bool,
+}
+
+/// One side of a session.
+pub struct Session<R> {
+    reader: FrameReader,
+    writer: FrameWriter,
+    talk: Conversation<R>,
+    /// Whether it ended with an error.
+    has_failed: bool,
+}
+
+/// Decides whether a peer is let in, by what it says.
+pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<Admission<R>, Error> + Send>;
+
+impl<R: Repository> Session<R> {
+    /// The side that speaks first. Its greeting is queued.
+    ///
+    /// # Errors
+    /// If a name or the globs are too long for the protocol.
+    pub fn initiate(options: Options, admission: Admission<R>) -> Result<Self, Error> {
+        let mut session = Session::new(&options, None);
+        session.talk = Conversation::initiate(options, admission)?;
+        session.flush()?;
+        Ok(session)
+    }
+
+    /// The side that is spoken to. `admit` sees the greeting before anything is said of this side.
+    pub fn respond(options: Options, admit: Admit<R>) -> Self {
+        Session::new(&options.clone(), Some((options, admit)))
+    }
+
+    fn new(options: &Options, respond: Option<(Options, Admit<R>)>) -> Self {
+        Session {
+            reader: FrameReader::new(options.window_bytes),
+            writer: FrameWriter::new(options.queue_bytes, 0),
+            talk: Conversation::respond(respond),
+            has_failed: false,
+        }
+    }
+
+    /// Reads once from `source`. Returns how many bytes came; 0 means that it has ended. To be
+    /// called only when [`wants_input`](Self::wants_input) says so.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
+        self.reader.read_from(source)
+    }
+
+    /// Takes a copy of as many of `bytes` as there is room for, and returns how many.
+    pub fn accept(&mut self, bytes: &[u8]) -> usize {
+        self.reader.accept(bytes)
+    }
+
+    /// Writes once to `sink` what is queued. Returns how many bytes it took.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
+        self.writer.write_to(sink)
+    }
+
+    /// Whether something waits to be written.
+    pub fn wants_output(&self) -> bool {
+        !self.writer.queue().is_empty()
+    }
+
+    /// Whether more can be taken in now. While it cannot, the peer is slower than we are.
+    pub fn wants_input(&self) -> bool {
+        !self.has_failed && !self.talk.is_peer_done() && self.reader.queue().free_bytes() > 0
+    }
+
+    /// Works on all that is there, as far as the peer takes what comes of it. To be called after
+    /// each read, and after each write.
+    ///
+    /// # Errors
+    /// The session is over: the peer broke the rules or refused, or a repository failed. What the
+    /// peer is to be told is queued, and worth writing.
+    pub fn advance(&mut self) -> Result<(), Error> {
+        if self.has_failed {
+            return Ok(());
+        }
+        self.run().inspect_err(|error| self.fail(error))
+    }
+
+    /// Whether all was said on both sides. What is queued still has to be written.
+    pub fn is_finished(&self) -> bool {
+        self.talk.is_finished()
+    }
+
+    /// The error of a stream that ended too early.
+    ///
+    /// # Errors
+    /// Always, unless the session was over.
+    pub fn end_of_input(&mut self) -> Result<(), Error> {
+        if self.has_failed || self.talk.is_peer_done() {
+            return Ok(());
+        }
+        self.has_failed = true;
+        Err(Error::new(
+            ErrorKind::Closed,
+            "the peer ended the connection before the session was over",
+        ))
+    }
+
+    /// What has happened so far.
+    pub fn report(&self) -> &Report {
+        &self.talk.report
+    }
+
+    /// The repository, once there is one.
+    pub fn repository(&mut self) -> Option<&mut R> {
+        self.talk.repository()
+    }
+
+    /// The queues, for their counters: received, sent.
+    pub fn queues(
+        &self,
+    ) -> (
+        &pronto_io::queue::ReceiveQueue,
+        &pronto_io::queue::SendQueue,
+    ) {
+        (self.reader.queue(), self.writer.queue())
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        loop {
+            self.flush()?;
+            // What comes of a frame has to find room before the next one is looked at.
+            if !self.talk.has_room() {
+                return Ok(());
+            }
+            let is_greeting = !self.talk.is_greeted();
+            let waiting = self.reader.waiting_bytes();
+            let Some(frame) = self.reader.peek()? else {
+                if is_greeting && waiting > GREETING_BYTES {
+                    return Err(crate::error::exceeded(
+                        "a greeting of more than 16384 bytes",
+                    ));
+                }
+                return Ok(());
+            };
+            if frame.kind == FrameType::Credit {
+                let credit = Credit::read(frame.body)?;
+                self.talk.check_greeted(frame.kind)?;
+                self.writer.grant(credit.channel, credit.bytes)?;
+            } else if let Some(window) = self.talk.frame(frame.kind, frame.body)? {
+                for channel in [Channel::Refs, Channel::Commits, Channel::Transfer] {
+                    self.writer.grant(channel, window)?;
+                }
+            }
+            self.reader.consume();
+            for channel in [Channel::Refs, Channel::Commits, Channel::Transfer] {
+                if let Some(bytes) = self.reader.take_grant(channel) {
+                    self.talk.grant(Credit { channel, bytes });
+                }
+            }
+        }
+    }
+
+    /// Queues frames as far as there is room and credit.
+    fn flush(&mut self) -> Result<(), Error> {
+        self.talk.flush(&mut self.writer)
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.has_failed = true;
+        if self.talk.was_refused() {
+            return;
+        }
+        let kind = *error.kind();
+        // What is wrong with a repository is nobody's business but its owner's.
+        let text = match kind {
+            ErrorKind::Repository => "the repository of the peer failed".to_owned(),
+            _ => error.message().to_owned(),
+        };
+        let mut body = Vec::new();
+        let refusal = Refusal {
+            code: kind.code(),
+            text,
+        };
+        refusal.write(&mut body);
+        // If there is no room the peer does not read anyway.
+        let _ = self.writer.send(FrameType::Error, &body);
+    }
+}

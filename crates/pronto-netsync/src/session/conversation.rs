@@ -1,0 +1,281 @@
+//! What is said when, and the frames that wait to be sent.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::receive::Receiving;
+use super::send::Sending;
+use super::{Admission, Admit, Options, Report};
+use crate::error::malformed;
+use crate::frame::{FrameType, FrameWriter};
+use crate::message::{Accept, Credit, Cut, Done, Hello, Refusal, Want};
+use crate::reconcile::{Fingerprinter, Reconciler, Set};
+use crate::repository::{Offer, Repository};
+use crate::{Error, ErrorKind};
+
+/// How many frames may wait to be queued before the next one of the peer is looked at.
+const MAX_WAITING: usize = 64;
+
+/// Above this a published ref may not fit beside others; far below what a frame takes.
+const PUBLISH_BYTES: usize = 128 * 1024;
+
+/// Where a session stands.
+pub(super) enum Stage {
+    /// The peer has not said hello.
+    Greeting,
+    /// Refs are compared.
+    Refs(Reconciler<Arc<Set>>),
+    /// Waiting for the peer's cut and wants.
+    Cut,
+    /// Commits are compared.
+    Commits(Reconciler<Arc<Set>>),
+    /// Segments go both ways.
+    Transfer,
+}
+
+/// All of a session but the queues.
+pub(super) struct Conversation<R> {
+    pub(super) options: Options,
+    pub(super) admit: Option<Admit<R>>,
+    pub(super) admission: Option<Admission<R>>,
+    pub(super) is_initiator: bool,
+    pub(super) peer: Option<Hello>,
+    pub(super) was_accepted: bool,
+    pub(super) stage: Stage,
+    pub(super) key: Option<Fingerprinter>,
+    pub(super) waiting: VecDeque<(FrameType, Vec<u8>)>,
+    pub(super) credits: Vec<Credit>,
+    /// Our refs that take part, sorted by name.
+    pub(super) own: Vec<Offer>,
+    /// Which of them the peer lacks.
+    pub(super) lacked: Vec<usize>,
+    /// Of the peer's refs that are not ours: whether they are held completely, and wanted.
+    pub(super) complete: Vec<bool>,
+    pub(super) wanted: Vec<bool>,
+    /// What the peer says of ours.
+    pub(super) peer_cut: Option<Cut>,
+    pub(super) peer_want: Option<Want>,
+    /// Whether this side sent the last message about refs.
+    pub(super) closed_refs: bool,
+    pub(super) sending: Sending,
+    pub(super) receiving: Receiving,
+    pub(super) has_sent_done: bool,
+    pub(super) has_done: bool,
+    pub(super) was_refused: bool,
+    pub(super) report: Report,
+}
+
+impl<R: Repository> Conversation<R> {
+    pub(super) fn respond(respond: Option<(Options, Admit<R>)>) -> Self {
+        let (options, admit) = match respond {
+            Some((options, admit)) => (options, Some(admit)),
+            None => (Options::default(), None),
+        };
+        Conversation {
+            options,
+            admit,
+            admission: None,
+            is_initiator: false,
+            peer: None,
+            was_accepted: false,
+            stage: Stage::Greeting,
+            key: None,
+            waiting: VecDeque::new(),
+            credits: Vec::new(),
+            own: Vec::new(),
+            lacked: Vec::new(),
+            complete: Vec::new(),
+            wanted: Vec::new(),
+            peer_cut: None,
+            peer_want: None,
+            closed_refs: false,
+            sending: Sending::default(),
+            receiving: Receiving::default(),
+            has_sent_done: false,
+            has_done: false,
+            was_refused: false,
+            report: Report::default(),
+        }
+    }
+
+    pub(super) fn initiate(options: Options, admission: Admission<R>) -> Result<Self, Error> {
+        let mut talk = Conversation::respond(None);
+        talk.options = options;
+        talk.is_initiator = true;
+        talk.admission = Some(admission);
+        talk.greet()?;
+        Ok(talk)
+    }
+
+    pub(super) fn repository(&mut self) -> Option<&mut R> {
+        self.admission.as_mut().map(|each| &mut each.repository)
+    }
+
+    pub(super) fn is_greeted(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// Whether the peer has nothing more to say.
+    pub(super) fn is_peer_done(&self) -> bool {
+        self.has_done && self.receiving.is_over()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_peer_done() && self.has_sent_done && self.waiting.is_empty()
+    }
+
+    pub(super) fn was_refused(&self) -> bool {
+        self.was_refused
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < MAX_WAITING
+    }
+
+    pub(super) fn grant(&mut self, credit: Credit) {
+        // Once the peer has said its last, it needs no credit.
+        if !self.is_peer_done() {
+            self.credits.push(credit);
+        }
+    }
+
+    pub(super) fn check_greeted(&self, kind: FrameType) -> Result<(), Error> {
+        if self.peer.is_none() {
+            return Err(malformed(format!("{kind:?} before the greeting")));
+        }
+        Ok(())
+    }
+
+    /// Queues what waits, credits first, and then data.
+    pub(super) fn flush(&mut self, writer: &mut FrameWriter) -> Result<(), Error> {
+        while let Some(credit) = self.credits.first() {
+            let mut body = Vec::new();
+            credit.write(&mut body);
+            if !writer.send(FrameType::Credit, &body)? {
+                return Ok(());
+            }
+            self.credits.remove(0);
+        }
+        self.put_waiting(writer)?;
+        // What became of refs waits for credit of its own, and nothing of ours waits for it.
+        let is_free =
+            |(kind, _): &(FrameType, Vec<u8>)| matches!(kind, FrameType::Publish | FrameType::Done);
+        if matches!(self.stage, Stage::Transfer)
+            && self.waiting.iter().all(is_free)
+            && let Some(admission) = &mut self.admission
+        {
+            let report = &mut self.report;
+            (self.sending).run(&mut admission.repository, writer, report)?;
+        }
+        Ok(())
+    }
+
+    fn put_waiting(&mut self, writer: &mut FrameWriter) -> Result<(), Error> {
+        while let Some((kind, body)) = self.waiting.front() {
+            if !writer.send(*kind, body)? {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        Ok(())
+    }
+
+    pub(super) fn put(&mut self, kind: FrameType, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut body = Vec::new();
+        write(&mut body);
+        self.waiting.push_back((kind, body));
+    }
+
+    /// Takes one frame. Gives the window of the peer beyond one full frame when it says hello.
+    pub(super) fn frame(&mut self, kind: FrameType, body: &[u8]) -> Result<Option<u64>, Error> {
+        if kind == FrameType::Error {
+            let refusal = Refusal::read(body)?;
+            self.was_refused = true;
+            let kind = ErrorKind::from_code(refusal.code);
+            return Err(Error::new(kind, format!("the peer says: {}", refusal.text)));
+        }
+        if self.is_peer_done() {
+            return Err(malformed(format!("{kind:?} after the end")));
+        }
+        if kind == FrameType::Hello {
+            return self.hello(Hello::read(body)?).map(Some);
+        }
+        self.check_greeted(kind)?;
+        if kind == FrameType::Accept {
+            return self.accepted(Accept::read(body)?).map(|()| None);
+        }
+        if !self.was_accepted {
+            return Err(malformed(format!(
+                "{kind:?} before the greeting was accepted"
+            )));
+        }
+        match (kind, &mut self.stage) {
+            (FrameType::RefRange, Stage::Refs(_)) => self.ref_range(body)?,
+            (FrameType::Cut, Stage::Cut) if self.peer_cut.is_none() => {
+                self.peer_cut = Some(Cut::read(body)?);
+            }
+            (FrameType::Want, Stage::Cut) if self.peer_cut.is_some() => self.want(body)?,
+            (FrameType::CommitRange, Stage::Commits(_)) => self.commit_range(body)?,
+            (FrameType::Done, Stage::Transfer) => self.done(Done::read(body)?)?,
+            (_, Stage::Transfer) => self.transfer(kind, body)?,
+            _ => return Err(malformed(format!("{kind:?} out of turn"))),
+        }
+        Ok(None)
+    }
+
+    fn transfer(&mut self, kind: FrameType, body: &[u8]) -> Result<(), Error> {
+        match kind {
+            FrameType::SegmentAck => return self.sending.acknowledged(body, &mut self.report),
+            FrameType::Publish => {
+                return (self.receiving).published(body, &self.own, &mut self.report);
+            }
+            _ => {}
+        }
+        let Some(admission) = &mut self.admission else {
+            return Ok(());
+        };
+        let (repository, format) = (&mut admission.repository, admission.object_format);
+        let received =
+            (self.receiving).frame(kind, body, (repository, format), &mut self.report)?;
+        if let Some(ack) = received.ack {
+            self.put(FrameType::SegmentAck, |out| ack.write(out));
+        }
+        if received.is_complete {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the refs of the peer be known, and says what became of them.
+    pub(super) fn land(&mut self) -> Result<(), Error> {
+        let (_, receives) = self.directions();
+        if receives && !self.report.is_dry_run {
+            let (offers, arrived) = self.offers();
+            if let Some(admission) = &mut self.admission {
+                self.report.published = admission.repository.land(&offers, &arrived)?;
+            }
+            for body in super::receive::bodies(&self.report.published, PUBLISH_BYTES) {
+                self.waiting.push_back((FrameType::Publish, body));
+            }
+        }
+        let is_durable = !self.report.is_dry_run;
+        self.put(FrameType::Done, |out| Done { is_durable }.write(out));
+        self.has_sent_done = true;
+        Ok(())
+    }
+
+    /// The peer has everything it wanted. It may still send.
+    fn done(&mut self, done: Done) -> Result<(), Error> {
+        if self.sending.is_under_way() || self.has_done {
+            return Err(malformed("the end before all was received"));
+        }
+        if !done.is_durable && !self.report.is_dry_run {
+            return Err(Error::new(
+                ErrorKind::Repository,
+                "the peer could not keep what was sent",
+            ));
+        }
+        self.has_done = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Segments on their way in, and what becomes of refs.
+
+use pronto_hash::ObjectId;
+
+use super::Report;
+use crate::error::malformed;
+use crate::frame::FrameType;
+use crate::message::{
+    ObjectFormat, Plan, Publish, PublishedRef, Segment, SegmentAck, SegmentEnd, Sent,
+};
+use crate::repository::{Offer, Repository};
+use crate::{Error, ErrorKind};
+
+/// What comes from the peer.
+#[derive(Default)]
+pub(super) struct Receiving {
+    /// Whether anything is to come.
+    pub(super) is_expected: bool,
+    /// What is still taken.
+    pub(super) budget_bytes: u64,
+    has_plan: bool,
+    current: Option<Incoming>,
+    segments: u64,
+    was_all_sent: bool,
+    /// The last of our refs that the peer has spoken of.
+    last_published: Option<Vec<u8>>,
+}
+
+struct Incoming {
+    segment: Segment,
+    bytes: u64,
+}
+
+/// What comes of a frame.
+#[derive(Default)]
+pub(super) struct Received {
+    pub(super) ack: Option<SegmentAck>,
+    /// Whether that was all.
+    pub(super) is_complete: bool,
+}
+
+impl Receiving {
+    /// Whether the peer has nothing more to send.
+    pub(super) fn is_over(&self) -> bool {
+        !self.is_expected || self.was_all_sent
+    }
+
+    pub(super) fn frame<R: Repository>(
+        &mut self,
+        kind: FrameType,
+        body: &[u8],
+        (repository, format): (&mut R, ObjectFormat),
+        report: &mut Report,
+    ) -> Result<Received, Error> {
+        let out_of_turn = || malformed(format!("{kind:?} out of turn"));
+        if self.is_over() || (self.has_plan == (kind == FrameType::Plan)) {
+            return Err(out_of_turn());
+        }
+        let mut received = Received::default();
+        match (kind, &mut self.current) {
+            (FrameType::Plan, None) => {
+                report.incoming_plan = Some(Plan::read(body)?);
+                self.has_plan = true;
+            }
+            (FrameType::Segment, None) if !report.is_dry_run => {
+                let segment = Segment::read(body)?;
+                self.check(&segment)?;
+                repository.begin_segment(segment.kind, segment.objects, segment.bytes)?;
+                self.current = Some(Incoming { segment, bytes: 0 });
+            }
+            (FrameType::Data, Some(incoming)) => {
+                incoming.bytes += body.len() as u64;
+                if incoming.bytes > incoming.segment.bytes || body.is_empty() {
+                    return Err(malformed(format!(
+                        "{} bytes of a segment of {}",
+                        incoming.bytes, incoming.segment.bytes
+                    )));
+                }
+                report.received_bytes += body.len() as u64;
+                repository.segment_data(body)?;
+            }
+            (FrameType::SegmentEnd, Some(incoming)) => {
+                let end = SegmentEnd::read(format, body)?;
+                let segment = incoming.segment;
+                if end.id != segment.id || incoming.bytes != segment.bytes {
+                    return Err(malformed(format!(
+                        "the end of segment {} after {} bytes of segment {}, which has {}",
+                        end.id, incoming.bytes, segment.id, segment.bytes
+                    )));
+                }
+                let checksum = ObjectId::try_from(&end.checksum[..])
+                    .map_err(|_| malformed("a checksum that is none"))?;
+                repository.end_segment(&checksum, end.resume)?;
+                self.current = None;
+                self.segments += 1;
+                report.received_segments = self.segments;
+                received.ack = Some(SegmentAck { id: segment.id });
+            }
+            (FrameType::Sent, None) => {
+                let sent = Sent::read(body)?;
+                if sent.segments != self.segments {
+                    return Err(malformed(format!(
+                        "{} segments where {} were sent",
+                        sent.segments, self.segments
+                    )));
+                }
+                self.was_all_sent = true;
+                received.is_complete = true;
+            }
+            _ => return Err(out_of_turn()),
+        }
+        Ok(received)
+    }
+
+    /// Whether a segment may come now. Nothing is reserved for what it claims.
+    fn check(&mut self, segment: &Segment) -> Result<(), Error> {
+        if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
+            return Err(malformed(format!(
+                "segment {} of {} objects and {} bytes where segment {} was expected",
+                segment.id, segment.objects, segment.bytes, self.segments
+            )));
+        }
+        let rest = self.budget_bytes.checked_sub(segment.bytes);
+        self.budget_bytes =
+            rest.ok_or_else(|| Error::new(ErrorKind::Quota, "more is sent than was taken"))?;
+        Ok(())
+    }
+
+    /// What became of our refs at the peer's.
+    pub(super) fn published(
+        &mut self,
+        body: &[u8],
+        own: &[Offer],
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        for published in Publish::read(body)?.refs {
+            let is_in_order = self
+                .last_published
+                .as_ref()
+                .is_none_or(|last| *last < published.name);
+            // Only what was offered can have a fate, so their number is bounded.
+            let is_ours =
+                |name: &[u8]| own.binary_search_by(|each| each.name[..].cmp(name)).is_ok();
+            if !is_in_order || !is_ours(&published.name) {
+                return Err(malformed("the fate of a ref that was not offered"));
+            }
+            self.last_published = Some(published.name.clone());
+            report.published_there.push(published);
+        }
+        Ok(())
+    }
+}
+
+/// The fates of refs as bodies of frames, each of about `limit` bytes at most.
+pub(super) fn bodies(refs: &[PublishedRef], limit: usize) -> Vec<Vec<u8>> {
+    let (mut bodies, mut publish, mut bytes) = (Vec::new(), Publish::default(), 0);
+    for (at, published) in refs.iter().enumerate() {
+        bytes += published.name.len() + published.stored_as.len() + 8;
+        publish.refs.push(published.clone());
+        if bytes >= limit || at + 1 == refs.len() {
+            let mut body = Vec::new();
+            std::mem::take(&mut publish).write(&mut body);
+            bodies.push(body);
+            bytes = 0;
+        }
+    }
+    bodies
+}

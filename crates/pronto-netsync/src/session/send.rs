@@ -1,0 +1,182 @@
+//! Segments on their way out.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use super::Report;
+use crate::error::malformed;
+use crate::frame::{Channel, FrameType, FrameWriter};
+use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
+use crate::repository::{Content, OutgoingSegment, Repository};
+use crate::{Error, ErrorKind};
+
+/// How many segments may be under way that the peer has not confirmed.
+const MAX_UNCONFIRMED: u64 = 8;
+
+/// A piece of a segment that is not its last is not shorter than this.
+const LEAST_PIECE: usize = 32 * 1024;
+
+/// What is sent to the peer.
+#[derive(Default)]
+pub(super) struct Sending {
+    is_active: bool,
+    is_dry_run: bool,
+    budget_bytes: u64,
+    current: Option<Outgoing>,
+    started: u64,
+    confirmed: u64,
+    was_all_sent: bool,
+}
+
+struct Outgoing {
+    segment: OutgoingSegment,
+    was_announced: bool,
+    sent_bytes: u64,
+}
+
+impl Sending {
+    pub(super) fn begin(&mut self, budget_bytes: u64, is_dry_run: bool) {
+        self.is_active = true;
+        self.is_dry_run = is_dry_run;
+        self.budget_bytes = budget_bytes;
+    }
+
+    /// Whether the peer has not got everything.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_active && !(self.was_all_sent && self.confirmed == self.started)
+    }
+
+    /// Queues what there is room and credit for.
+    pub(super) fn run(
+        &mut self,
+        repository: &mut impl Repository,
+        writer: &mut FrameWriter,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        while self.is_active && !self.was_all_sent {
+            if self.current.is_none() && !self.next(repository, writer)? {
+                return Ok(());
+            }
+            if !self.step(writer, report)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up the next segment. False if there is none, or none yet.
+    fn next(
+        &mut self,
+        repository: &mut impl Repository,
+        writer: &mut FrameWriter,
+    ) -> Result<bool, Error> {
+        if self.started - self.confirmed >= MAX_UNCONFIRMED
+            || writer.ready_bytes(Channel::Transfer).is_none()
+        {
+            return Ok(false);
+        }
+        let next = match self.is_dry_run {
+            true => None,
+            false => repository.next_segment()?,
+        };
+        let Some(segment) = next else {
+            let mut body = Vec::new();
+            let sent = Sent {
+                segments: self.started,
+            };
+            sent.write(&mut body);
+            self.was_all_sent = writer.send(FrameType::Sent, &body)?;
+            return Ok(false);
+        };
+        let rest = self.budget_bytes.checked_sub(segment.bytes);
+        self.budget_bytes = rest.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Quota,
+                "more is to be sent than the peer takes at once",
+            )
+        })?;
+        self.current = Some(Outgoing {
+            segment,
+            was_announced: false,
+            sent_bytes: 0,
+        });
+        Ok(true)
+    }
+
+    /// Queues one frame of the current segment. False while it cannot.
+    fn step(&mut self, writer: &mut FrameWriter, report: &mut Report) -> Result<bool, Error> {
+        let Some(outgoing) = &mut self.current else {
+            return Ok(false);
+        };
+        let segment = &mut outgoing.segment;
+        let mut body = Vec::new();
+        if !outgoing.was_announced {
+            let message = Segment {
+                id: self.started,
+                kind: segment.kind,
+                objects: segment.objects,
+                bytes: segment.bytes,
+            };
+            message.write(&mut body);
+            outgoing.was_announced = writer.send(FrameType::Segment, &body)?;
+            return Ok(outgoing.was_announced);
+        }
+        let left = segment.bytes - outgoing.sent_bytes;
+        if left == 0 {
+            let message = SegmentEnd {
+                id: self.started,
+                checksum: segment.checksum.as_slice().to_vec(),
+                resume: segment.resume,
+            };
+            message.write(&mut body);
+            if !writer.send(FrameType::SegmentEnd, &body)? {
+                return Ok(false);
+            }
+            self.started += 1;
+            self.current = None;
+            return Ok(true);
+        }
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let ready = writer.ready_bytes(Channel::Transfer).unwrap_or(0);
+        let count = left.min(ready);
+        if count < left.min(LEAST_PIECE) {
+            return Ok(false);
+        }
+        let queued = match &mut segment.content {
+            Content::Memory(bytes) => {
+                let start = outgoing.sent_bytes as usize;
+                let range = start..start + count;
+                writer.send_shared(FrameType::Data, Arc::clone(bytes), range)?
+            }
+            Content::Stream(stream) => {
+                let mut piece = vec![0; count];
+                stream.read_exact(&mut piece).map_err(|error| {
+                    Error::new(ErrorKind::Repository, "cannot read a segment").because(error)
+                })?;
+                writer.send_shared(FrameType::Data, Arc::new(piece), 0..count)?
+            }
+        };
+        if !queued {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a piece of a segment did not fit",
+            ));
+        }
+        outgoing.sent_bytes += count as u64;
+        report.sent_bytes += count as u64;
+        Ok(true)
+    }
+
+    pub(super) fn acknowledged(&mut self, body: &[u8], report: &mut Report) -> Result<(), Error> {
+        let ack = SegmentAck::read(body)?;
+        if ack.id != self.confirmed || ack.id >= self.started {
+            return Err(malformed(format!(
+                "a confirmation of segment {} out of turn",
+                ack.id
+            )));
+        }
+        self.confirmed += 1;
+        report.confirmed_segments = self.confirmed;
+        Ok(())
+    }
+}
