@@ -4,6 +4,7 @@
 //! several threads (`hash`), and what came of it is put into the index in Git's order
 //! (`stage`), which is written last.
 
+mod budget;
 mod failure;
 mod hash;
 mod paths;
@@ -115,9 +116,8 @@ impl Repository {
     ///
     /// # Errors
     /// There is no work tree; the index is locked or cannot be read or written;
-    /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for an
-    /// index with sparse directories, a split one and for `core.ignoreCase`. What Git refuses is in the
-    /// report.
+    /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for a
+    /// split index and for `core.ignoreCase`. What Git refuses is in the report.
     pub fn add(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
         let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
         if self.ignores_case()? {
@@ -156,6 +156,10 @@ impl Repository {
         Ok(report)
     }
 }
+
+/// In a repository with fewer tracked files a walk takes all cores: how much there is to find is
+/// not known yet.
+const FEW_ENTRIES: usize = 2000;
 
 /// What is to be staged, in order.
 #[derive(Debug, Default)]
@@ -242,8 +246,7 @@ impl Work<'_> {
             Selection::All => Untracked::All,
             _ => Untracked::No,
         };
-        if self.options.selection == Selection::All && index.len() < 2000 {
-            // How much there is to find is not known yet.
+        if self.options.selection == Selection::All && index.len() < FEW_ENTRIES {
             walk_options.threads = Some(pronto_io::pool::cores());
         }
         let outcome = walk(&Job {
@@ -399,16 +402,9 @@ impl Work<'_> {
 
 /// What Git says of a path that could not be looked at.
 fn problem(path: &BStr, error: &std::io::Error) -> String {
-    let reason = reason(error);
+    let reason = pronto_io::error::reason(error);
     match path.ends_with(b"/") || path.is_empty() {
         true => format!("warning: could not open directory '{path}': {reason}"),
         false => format!("{path}: {reason}"),
     }
-}
-
-/// The words of the operating system alone.
-pub(crate) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_owned()
 }

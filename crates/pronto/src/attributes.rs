@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::Index;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
@@ -75,7 +74,7 @@ impl Repository {
         };
         let index = self.index()?;
         let store = self.objects()?;
-        let blobs = attribute_blobs(&index);
+        let blobs = FromIndex::<Store>::find_in_index(index.iter());
         let files = self.attribute_files()?;
         let source = source(self, place, &blobs, store)?;
         let (names, mentioned) = match &selection {
@@ -98,11 +97,6 @@ impl Repository {
             stack,
         })
     }
-}
-
-fn attribute_blobs(index: &Index) -> HashMap<BString, ObjectId> {
-    let entries = index.iter().filter(|entry| entry.stage() == 0);
-    FromIndex::<Store>::find(entries.map(|entry| (entry.path, entry.id.to_owned())))
 }
 
 fn source(
@@ -164,6 +158,9 @@ impl AttributeCheck<'_> {
         let Some(mentioned) = &mut self.mentioned else {
             return Ok(());
         };
+        if mentioned.knows(directory.as_bstr()) {
+            return Ok(());
+        }
         let before = mentioned.names().len();
         let entered = mentioned.enter(directory.as_bstr(), &*make()?);
         entered.map_err(from_worktree)?;

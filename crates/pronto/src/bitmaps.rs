@@ -135,8 +135,7 @@ impl Repository {
     pub fn bitmap_tips_in(&self, path: &Path) -> Result<Tips> {
         let shown = path::as_bytes(path);
         let read = std::fs::read(self.environment().absolute(path)).map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default();
+            let reason = pronto_io::error::reason(&error);
             let message = format!("could not open '{shown}' for reading: {reason}");
             Error::new(ErrorKind::Io, message)
         })?;

@@ -1,15 +1,18 @@
 //! Puts single paths back as the index or a tree has them: `checkout -- <path>` and `restore`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
-use pronto_index::{Edit, Entry, EntryRef, Flags, Index, Lock, Stat, mode};
+use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_worktree::checkout::{Failure, Item, Plan, Removal};
 use pronto_worktree::pathspec::{Directory, Pathspec};
 use pronto_worktree::unpack::{self, Checker, Side};
 
+use crate::add::{self, Stage as Staging};
+use crate::checkout_index::writes_attributes;
 use crate::switch::{Prepared, Start};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Repository, Result};
@@ -69,6 +72,8 @@ pub struct Report {
     pub updated: usize,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
+    /// Paths in conflict that were left alone.
+    pub unmerged: Vec<BString>,
     /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
     /// What the hook `post-checkout` said, if it ran.
@@ -87,7 +92,12 @@ impl Repository {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Report> {
-        let (prepared, lock) = Prepared::new(self)?;
+        let (mut prepared, lock) = Prepared::new(self)?;
+        if let Some(source) = &options.source {
+            let settings = Arc::make_mut(&mut prepared.settings);
+            settings.ref_name.clone_from(&source.reference);
+            settings.treeish = Some(source.commit.unwrap_or(source.tree));
+        }
         let mut work = Work::new(options, &prepared.index);
         if let Some(source) = &options.source {
             work.read_tree(source, &prepared)?;
@@ -127,6 +137,8 @@ struct Work<'a> {
     seen: Vec<bool>,
     targets: Vec<Target>,
     remove: Vec<BString>,
+    /// Conflicts that leave the index, while whatever is in the work tree stays.
+    forget: Vec<BString>,
     report: Report,
 }
 
@@ -139,6 +151,7 @@ impl<'a> Work<'a> {
             seen: vec![false; options.pathspec.len()],
             targets: Vec::new(),
             remove: Vec::new(),
+            forget: Vec::new(),
             report: Report::default(),
         }
     }
@@ -162,14 +175,17 @@ impl<'a> Work<'a> {
         for (path, side) in found {
             let position = self.index.find(path.as_bstr(), 0).ok();
             let entry = position.map(|position| self.index.entry(position));
-            let skipped = entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
             let same = entry.is_some_and(|entry| {
                 *entry.id == *side.id
                     && entry.mode == side.mode
                     && !entry.flags.contains(Flags::INTENT_TO_ADD)
             });
+            // Another one takes its place, and with it the mark.
+            let skipped =
+                same && entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
             self.in_tree.insert(path.clone(), side);
-            if skipped && !self.options.ignore_skip_worktree {
+            // What changes is no longer left out of the work tree.
+            if skipped && same && !self.options.ignore_skip_worktree {
                 continue;
             }
             pathspec.mark(path.as_bstr(), &mut self.seen);
@@ -202,7 +218,20 @@ impl<'a> Work<'a> {
             }
             options.pathspec.mark(entry.path, &mut self.seen);
             if options.source.is_some() {
-                self.remove.push(entry.path.to_owned());
+                let path = entry.path.to_owned();
+                match (entry.stage(), options.ignore_unmerged, options.stage) {
+                    (0, ..) | (_, false, Some(_)) => {}
+                    (_, true, _) => {
+                        self.report.unmerged.push(path.clone());
+                        self.forget.push(path);
+                        continue;
+                    }
+                    (_, false, None) => {
+                        let message = format!("path '{path}' is unmerged");
+                        self.report.errors.push(message);
+                    }
+                }
+                self.remove.push(path);
             } else if entry.stage() == 0 {
                 self.targets.push(Target {
                     path: entry.path.to_owned(),
@@ -221,9 +250,7 @@ impl<'a> Work<'a> {
     fn unmerged(&mut self, stages: std::ops::Range<usize>) {
         let path = self.index.path(stages.start).to_owned();
         if self.options.ignore_unmerged {
-            self.report
-                .warnings
-                .push(format!("warning: path '{path}' is unmerged"));
+            self.report.unmerged.push(path);
             return;
         }
         let Some(stage) = self.options.stage else {
@@ -312,20 +339,22 @@ impl<'a> Work<'a> {
         interrupt: &Interrupt,
     ) -> Result<Report> {
         let plan = self.plan();
-        // Attributes are those of the index as it will be.
+        // Attributes that are written themselves are those of the index as it will be.
         let news = self.targets.iter().filter(|target| target.restage);
         let news: Vec<Entry> = news
             .map(|target| entry_of(target, Stat::default()))
             .collect();
-        let outcome = {
-            let before = self.index.iter().filter(|entry| entry.stage() == 0);
-            let entries = before.chain(news.iter().map(Entry::as_ref));
+        let outcome = if writes_attributes(&plan) {
+            let entries = self.index.iter().chain(news.iter().map(Entry::as_ref));
             prepared.write_files(&plan, entries, progress, interrupt)?
+        } else {
+            prepared.write_as_they_are(&plan, progress, interrupt)?
         };
         let Work {
             options,
             targets,
             remove,
+            forget,
             mut report,
             ..
         } = self;
@@ -339,23 +368,30 @@ impl<'a> Work<'a> {
         if !options.index && options.source.is_some() {
             return Ok(report);
         }
-        let mut edit = Edit::new(&prepared.index);
+        let plain = add::Options::default();
+        let mut stage = Staging::new(prepared, prepared.repository, &plain)?;
         for (at, target) in targets.iter().enumerate() {
             let written = outcome.written.get(at).copied().flatten();
             match (target.restage, target.position, written) {
-                (true, ..) if options.index => restage(&mut edit, target, written),
+                (true, ..) if options.index => {
+                    let mut entry = entry_of(target, written.unwrap_or_default());
+                    if written.is_some() {
+                        entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+                    }
+                    stage.replace(entry);
+                }
                 (false, Some(position), Some(stat)) => {
                     let flags = prepared.index.entry(position).flags;
-                    edit.refresh(position, stat, flags.with(Flags::UP_TO_DATE));
+                    let flags = flags.with(Flags::UP_TO_DATE);
+                    stage.edit_mut().refresh(position, stat, flags);
                 }
                 _ => {}
             }
         }
         if options.index {
-            remove
-                .iter()
-                .for_each(|path| edit.remove_path(path.as_bstr()));
+            leave(&mut stage, &remove, &forget);
         }
+        let edit = stage.into_edit()?;
         if edit.is_empty() {
             return Ok(report);
         }
@@ -363,6 +399,19 @@ impl<'a> Work<'a> {
         drop(edit);
         lock.commit(&bytes).map_err(from_index)?;
         Ok(report)
+    }
+}
+
+/// Takes paths out of the index; those to `forget` as in Git so that `update-index --unresolve` does
+/// not bring them back.
+fn leave(stage: &mut Staging<'_>, remove: &[BString], forget: &[BString]) {
+    for path in remove {
+        stage.remove_path(path.as_bstr());
+    }
+    for path in forget {
+        for number in 1..4 {
+            stage.edit_mut().remove(path.as_bstr(), number);
+        }
     }
 }
 
@@ -381,23 +430,4 @@ fn entry_of(target: &Target, stat: Stat) -> Entry {
         flags: Flags::default(),
         stat,
     }
-}
-
-/// A new entry, which takes the place of all that cannot be beside it.
-fn restage(edit: &mut Edit<'_>, target: &Target, written: Option<Stat>) {
-    let path = target.path.as_bstr();
-    for position in edit.base().below(path) {
-        edit.remove_path(edit.base().path(position));
-    }
-    for slash in path.find_iter("/") {
-        edit.remove_path(path[..slash].as_bstr());
-    }
-    for stage in 1..4 {
-        edit.remove(path, stage);
-    }
-    let mut entry = entry_of(target, written.unwrap_or_default());
-    if written.is_some() {
-        entry.flags = entry.flags.with(Flags::UP_TO_DATE);
-    }
-    edit.set(entry);
 }

@@ -34,7 +34,8 @@ pub struct Outcome {
     /// The files that could not be written. If there are any, the operation has failed in Git's
     /// eyes, though everything else is there and the index tells the truth.
     pub failed: Vec<Failure>,
-    /// The paths that the file system takes for one another: see [`collision_warning`].
+    /// The paths that the file system takes for one another, sorted as it sorts them: see
+    /// [`collision_warning`].
     pub collided: Vec<BString>,
     /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
@@ -91,21 +92,23 @@ pub fn checkout_tree(
         obstructions: Obstructions::Collide,
         ..repository.checkout_options()?
     };
-    let outcome = checkout::run(&unpacked.plan, &context, &options);
+    let mut outcome = checkout::run(&unpacked.plan, &context, &options);
     if outcome.interrupted {
         return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
     }
     unpacked.record(&outcome);
+    if repository.ignores_case()? {
+        let collided = &mut outcome.collided;
+        collided.sort_by_cached_key(|path| path.to_ascii_lowercase());
+    }
     let empty = Index::empty(repository.object_hash());
     let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
     content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
-    let bytes = repository
-        .index_writer()?
-        .encode(&content)
-        .map_err(from_index)?;
+    let entries = content.entries.len();
+    let bytes = repository.encode_index(&repository.index_writer()?, content, sparse.as_ref())?;
     lock.commit(&bytes).map_err(from_index)?;
     Ok(Outcome {
-        entries: content.entries.len(),
+        entries,
         failed: outcome.failed,
         collided: outcome.collided,
         warnings: outcome.warnings,
@@ -180,7 +183,7 @@ pub fn collision_warning(paths: &[BString]) -> String {
     let mut text = String::from(
         "warning: the following paths have collided (e.g. case-sensitive paths\n\
          on a case-insensitive filesystem) and only one from the same\n\
-         colliding group is in the working tree:\n",
+         colliding group is in the working tree:\n\n",
     );
     for path in paths {
         text.push_str(&format!("  '{path}'\n"));

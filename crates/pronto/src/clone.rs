@@ -12,7 +12,7 @@ mod objects;
 mod place;
 mod references;
 mod setup;
-mod source;
+pub(crate) mod source;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,13 +28,11 @@ pub use source::guess_directory;
 
 use crate::config::{self, Config};
 use crate::environment::Environment;
-use crate::remote;
 use crate::remote::connection::{self, Settings};
-use crate::{Error, ErrorKind, Repository, Result, hooks, path};
+use crate::{Error, ErrorKind, Repository, Result, hooks, path, remote};
 use announce::Announcement;
 use heads::Heads;
 use place::Place;
-use source::Source;
 
 /// What to clone and how. The default is what `git clone` does without options.
 #[derive(Clone, Debug)]
@@ -58,6 +56,8 @@ pub struct Options {
     pub single_branch: Option<bool>,
     /// Whether to take tags.
     pub tags: bool,
+    /// Have the files at the top alone in the work tree.
+    pub sparse: bool,
     /// What to leave out.
     pub filter: Option<BString>,
     /// Repositories on this machine whose objects may be used, and whether they must be there.
@@ -96,6 +96,7 @@ impl Default for Options {
             deepen: Deepen::default(),
             single_branch: None,
             tags: true,
+            sparse: false,
             filter: None,
             references: Vec::new(),
             shared: false,
@@ -167,7 +168,7 @@ struct Work<'a> {
     options: &'a Options,
     environment: &'a Environment,
     config: Config,
-    source: Source,
+    source: source::Source,
     origin: BString,
     /// What log entries say.
     message: BString,
@@ -192,7 +193,7 @@ pub fn clone(
     (progress, interrupt): (Arc<dyn Progress>, &Interrupt),
 ) -> Result<Outcome> {
     let mut environment = environment.clone();
-    for variable in REPOSITORY_VARIABLES {
+    for variable in setup::REPOSITORY_VARIABLES {
         environment.remove(variable);
     }
     let what = if options.is_bare() {
@@ -225,19 +226,6 @@ pub fn clone(
     }
 }
 
-/// Variables that name another repository than the new one.
-const REPOSITORY_VARIABLES: [&str; 9] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-];
-
 impl<'a> Work<'a> {
     fn prepare(
         name: &BStr,
@@ -246,7 +234,7 @@ impl<'a> Work<'a> {
         (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
     ) -> Result<Self> {
         let config = user_config(options, environment)?;
-        let source = Source::find(name, environment)?;
+        let source = source::Source::find(name, environment)?;
         let origin = match &options.origin {
             Some(origin) => origin.clone(),
             None => match config.string("clone.defaultremotename")? {
@@ -369,7 +357,10 @@ impl<'a> Work<'a> {
         let mut complaints = Vec::new();
         let takes_files = self.takes_files(&mut warnings)?;
         self.make_repository(&client, heads, place, &mut warnings)?;
-        let repository = place.open_partial(self.environment)?;
+        let mut repository = place.open_partial(self.environment)?;
+        if self.options.sparse {
+            repository.begin_sparse_checkout()?;
+        }
         let objects = repository.objects_dir();
         self.use_references(&objects, &mut complaints)?;
         let received = if takes_files {
@@ -413,7 +404,7 @@ impl<'a> Work<'a> {
     fn use_references(&self, objects: &Path, complaints: &mut Vec<String>) -> Result<()> {
         let mut directories = Vec::new();
         for (given, required) in &self.options.references {
-            let found = Source::find(path::as_bytes(given), self.environment);
+            let found = source::Source::find(path::as_bytes(given), self.environment);
             match found.ok().and_then(|source| source.local) {
                 Some(git_dir) => directories.push(local::objects_of(&git_dir)),
                 None => {

@@ -166,7 +166,7 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<Found> {
         let store = self.objects()?;
-        let found = engine::trees(store, (old, new), depth, &options.pathspec);
+        let found = engine::trees(store, (old, new), depth, &options.pathspec, interrupt);
         let found = found.map_err(from_worktree)?;
         finish::finish(self, found, Vec::new(), options, interrupt)
     }

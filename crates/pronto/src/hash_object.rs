@@ -91,14 +91,7 @@ impl ContentHasher<'_> {
         let repository = self.repository;
         let objects = repository.objects()?;
         let (converter, index) = self.converter()?;
-        let mut in_index = |out: &mut Vec<u8>| {
-            let at = index.find(path, 0).or_else(|_| index.find(path, 2));
-            let Ok(at) = at else {
-                return Ok(false);
-            };
-            let found = objects.find(index.entry(at).id, out);
-            Ok(matches!(found, Ok(Some(ObjectKind::Blob))))
-        };
+        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob((index, objects), path, out));
         let converted = converter.convert(path, content, &mut in_index);
         let result = converted
             .map_err(from_worktree)
@@ -151,6 +144,17 @@ impl std::fmt::Debug for ContentHasher<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ContentHasher").finish_non_exhaustive()
     }
+}
+
+/// Puts the blob that the index has for `path` (of a conflict, ours) into `out`, if there is one.
+pub(crate) fn staged_blob(
+    (index, objects): (&Index, &Store),
+    path: &BStr,
+    out: &mut Vec<u8>,
+) -> bool {
+    let at = index.find(path, 0).or_else(|_| index.find(path, 2));
+    let found = at.map(|at| objects.find(index.entry(at).id, out));
+    matches!(found, Ok(Ok(Some(ObjectKind::Blob))))
 }
 
 /// The id of an object that is read piece by piece.

@@ -142,6 +142,11 @@ impl<'a> Commits<'a> {
         Ok(commits)
     }
 
+    /// From here on what is not there is taken for a commit without parents.
+    pub(crate) fn pass_over_missing(&mut self) {
+        self.lenient = true;
+    }
+
     /// No commits yet, to be read from `repository`.
     ///
     /// # Errors
@@ -189,19 +194,26 @@ impl<'a> Commits<'a> {
     }
 
     fn read(&mut self, id: &oid) -> Result<Option<CommitLinks>> {
-        let store = self.repository.objects()?;
-        if self.lenient && !store.contains(id).map_err(from_odb)? {
+        let Some(cut) = self.cut else {
+            let links = self.repository.commit_links(id, &mut self.content);
+            return match links {
+                Err(_) if self.lenient && !self.is_there(id)? => Ok(None),
+                links => links.map(Some),
+            };
+        };
+        if self.lenient && !self.is_there(id)? {
             return Ok(None);
         }
-        let Some(cut) = self.cut else {
-            let links = self.repository.commit_links(id, &mut self.content)?;
-            return Ok(Some(links));
-        };
         let mut links = self.repository.written_links(id, &mut self.content)?;
         if cut.contains(id) {
             links.parents.clear();
         }
         Ok(Some(links))
+    }
+
+    fn is_there(&self, id: &oid) -> Result<bool> {
+        let store = self.repository.objects()?;
+        store.contains(id).map_err(from_odb)
     }
 
     fn number_at(&mut self, graph: &CommitGraph, position: Position) -> Result<Number> {

@@ -326,16 +326,22 @@ fn make_directory(path: &Path) -> Result<()> {
 }
 
 /// What the file system can do.
-struct Abilities {
-    keeps_modes: bool,
-    has_links: bool,
-    ignores_case: bool,
+pub(crate) struct Abilities {
+    /// Executable bits stay as they are set.
+    pub(crate) keeps_modes: bool,
+    /// There are symbolic links.
+    pub(crate) has_links: bool,
+    /// Names that differ in case are the same.
+    pub(crate) ignores_case: bool,
 }
 
-fn probe(git_dir: &Path) -> Result<Abilities> {
+/// Finds out by a file in `git_dir`, which goes again.
+pub(crate) fn probe(git_dir: &Path) -> Result<Abilities> {
     use std::os::unix::fs::PermissionsExt;
-    let file = git_dir.join(format!("t{:06}", std::process::id() % 1_000_000));
+    let number = std::process::id() % 1_000_000;
+    let file = git_dir.join(format!("t{number:06}"));
     std::fs::write(&file, "").context(ErrorKind::Io, "could not create", &file)?;
+    let ignores_case = git_dir.join(format!("T{number:06}")).exists();
     let mode = |file: &Path| std::fs::metadata(file).map(|found| found.permissions().mode());
     let keeps_modes = mode(&file).is_ok_and(|before| {
         let changed = std::fs::Permissions::from_mode(before ^ 0o100);
@@ -349,7 +355,6 @@ fn probe(git_dir: &Path) -> Result<Abilities> {
             .is_ok_and(|found| found.is_symlink());
     // It is gone already where links cannot be made.
     let _ = std::fs::remove_file(&file);
-    let ignores_case = git_dir.join("HeAd").exists();
     Ok(Abilities {
         keeps_modes,
         has_links,

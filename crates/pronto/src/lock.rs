@@ -105,8 +105,7 @@ impl Lock {
     pub fn commit(mut self) -> Result<()> {
         self.file = None;
         std::fs::rename(&self.path, &self.target).map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default();
+            let reason = pronto_io::error::reason(&error);
             let target = self.target.display();
             Error::new(
                 ErrorKind::Io,

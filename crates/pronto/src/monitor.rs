@@ -33,7 +33,8 @@ impl Repository {
     #[cfg(target_os = "linux")]
     pub fn run_monitor(&self) -> Result<()> {
         let top = self.require_work_tree()?;
-        if !self.config().bool_or("fsmonitor.allowRemote", false)? {
+        let allow_remote = self.config().bool_or("fsmonitor.allowRemote", false)?;
+        if !allow_remote {
             for path in [top, self.git_dir()] {
                 let file = File::open(path).context(ErrorKind::Io, "cannot open", path)?;
                 let local = pronto_io::view::is_local(&file);
@@ -55,7 +56,7 @@ impl Repository {
                 .at_path(top)
                 .because(error),
         };
-        let server = pronto_monitor::server::Server::new(top, self.git_dir()).map_err(failed)?;
-        server.run().map_err(failed)
+        let server = pronto_monitor::server::Server::new(top, self.git_dir(), allow_remote);
+        server.map_err(failed)?.run().map_err(failed)
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn loose_compression(config: &Config) -> Result<u8> {
     Ok(own.or(general).unwrap_or(1))
 }
 
-fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
+pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
     match config.i64(key)? {
         None => Ok(None),
         Some(-1) => Ok(Some(6)),

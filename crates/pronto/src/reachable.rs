@@ -38,7 +38,19 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<Reachable> {
         let bitmaps = self.bitmaps()?;
-        let bitmaps = bitmaps.as_ref();
+        self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
+    }
+
+    /// As [`reachable`](Self::reachable), asking these bitmaps.
+    ///
+    /// # Errors
+    /// As [`reachable`](Self::reachable).
+    pub(crate) fn reachable_by(
+        &self,
+        bitmaps: Option<&Bitmapped>,
+        (wants, haves): (&[ObjectId], &[ObjectId]),
+        interrupt: &Interrupt,
+    ) -> Result<Reachable> {
         let known = Walk::new(self, bitmaps, true).run(haves, interrupt)?;
         let mut found = Walk::new(self, bitmaps, false).run(wants, interrupt)?;
         let mut packed = Vec::new();
@@ -151,7 +163,11 @@ impl<'a> Walk<'a> {
                     self.add(&id)?;
                     store.find(&id, &mut self.buffer).map_err(from_odb)?;
                     let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                    id = tag_target(&self.buffer).ok_or_else(malformed)?;
+                    match tag_target(&self.buffer) {
+                        Some(target) => id = target,
+                        None if self.lenient => return Ok(()),
+                        None => return Err(malformed()),
+                    }
                     continue;
                 }
             }

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{CachedTree, Content, Entry, Flags, Index, Lock, Stat};
+use pronto_index::{CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Stat};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_worktree::checkout;
+use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
 use pronto_worktree::unpack::{self, Side};
 
@@ -68,8 +69,8 @@ impl Repository {
     ///
     /// # Errors
     /// The index cannot be read, written or locked; a tree cannot be read; there is no work tree
-    /// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for an index with sparse
-    /// directories, more than three trees, and where files and directories change places.
+    /// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for more than three
+    /// trees, and where files and directories change places.
     pub fn read_trees(
         &self,
         trees: &[ObjectId],
@@ -81,8 +82,10 @@ impl Repository {
             return self.replace_index(trees, options);
         }
         let (prepared, lock) = Prepared::new(self)?;
-        if prepared.sparse.is_some() && options.update && !options.ignore_sparse {
-            return unsupported("read-tree in a sparse checkout");
+        let sparse = options.patterns(&prepared);
+        let is_elsewhere = matches!(options.mode, Mode::Prefix(_)) || options.output.is_some();
+        if sparse.is_some() && is_elsewhere {
+            return unsupported("read-tree of a part, or elsewhere, in a sparse checkout");
         }
         let index = &prepared.index;
         let has_conflicts = index.iter().any(|entry| entry.stage() != 0);
@@ -104,13 +107,38 @@ impl Repository {
             return Ok(ReadTrees::Done(checkout::Outcome::default()));
         }
         let entries = merged.entries(index);
-        let outcome = prepared.write_files(&merged.plan, entries, progress, interrupt)?;
+        let mut outcome = prepared.write_files(&merged.plan, entries, progress, interrupt)?;
         if outcome.failed.is_empty() {
             merged.record(&outcome);
             let bytes = encode(&prepared, &merged, interrupt)?;
             commit(lock, &bytes, options)?;
+            if sparse.is_some_and(|sparse| !follows(&merged.entries(index), sparse)) {
+                self.follow_patterns(&mut outcome, progress, interrupt)?;
+            }
         }
         Ok(ReadTrees::Done(outcome))
+    }
+
+    /// Entries that no tree has changed follow the patterns, too.
+    fn follow_patterns(
+        &self,
+        outcome: &mut checkout::Outcome,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let applied = self.reapply_sparse_checkout(progress, interrupt)?;
+        let tell = |paths: Vec<BString>, what: &str| -> Vec<String> {
+            let line = |path| format!("error: Path '{path}' {what}");
+            paths.into_iter().map(line).collect()
+        };
+        let left = applied.leftover;
+        let kept = "not uptodate; will not remove from working tree.";
+        let met = "already present; will not overwrite with sparse update.";
+        outcome.warnings.extend(tell(left.modified, kept));
+        outcome.warnings.extend(tell(left.obstructed, met));
+        outcome.warnings.extend(applied.warnings);
+        outcome.failed.extend(applied.failed);
+        Ok(())
     }
 
     /// An index of nothing but the trees, the last one on top.
@@ -121,7 +149,7 @@ impl Repository {
             let kind = self.object_hash();
             let mut content = Content::new(kind, entries.iter().map(Entry::as_ref));
             content.tree = cached.as_ref().map(Cow::Borrowed);
-            let bytes = self.index_writer()?.encode(&content).map_err(from_index)?;
+            let bytes = self.encode_index(&self.index_writer()?, content, None)?;
             commit(lock, &bytes, options)?;
         }
         Ok(ReadTrees::Done(checkout::Outcome::default()))
@@ -163,12 +191,30 @@ impl Repository {
     }
 }
 
+impl Options {
+    /// The patterns that the work tree is to follow.
+    fn patterns<'p>(&self, prepared: &'p Prepared<'_>) -> Option<&'p Sparse> {
+        let sparse = prepared.sparse.as_ref();
+        sparse.filter(|_| self.update && !self.ignore_sparse)
+    }
+}
+
+/// Whether the marks of `entries` are as the patterns say.
+fn follows(entries: &[EntryRef<'_>], sparse: &Sparse) -> bool {
+    let mut matcher = sparse.matcher();
+    entries.iter().all(|entry| {
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        entry.stage() != 0 || matcher.includes(entry.path) != skipped
+    })
+}
+
 fn unsupported<T>(what: &str) -> Result<T> {
     let message = format!("pronto does not have {what}");
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
-fn decide(
+/// What trees and index become together.
+pub(crate) fn decide(
     prepared: &Prepared<'_>,
     trees: &[ObjectId],
     options: &Options,
@@ -194,7 +240,7 @@ fn decide(
         prepared.with_situation(interrupt, |situation| {
             let mut situation = *situation;
             situation.facts_decide = true;
-            situation.sparse = None;
+            situation.sparse = options.patterns(prepared);
             let decision = match &options.mode {
                 Mode::Prefix(prefix) => {
                     let source = (trees[0], prefix.as_bstr());
@@ -212,7 +258,12 @@ fn decide(
     })
 }
 
-fn encode(prepared: &Prepared<'_>, merged: &Merged, interrupt: &Interrupt) -> Result<Vec<u8>> {
+/// The bytes of the index that they become.
+pub(crate) fn encode(
+    prepared: &Prepared<'_>,
+    merged: &Merged,
+    interrupt: &Interrupt,
+) -> Result<Vec<u8>> {
     let index: &Index = &prepared.index;
     let mut content = Content::new(index.kind(), merged.entries(index));
     content.version = Some(index.version()).filter(|version| *version != 0);

@@ -77,9 +77,13 @@ pub(crate) fn refresh(
         let is_announced = entry.flags.contains(Flags::INTENT_TO_ADD);
         let letter = match changed.change {
             None => b'U',
-            Some(Change::Deleted) if !is_gone(prepared, &entry) => b'T',
-            Some(Change::Deleted) if options.ignore_missing => continue,
-            Some(Change::Deleted) => b'D',
+            Some(Change::Deleted) => match find(prepared, &entry) {
+                Found::Other => b'T',
+                Found::BelowFile if is_announced => b'A',
+                Found::BelowFile => b'M',
+                Found::Nothing if options.ignore_missing => continue,
+                Found::Nothing => b'D',
+            },
             Some(_) if is_announced => b'A',
             Some(Change::TypeChanged) => b'T',
             Some(Change::Modified | Change::Added) => b'M',
@@ -101,11 +105,21 @@ pub(crate) fn refresh(
     Ok(outdated)
 }
 
-/// Whether there is nothing at the path of the entry, rather than a directory.
-fn is_gone(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> bool {
+/// What is where the file of an entry is missing.
+enum Found {
+    Nothing,
+    /// A file is where a directory above should be.
+    BelowFile,
+    /// A directory, or what the index has no mode for.
+    Other,
+}
+
+fn find(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> Found {
     let (directory, name) = crate::add::split(entry.path);
     let opened = prepared.top.open_beneath(directory);
-    opened
-        .and_then(|directory| directory.metadata(name))
-        .is_err()
+    match opened.and_then(|directory| directory.metadata(name)) {
+        Ok(_) => Found::Other,
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Found::BelowFile,
+        Err(_) => Found::Nothing,
+    }
 }

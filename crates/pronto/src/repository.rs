@@ -3,7 +3,7 @@
 pub(crate) mod discover;
 mod format;
 mod git_dir;
-mod safety;
+pub(crate) mod safety;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -199,6 +199,11 @@ impl Repository {
         self.config = load_config(&self.layout, None, &self.environment)?;
         self.refs = References::new(&self.layout, &self.config, &self.environment)?;
         Ok(())
+    }
+
+    /// The work tree has configuration of its own from now on (`extensions.worktreeConfig`).
+    pub(crate) fn enable_work_tree_config(&mut self) {
+        self.layout.format.worktree_config = true;
     }
 
     /// A loader of configuration that knows this repository and reads nothing yet.

@@ -7,8 +7,10 @@ mod contents;
 mod conversion;
 mod files;
 mod ignores;
+mod items;
 mod line_endings;
 mod monitor;
+mod quick;
 mod settings;
 mod state;
 mod submodules;
@@ -31,13 +33,14 @@ pub(crate) use files::Heads;
 pub use files::{FileState, Search};
 pub use ignores::ignore_patterns;
 pub(crate) use ignores::read_ignore_file;
+pub use items::{Item, Items};
 pub use line_endings::LineEndings;
 pub use pronto_worktree::diff::Renames;
 pub use pronto_worktree::ignore::Patterns;
 pub use pronto_worktree::pathspec::Pathspec;
-pub use pronto_worktree::status::{Ignored, SubmoduleState, Untracked};
+pub use pronto_worktree::status::{Change, Ignored, SubmoduleState, Untracked};
 pub use settings::walk_options;
-pub use state::{Operation, Rebase, State};
+pub use state::{Operation, Rebase, SparseCheckout, State};
 pub use submodules::IgnoreSubmodules;
 pub(crate) use submodules::Inspector;
 pub use tracking::{Divergence, Upstream};
@@ -179,9 +182,8 @@ impl Repository {
     ///
     /// # Errors
     /// There is no work tree; the index or an object cannot be read;
-    /// [`Interrupted`](crate::ErrorKind::Interrupted);
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for an index with sparse directories.
+    /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn status(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
-        collect::collect(self, options, interrupt)
+        collect::collect(self, options, (interrupt, None))
     }
 }

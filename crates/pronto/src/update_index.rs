@@ -110,8 +110,7 @@ impl Repository {
     /// # Errors
     /// There is no work tree; the index cannot be read or written, or is locked and has to be
     /// written; [`Interrupted`](ErrorKind::Interrupted);
-    /// [`Unsupported`](ErrorKind::Unsupported) for an index with sparse directories or a split
-    /// one. What Git refuses is said.
+    /// [`Unsupported`](ErrorKind::Unsupported) for a split index. What Git refuses is said.
     pub fn update_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Said>> {
         let (prepared, lock) = Prepared::try_new(self)?;
         if prepared.index.is_split() {

@@ -96,11 +96,10 @@ impl Repository {
     /// There is no work tree, or an attributes file cannot be read.
     pub(crate) fn attributes_of_files(&self, index: &Index) -> Result<Attributes> {
         let top = self.require_work_tree()?;
-        let blobs = index.iter().map(|entry| (entry.path, entry.id.to_owned()));
         let source = FromWorktree {
             top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
             otherwise: FromIndex {
-                blobs: FromIndex::<Store>::find(blobs),
+                blobs: FromIndex::<Store>::find_in_index(index.iter()),
                 objects: self.objects()?.clone(),
                 worktree: None,
             },

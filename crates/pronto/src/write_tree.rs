@@ -1,16 +1,15 @@
 //! A tree of what is in the index.
 
 use bstr::{BStr, ByteSlice};
-use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
 use pronto_io::interrupt::Interrupt;
-use pronto_odb::Store;
 use pronto_worktree::trees::{self, Workshop};
 
+use crate::index::{contains, write_tree};
 use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Repository, Result};
 
 /// What came of writing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +30,7 @@ impl Repository {
     /// to be there, unless `missing_ok`.
     ///
     /// # Errors
-    /// The index cannot be read or is locked; a tree cannot be written;
-    /// [`Unsupported`](ErrorKind::Unsupported) for an index with sparse directories.
+    /// The index cannot be read or is locked; a tree cannot be written.
     pub fn write_tree(
         &self,
         prefix: Option<&BStr>,
@@ -45,11 +43,7 @@ impl Repository {
             return self.write_trees((&prepared.index, lock), (prefix, missing_ok), &encode);
         }
         let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
-        let index = self.index()?;
-        if index.is_sparse() {
-            let message = "pronto does not have a sparse index";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
+        let index = self.sparse_index()?;
         let writer = self.index_writer()?;
         let encode = |edit: &Edit<'_>| writer.encode(&edit.content()).map_err(from_index);
         self.write_trees((&index, lock), (prefix, missing_ok), &encode)
@@ -74,10 +68,7 @@ impl Repository {
         if !faults.is_empty() {
             return Ok(WrittenTree::Faults(faults));
         }
-        let mut write = |content: &[u8]| {
-            let written = store.write(ObjectKind::Tree, content);
-            written.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::Io))
-        };
+        let mut write = |content: &[u8]| write_tree(store, content);
         let mut workshop = Workshop {
             contains: &mut contains,
             write: &mut write,
@@ -104,20 +95,15 @@ impl Repository {
     }
 }
 
-fn contains(store: &Store, id: &oid) -> std::result::Result<bool, pronto_worktree::Error> {
-    let found = store.contains(id);
-    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
-}
-
+/// The tree of `prefix` in `cached`, of which all is known or was made just now.
 fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
     let names = prefix.map(|prefix| {
         let names = prefix.split_str("/").filter(|name| !name.is_empty());
         bstr::join("/", names)
     });
     let directory = cached.lookup(names.unwrap_or_default().as_bstr());
-    match directory.map(|directory| directory.id()) {
+    match directory {
         None => WrittenTree::NoSuchDirectory,
-        Some(Some(id)) => WrittenTree::Tree(id.to_owned()),
-        Some(None) => WrittenTree::NoSuchDirectory,
+        Some(directory) => WrittenTree::Tree(directory.made_id().to_owned()),
     }
 }

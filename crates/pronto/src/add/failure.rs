@@ -4,8 +4,7 @@ use std::io;
 
 use bstr::BStr;
 use pronto_io::dir::is_missing;
-
-use super::reason;
+use pronto_io::error::reason;
 
 /// Why a target is none.
 pub(super) enum Failure {

@@ -2,9 +2,14 @@
 //! stored, by as many threads as pay.
 //!
 //! For a new file that is an open, an `fstat`, a read and a close; no path is resolved twice.
+//!
+//! Memory: each thread holds up to a few dozen contents of up to a mebibyte; all together hold up
+//! to 256 MiB of larger ones, deflated and converted forms included. What is larger than 32 MiB is
+//! never held, but where it has to be converted: such a file counts three times over, and if that
+//! is more than all there is, it is held alone.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +17,7 @@ use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Collision, DigestStream, ObjectId};
 use pronto_io::dir::{Metadata, file_metadata, read_at_most};
+use pronto_io::error::reason;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Gather, Workers};
 use pronto_odb::Bulk;
@@ -19,17 +25,26 @@ use pronto_pack::writer::Encoder;
 use pronto_worktree::attributes::Attributes;
 use pronto_worktree::filter::{Conversion, Settings, ToGit};
 
+use super::budget::Budget;
 use super::failure::{Failure, fatal, unfit, unseen, unstored};
 use super::paths::split;
-use super::reason;
-use crate::hash_object::digest_stream;
+use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
 use crate::packs::writer_options;
 use crate::switch::Prepared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Larger contents are digested on their own, so that few of them are held at a time.
-const LARGE_BYTES: u64 = 4 << 20;
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Larger contents are read in pieces: once or twice, but never held.
+const STREAMED_BYTES: u64 = 32 << 20;
+
+/// What all threads may hold of large contents.
+const HELD_BYTES: u64 = 256 << 20;
+
+/// How often a large content is held: as it was read, converted or deflated, and as an entry.
+const COPIES: u64 = 3;
 
 /// Larger buffers are not kept for the next file.
 const KEPT_BYTES: usize = 1 << 20;
@@ -126,8 +141,9 @@ impl Hasher<'_> {
             hasher: &self,
             targets,
             bulk: &bulk,
-            streamed_from: large,
+            packed_from: large,
             programs: &programs,
+            budget: Budget::new(HELD_BYTES),
         };
         let gathered = Gather::default();
         pool::run(
@@ -154,8 +170,10 @@ struct Shared<'a> {
     hasher: &'a Hasher<'a>,
     targets: &'a [Target<'a>],
     bulk: &'a Bulk,
-    /// Larger files are never held in memory, unless they must be converted.
-    streamed_from: u64,
+    /// Larger files are never held in memory, unless they must be converted, and become entries
+    /// of the pack if there is one.
+    packed_from: u64,
+    budget: Budget,
     /// Programs are asked about one file at a time, so that each is started once.
     programs: &'a Mutex<Option<ToGit>>,
 }
@@ -351,9 +369,12 @@ impl<'a> Worker<'a> {
         let conversion =
             (self.converter.conversion(path)).map_err(|error| fatal(&error, Vec::new()))?;
         let keeps = conversion.keeps_towards_git(settings);
-        if keeps && size > self.shared.streamed_from {
+        if keeps && size > self.shared.packed_from.min(STREAMED_BYTES) {
             return self.stream(at, file, metadata);
         }
+        // Whatever is larger is digested and stored before this returns.
+        let is_large = size > LARGE_BYTES;
+        let _held = is_large.then(|| self.shared.budget.take(size.saturating_mul(COPIES)));
         let mut content = self.sink.spare.pop().unwrap_or_default();
         let read = read_at_most(file, size, &mut content);
         let read = read.map_err(|error| {
@@ -381,7 +402,11 @@ impl<'a> Worker<'a> {
     ) -> Result<Vec<u8>, Failure> {
         let hasher = self.shared.hasher;
         let by_program = conversion.needs_program_towards_git(&hasher.settings);
-        let mut in_index = |out: &mut Vec<u8>| Ok(!hasher.renormalize && hasher.staged(path, out));
+        let staged = |out: &mut Vec<u8>| {
+            let prepared = hasher.prepared;
+            staged_blob((&prepared.index, prepared.objects), path, out)
+        };
+        let mut in_index = |out: &mut Vec<u8>| Ok(!hasher.renormalize && staged(out));
         let mut programs;
         let converter = if by_program {
             let lock = self.shared.programs.lock();
@@ -397,6 +422,7 @@ impl<'a> Worker<'a> {
             (!is_same).then(|| converted.into_owned())
         });
         lines.append(&mut converter.take_warnings());
+        converter.shrink(KEPT_BYTES);
         match converted {
             Ok(converted) => Ok(converted.unwrap_or(content)),
             Err(error) => Err(fatal(&error, std::mem::take(lines))),
@@ -420,34 +446,46 @@ impl<'a> Worker<'a> {
 
     /// A file too large to be held.
     fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Failure> {
-        let path = self.shared.targets[at].path;
+        let shared = self.shared;
+        let path = shared.targets[at].path;
         let size = metadata.size_bytes;
-        let id = if self.shared.hasher.writes {
-            let stored = self
-                .shared
-                .bulk
-                .add_stream(ObjectKind::Blob, size, &mut file);
-            stored.map_err(|error| unstored(path, &error))?
-        } else {
-            let kind = self.shared.hasher.repository.object_hash();
-            digest_stream(kind, ObjectKind::Blob, size, &mut file)
-                .map_err(|error| Failure::file(path, &error.to_string()))?
+        let id = match self.digest_in_pieces(at, file, size)? {
+            Some(id) => id,
+            None => {
+                let (bulk, kind) = (shared.bulk, ObjectKind::Blob);
+                let stored = match size > shared.packed_from {
+                    true => bulk.add_stream(kind, size, &mut file),
+                    false => bulk.add_loose_stream(kind, size, &mut file),
+                };
+                stored.map_err(|error| unstored(path, &error))?
+            }
         };
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
         Ok(())
     }
-}
 
-impl Hasher<'_> {
-    /// Puts the blob that the index has for `path` (of a conflict, ours) into `out`.
-    fn staged(&self, path: &BStr, out: &mut Vec<u8>) -> bool {
-        let index = &self.prepared.index;
-        let at = index.find(path, 0).or_else(|_| index.find(path, 2));
-        let Ok(at) = at else {
-            return false;
-        };
-        let found = self.prepared.objects.find(index.entry(at).id, out);
-        matches!(found, Ok(Some(ObjectKind::Blob)))
+    /// What is tracked may be there as it is: then nothing has to be deflated. Else the file is at
+    /// its start again.
+    fn digest_in_pieces(
+        &self,
+        at: usize,
+        mut file: &File,
+        size: u64,
+    ) -> Result<Option<ObjectId>, Failure> {
+        let shared = self.shared;
+        let (path, hasher) = (shared.targets[at].path, shared.hasher);
+        if hasher.writes && hasher.prepared.index.find(path, 0).is_err() {
+            return Ok(None);
+        }
+        let failure = |error: io::Error| Failure::file(path, &error.to_string());
+        let kind = hasher.repository.object_hash();
+        let id = digest_stream(kind, ObjectKind::Blob, size, &mut file).map_err(failure)?;
+        let contains = || shared.bulk.contains(&id);
+        if !hasher.writes || contains().map_err(|error| unstored(path, &error))? {
+            return Ok(Some(id));
+        }
+        file.rewind().map_err(failure)?;
+        Ok(None)
     }
 }

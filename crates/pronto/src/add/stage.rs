@@ -169,6 +169,12 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Puts `entry` in the place of all that cannot be beside it.
+    pub(crate) fn replace(&mut self, entry: Entry) {
+        self.make_room(entry.path.as_bstr());
+        self.edit.set(entry);
+    }
+
     /// Removes what cannot be beside a new entry of `path`.
     fn make_room(&mut self, path: &BStr) {
         let index = self.edit.base();

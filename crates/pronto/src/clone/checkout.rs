@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_index::Cover;
 use pronto_odb::Store;
 
 use super::{Outcome, Work, objects};
@@ -52,11 +53,13 @@ fn fetch_contents(
     store: &Store,
     repository: &Repository,
 ) -> Result<()> {
-    let mut trees = vec![checkout_tree::tree_of(store, commit)?];
+    let sparse = repository.sparse_checkout()?;
+    let mut trees = vec![(checkout_tree::tree_of(store, commit)?, BString::default())];
     let (mut seen, mut files) = (HashSet::new(), Vec::new());
     let mut content = Vec::new();
-    while let Some(id) = trees.pop() {
-        if !seen.insert(id) {
+    while let Some((id, path)) = trees.pop() {
+        // What is to be there of a tree depends on where it is.
+        if sparse.is_none() && !seen.insert(id) {
             continue;
         }
         // Trees may be left out too; then what is below them is asked for by and by.
@@ -70,9 +73,19 @@ fn fetch_contents(
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
             };
+            let mut below = path.clone();
+            below.extend_from_slice(entry.name);
             if entry.is_directory() {
-                trees.push(child);
-            } else if !entry.is_submodule() {
+                let cover = sparse.as_ref().map(|sparse| sparse.cover(below.as_bstr()));
+                if cover != Some(Cover::Nothing) {
+                    below.push(b'/');
+                    trees.push((child, below));
+                }
+            } else if !entry.is_submodule()
+                && sparse
+                    .as_ref()
+                    .is_none_or(|sparse| sparse.includes(below.as_bstr()))
+            {
                 files.push(child);
             }
         }

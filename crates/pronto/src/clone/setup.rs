@@ -14,6 +14,19 @@ use crate::config::edit::Document;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
 
+/// Variables that name another repository than the new one.
+pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+];
+
 impl Work<'_> {
     /// Directories, templates and configuration. Adds a warning if the template is not there.
     pub(super) fn make_repository(
@@ -54,11 +67,23 @@ impl Work<'_> {
         let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
         let version = if is_newer { "1" } else { "0" };
         settings.set("core.repositoryformatversion", version.into());
-        settings.set("core.filemode", "true".into());
+        let abilities = init::probe(file.parent().unwrap_or(file))?;
+        let keeps_modes = if abilities.keeps_modes {
+            "true"
+        } else {
+            "false"
+        };
+        settings.set("core.filemode", keeps_modes.into());
         let bare = if options.is_bare() { "true" } else { "false" };
         settings.set("core.bare", bare.into());
         if !options.is_bare() {
             settings.set("core.logallrefupdates", "true".into());
+        }
+        if !abilities.has_links {
+            settings.set("core.symlinks", "false".into());
+        }
+        if abilities.ignores_case {
+            settings.set("core.ignorecase", "true".into());
         }
         for setting in &options.config {
             let (key, value) = match setting.split_once_str("=") {
@@ -90,6 +115,9 @@ impl Work<'_> {
                 "extensions.objectformat",
                 repository::hash_name(hash).into(),
             );
+        }
+        if options.sparse {
+            settings.set("extensions.worktreeConfig", "true".into());
         }
         if let Some(branch) = heads.branch().filter(|_| !options.is_bare()) {
             self.follow(&mut settings, branch)?;

@@ -38,7 +38,7 @@ impl Source {
 }
 
 /// The repository that `given` stands for: itself, or with one of the usual endings.
-fn repository_at(given: &Path) -> Result<Option<PathBuf>> {
+pub(crate) fn repository_at(given: &Path) -> Result<Option<PathBuf>> {
     let with = |ending: &str| {
         let mut path = given.as_os_str().to_owned();
         path.push(ending);

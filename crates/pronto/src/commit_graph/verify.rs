@@ -45,8 +45,7 @@ impl Repository {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
             Err(error) => {
                 let shown = self.spoken(&single);
-                let reason = error.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default();
+                let reason = pronto_io::error::reason(&error);
                 let message = format!(
                     "Could not open commit-graph '{}': {reason}",
                     shown.display()

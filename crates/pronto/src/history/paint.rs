@@ -72,6 +72,17 @@ impl<'a> Painting<'a> {
         Ok(Painting::over(Commits::new(repository)?, until))
     }
 
+    /// As [`new`](Self::new), but a commit that is not there is taken for one without parents,
+    /// whichever side leads to it: whoever needs those of the left side reads them again.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn lenient(repository: &'a Repository, until: Until) -> Result<Self> {
+        let mut commits = Commits::new(repository)?;
+        commits.pass_over_missing();
+        Ok(Painting::over(commits, until))
+    }
+
     fn over(commits: Commits<'a>, until: Until) -> Self {
         Painting {
             commits,
@@ -205,6 +216,20 @@ impl<'a> Painting<'a> {
         }
         found.sort_unstable();
         Ok(found.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// The commits that only the left side leads to, the newest first, and of those with one time
+    /// the one that was found first.
+    ///
+    /// # Errors
+    /// The commit-graph cannot be read.
+    pub(crate) fn all_left(&self) -> Result<Vec<ObjectId>> {
+        let mut found: Vec<Number> = self.numbers(LEFT).collect();
+        found.sort_by_key(|number| Reverse(self.commits.time(*number)));
+        found
+            .into_iter()
+            .map(|number| self.commits.id(number))
+            .collect()
     }
 
     /// The commits that only the left side leads to, in the order in which a walk by time from

@@ -21,8 +21,7 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Target
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(None),
         Err(Errno::LOOP) => return read_link(file, name),
         Err(error) => {
-            let reason = std::io::Error::from(error).to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default();
+            let reason = pronto_io::error::reason(&error.into());
             let message = format!("unable to resolve reference '{name}': {reason}");
             return Err(Error::new(ErrorKind::Reference, message));
         }

@@ -26,6 +26,9 @@ pub struct Settings {
     pub proxy: Option<bstr::BString>,
     /// Which kind of internet address to use.
     pub family: Family,
+    /// The program that serves local repositories when called with `upload-pack`; `git` if that is
+    /// not said.
+    pub server: Option<PathBuf>,
 }
 
 /// Connects to the repository at `url`.
@@ -93,6 +96,13 @@ fn options(
         policy: policy(config, environment)?,
         ..Options::default()
     };
+    if let Some(server) = &settings.server {
+        options.git.clone_from(server);
+        // What the other side leaves to git is not for this side to say.
+        options
+            .environment
+            .insert("PRONTO_NO_FALLBACK".into(), None);
+    }
     match address {
         Address::Ssh { .. } => options.ssh = ssh(config, environment)?,
         Address::Http { url } => options.http = web(url, settings, config, environment)?,

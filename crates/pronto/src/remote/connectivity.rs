@@ -266,7 +266,7 @@ impl Walk<'_> {
                 }
             }
         }
-        for id in &new {
+        for id in &self.children_first(&new) {
             let links = &self.nodes[id].links;
             let base = links
                 .parents
@@ -276,6 +276,23 @@ impl Walk<'_> {
             self.left.push((links.tree, base));
         }
         self.check_trees()
+    }
+
+    /// Each commit before its first parent, whose tree is therefore checked before: what is in it is
+    /// passed over in the child's.
+    fn children_first(&self, new: &[ObjectId]) -> Vec<ObjectId> {
+        let mut left: HashSet<&ObjectId> = new.iter().collect();
+        let (mut order, mut chain) = (Vec::with_capacity(new.len()), Vec::new());
+        for id in new.iter().rev() {
+            let mut next = Some(id);
+            while let Some(id) = next.filter(|id| left.remove(id)) {
+                chain.push(*id);
+                next = self.nodes[id].links.parents.first();
+            }
+            order.extend(chain.drain(..).rev());
+        }
+        order.reverse();
+        order
     }
 
     fn check_trees(&mut self) -> Result<bool> {
@@ -298,20 +315,24 @@ impl Walk<'_> {
                     base_content.clear();
                 }
             }
-            let mut bases: HashMap<&[u8], &[u8]> = HashMap::new();
+            // What a submodule was at does not have to be here.
+            let mut bases: HashMap<&[u8], (&[u8], bool)> = HashMap::new();
             for entry in tree_entries(&base_content, length) {
-                bases.insert(entry.name, entry.id);
+                if !entry.is_submodule() {
+                    bases.insert(entry.name, (entry.id, entry.is_directory()));
+                }
             }
             for entry in tree_entries(&content, length) {
                 let before = bases.get(entry.name).copied();
-                if entry.is_submodule() || before == Some(entry.id) {
+                if entry.is_submodule() || before == Some((entry.id, entry.is_directory())) {
                     continue;
                 }
                 let Ok(child) = ObjectId::try_from(entry.id) else {
                     return Ok(false);
                 };
                 if entry.is_directory() {
-                    let before = before.and_then(|id| ObjectId::try_from(id).ok());
+                    let before = before.filter(|(_, is_directory)| *is_directory);
+                    let before = before.and_then(|(id, _)| ObjectId::try_from(id).ok());
                     self.left.push((child, before));
                 } else if self.seen.insert(child)
                     && !self.store.contains(&child).map_err(from_store)?

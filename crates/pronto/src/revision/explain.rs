@@ -80,12 +80,13 @@ impl Repository {
         if let Some(rest) = argument.strip_prefix(b":/") {
             return rest.is_empty() || self.is_on_disk(rest.as_bstr());
         }
-        let argument = [&b":!"[..], b":^"]
-            .iter()
-            .find_map(|magic| argument.strip_prefix(*magic))
-            .unwrap_or(argument);
+        let magic = [&b":!"[..], b":^"];
+        let bare = magic.iter().find_map(|magic| argument.strip_prefix(*magic));
+        let has_magic = bare.is_some();
+        let argument = bare.unwrap_or(argument);
         if argument.is_empty() {
-            return true;
+            // Below the top, it is the directory itself.
+            return has_magic || !self.prefix_or_empty().is_empty();
         }
         let here = self.environment().current_dir();
         here.join(path::borrow(argument)).symlink_metadata().is_ok()
@@ -94,7 +95,7 @@ impl Repository {
     fn explain_index_path(&self, rest: &BStr) -> Result<()> {
         let (stage, file) = stage_and_path(rest);
         let file = self.path_below_top(file)?;
-        let index = self.open_index()?;
+        let index = self.index()?;
         let stage_of = |path: &BStr| {
             let at = index.stages(path).next()?;
             Some(u32::from(index.entry(at).stage()))

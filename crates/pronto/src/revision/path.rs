@@ -3,7 +3,6 @@
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
-use pronto_index::Index;
 
 use super::Found;
 use crate::objects::from_odb;
@@ -66,24 +65,12 @@ impl Repository {
         Ok(path::as_bytes(&normal).to_owned())
     }
 
-    /// The index as it is now; an empty one if there is none.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(crate) fn open_index(&self) -> Result<Index> {
-        let file = self.index_path();
-        if !file.exists() {
-            return Ok(Index::empty(self.object_hash()));
-        }
-        Index::open(&file, self.object_hash())
-            .map_err(|error| error.map_kind(|_| ErrorKind::Worktree))
-    }
-
     pub(super) fn find_in_index(&self, rest: &BStr) -> Result<Option<Found>> {
         let (stage, path) = stage_and_path(rest);
         let path = self.path_below_top(path)?;
-        let index = self.open_index()?;
-        let found = index.find(path.as_bstr(), stage).ok().map(|at| {
+        let index = self.sparse_index()?;
+        let (index, found) = self.find_expanding(index, path.as_bstr(), stage)?;
+        let found = found.map(|at| {
             let entry = index.entry(at);
             Found {
                 id: entry.id.to_owned(),

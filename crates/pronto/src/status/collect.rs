@@ -4,17 +4,17 @@ use super::contents::{Contents, read_tree};
 use super::conversion::Converter;
 use super::monitor::{self, Told};
 use super::settings::walk_options;
-use super::state::{Reader, sparse_percentage};
+use super::state::{Reader, sparse_checkout};
 use super::submodules::Inspector;
 use super::untracked_cache::{self, Fate, Prepared};
 use super::write_back::{News, write_back};
-use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, ignores};
+use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, ignores, quick};
 use crate::refs::Head;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{CachedTree, Index, mode};
+use pronto_index::{CachedTree, Index, Outline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -22,8 +22,9 @@ use pronto_odb::Store;
 use pronto_worktree::diff::{
     self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
 };
-use pronto_worktree::status::{Change, Job, Outcome, walk};
+use pronto_worktree::status::{Change, Job, Outcome, Tell, walk_telling};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// An error of the object store as one of the repository.
 pub(super) fn objects(error: pronto_odb::Error) -> Error {
@@ -33,21 +34,28 @@ pub(super) fn objects(error: pronto_odb::Error) -> Error {
 pub(super) fn collect(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    how: (&Interrupt, Option<&Tell<'_>>),
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
-    let index =
-        Index::open(&repository.index_path(), repository.object_hash()).map_err(from_index)?;
+    let path = repository.index_path();
+    let outline = Outline::open(&path, repository.object_hash()).map_err(from_index)?;
     let store = repository.objects()?;
+    let asked = monitor::ask(repository, &outline, options)?;
+    if let Some(asked) = &asked
+        && let Some(report) = quick::report(repository, (&outline, store), (asked, options))?
+    {
+        return Ok(report);
+    }
+    let index = read_index(repository, outline, &path)?;
     let head = repository.head()?;
     let converter = Converter::new(repository, store);
     let root =
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
-    let told = monitor::ask(repository, &index, options)?;
+    let told = asked.map(|asked| asked.locate(&index));
     let parts = (&index, store, &root, &converter);
     let (outcome, untracked, has_foreign_cache) = {
         let _region = pronto_io::region!("status", "worktrees");
-        walk_files(repository, parts, (options, told.as_ref()), interrupt)?
+        walk_files(repository, parts, (options, told.as_ref()), how)?
     };
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -55,16 +63,12 @@ pub(super) fn collect(
         let _region = pronto_io::region!("status", "index");
         staged(&index, store, &head, options)?
     };
-    let state = match options.state {
-        true => {
-            let reader = Reader { repository, store };
-            let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
-            let mut state = reader.read(detached, options.detached_from)?;
-            state.sparse_percentage = sparse_percentage(repository, &index)?;
-            state
-        }
-        false => super::State::default(),
-    };
+    let mut state = super::State::default();
+    if options.state {
+        let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
+        state = Reader { repository, store }.read(detached, options.detached_from)?;
+        state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
+    }
     if options.write_back {
         let news = News {
             refreshed: &outcome.refreshed,
@@ -98,15 +102,30 @@ pub(super) fn collect(
     })
 }
 
+fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
+    let index = match outline.is_split() {
+        true => Index::open(path, repository.object_hash()),
+        false => Index::of(outline).map_err(|error| error.at_path(path)),
+    };
+    let index = index.map_err(from_index)?;
+    // Files in a directory for which one entry stands count if they are there, so it is looked at
+    // like any other.
+    let is_odd = index.is_sparse() && !repository.wants_sparse_index()?;
+    if is_odd || repository.has_present_directory(&index)? {
+        return repository.expand_index(index);
+    }
+    Ok(index)
+}
+
 fn walk_files<'a>(
     repository: &Repository,
     (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
     (options, told): (&Options, Option<&Told>),
-    interrupt: &Interrupt,
+    (interrupt, tell): (&Interrupt, Option<&Tell<'_>>),
 ) -> Result<(Outcome, Fate<'a>, bool)> {
     let work_tree = repository.require_work_tree()?;
     let excludes = ignores::exclude_contents(repository)?;
-    let mut cache = untracked_cache::prepare(repository, index, options, &excludes)?;
+    let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
     let patterns = excludes.into_patterns(repository)?;
     let read = |directory: &BStr| {
         ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
@@ -124,7 +143,7 @@ fn walk_files<'a>(
         // Little is left to look at.
         walk_options.threads = Some(1);
     }
-    let mut outcome = walk(&Job {
+    let job = Job {
         work_tree,
         git_dir: repository.git_dir(),
         index,
@@ -137,10 +156,14 @@ fn walk_files<'a>(
         remembered: remembered.as_ref(),
         monitored: told.map(|told| &told.monitored),
         options: walk_options,
-    })
-    .map_err(from_worktree)?;
+    };
+    let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
     let news = std::mem::take(&mut outcome.news);
-    let fate = Prepared::fate((&cache, remembered), index, (news, told.is_some()));
+    let fate = Prepared::fate(
+        (&cache, remembered),
+        index.outline(),
+        (news, told.is_some()),
+    );
     Ok((outcome, fate, cache.is_elsewhere))
 }
 
@@ -154,6 +177,14 @@ struct Staged {
 /// `HEAD` against the index.
 fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Staged> {
     let root = head.id().map(|id| tree_of(store, id)).transpose()?;
+    // One tree that stands for all entries says so without a look at those below.
+    let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));
+    if !index.is_expanded() && !index.is_split() && root.is_some_and(is_whole) {
+        return Ok(Staged {
+            differences: Vec::new(),
+            trees: None,
+        });
+    }
     let cached = index.cached_tree();
     let tree = (index, cached.as_ref() as Option<&CachedTree>);
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
@@ -184,7 +215,7 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
 }
 
 /// The tree of the commit `id`.
-fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
+pub(super) fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut content = Vec::new();
     let found = store.find(&id, &mut content).map_err(objects)?;
     let hex = content

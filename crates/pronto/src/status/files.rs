@@ -3,7 +3,7 @@
 use super::conversion::Converter;
 use super::settings::walk_options;
 use super::{Ignored, Untracked};
-use crate::worktree::{from_index, from_worktree};
+use crate::worktree::from_worktree;
 use crate::{ErrorKind, Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
@@ -44,14 +44,6 @@ pub struct FileState {
 }
 
 impl Repository {
-    /// The index of this work tree; an empty one if there is none yet.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn index(&self) -> Result<Index> {
-        Index::open(&self.index_path(), self.object_hash()).map_err(from_index)
-    }
-
     /// The untracked (or ignored) files and directories that `search` is about, in order. Opens
     /// each directory once and looks at no tracked file.
     ///

@@ -4,7 +4,7 @@ use super::Options;
 use crate::hooks::tie_to;
 use crate::{Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Edit, Fsmonitor, Index, UntrackedCache};
+use pronto_index::{Edit, Fsmonitor, Index, Outline, UntrackedCache};
 use pronto_monitor::{Answer, client};
 use pronto_worktree::status::{Monitored, Remembered};
 use std::process::{Command, Stdio};
@@ -34,6 +34,13 @@ fn source(repository: &Repository) -> Result<Option<Source>> {
     Ok(hook.map(|hook| Source::Hook(path::as_bytes(&hook).to_owned())))
 }
 
+/// What a monitor said, before it is known which entries that is about.
+pub(super) struct Asked {
+    answer: Answer,
+    /// What the index knew.
+    before: Option<Fsmonitor>,
+}
+
 /// What a monitor said.
 pub(super) struct Told {
     /// For the walk.
@@ -43,42 +50,54 @@ pub(super) struct Told {
     is_first: bool,
 }
 
-/// Asks the monitor, if one is configured, what changed since `index` was written. To be called
+/// Asks the monitor, if one is configured, what changed since the index was written. To be called
 /// before anything is looked at.
 ///
 /// # Errors
 /// Configuration is not well formed.
 pub(super) fn ask(
     repository: &Repository,
-    index: &Index,
+    index: &Outline,
     options: &Options,
-) -> Result<Option<Told>> {
+) -> Result<Option<Asked>> {
     let Some(source) = source(repository)? else {
         return Ok(None);
     };
     let _region = pronto_io::region!("fsm_client", "query");
-    let before = index
-        .fsmonitor()
-        .ok()
-        .flatten()
-        .filter(|_| !index.is_split());
+    let before = index.fsmonitor().ok().flatten();
     let token = before.as_ref().map(|before| before.token.as_bstr());
     let answer = match source {
         Source::Daemon => ask_daemon(repository, token, options),
         Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
     };
-    let dirty = match (&answer, &before) {
-        (Answer::Paths { paths, .. }, Some(before)) => {
-            let known = before.dirty.iter().map(|at| at as u32);
-            Some(dirty(index, known.collect(), paths))
+    Ok(Some(Asked { answer, before }))
+}
+
+impl Asked {
+    /// Whether the monitor vouches for every entry and every directory.
+    pub(super) fn says_nothing_changed(&self) -> bool {
+        let is_clean = |before: &Fsmonitor| before.dirty.is_empty();
+        self.before.as_ref().is_some_and(is_clean)
+            && matches!(&self.answer, Answer::Paths { paths, .. } if paths.is_empty())
+    }
+
+    /// Finds the entries of `index` that it is about.
+    pub(super) fn locate(self, index: &Index) -> Told {
+        // What was known is of other positions, once entries were put in the place of directories.
+        let before = self.before.filter(|_| !index.is_expanded());
+        let dirty = match (&self.answer, &before) {
+            (Answer::Paths { paths, .. }, Some(before)) => {
+                let known = before.dirty.iter().map(|at| at as u32);
+                Some(dirty(index, known.collect(), paths))
+            }
+            _ => None,
+        };
+        Told {
+            monitored: Monitored { dirty },
+            answer: self.answer,
+            is_first: before.is_none(),
         }
-        _ => None,
-    };
-    Ok(Some(Told {
-        monitored: Monitored { dirty },
-        answer,
-        is_first: before.is_none(),
-    }))
+    }
 }
 
 /// The positions in `dirty`, and those that `paths` are about. Sorted.

@@ -34,6 +34,7 @@ fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
         glob: environment.boolean("GIT_GLOB_PATHSPECS", false)?,
         noglob: environment.boolean("GIT_NOGLOB_PATHSPECS", false)?,
         icase: environment.boolean("GIT_ICASE_PATHSPECS", false)?,
+        exclude_below_prefix: false,
     };
     let wrong = |message: &str| crate::Error::new(ErrorKind::InvalidInput, message);
     if defaults.glob && defaults.noglob {
@@ -51,15 +52,39 @@ fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
 }
 
 impl Repository {
-    /// Reads pathspecs as they are given where the caller stands.
+    /// Reads pathspecs as they are given where the caller stands. Where all of them exclude, they
+    /// exclude from the whole work tree.
     ///
     /// # Errors
     /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words,
     /// [`Unsupported`](ErrorKind::Unsupported) for attributes; a variable of the environment is
     /// not well formed.
     pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
+        self.pathspec_by(specs, pathspec_defaults(self)?)
+    }
+
+    /// As [`pathspec`](Self::pathspec), for commands that are about the current directory when
+    /// they are given no path: where all pathspecs exclude, they exclude from what is below it.
+    ///
+    /// # Errors
+    /// As for [`pathspec`](Self::pathspec).
+    pub fn pathspec_below_here<'a>(
+        &self,
+        specs: impl IntoIterator<Item = &'a BStr>,
+    ) -> Result<Pathspec> {
+        let defaults = Defaults {
+            exclude_below_prefix: true,
+            ..pathspec_defaults(self)?
+        };
+        self.pathspec_by(specs, defaults)
+    }
+
+    fn pathspec_by<'a>(
+        &self,
+        specs: impl IntoIterator<Item = &'a BStr>,
+        defaults: Defaults,
+    ) -> Result<Pathspec> {
         let prefix = self.prefix_or_empty();
-        let defaults = pathspec_defaults(self)?;
         let top = self.work_tree().unwrap_or(self.git_dir());
         Pathspec::parse(specs, prefix.as_bstr(), top, defaults).map_err(|error| {
             error.map_kind(|kind| match kind {

@@ -33,8 +33,8 @@ pub struct State {
     pub detached_from: Option<BString>,
     /// It is still there.
     pub is_detached_there: bool,
-    /// How many percent of the tracked files a sparse checkout has.
-    pub sparse_percentage: Option<usize>,
+    /// How much a sparse checkout has, if it is one.
+    pub sparse_checkout: Option<SparseCheckout>,
 }
 
 /// A cherry-pick or a revert.
@@ -332,14 +332,34 @@ impl Reader<'_> {
     }
 }
 
-/// How many percent of the entries of a sparse checkout are to be in the worktree.
-pub(super) fn sparse_percentage(repository: &Repository, index: &Index) -> Result<Option<usize>> {
+/// How much of the tracked files a sparse checkout has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SparseCheckout {
+    /// So many percent.
+    Percent(usize),
+    /// The index has one entry for whole directories, so that nobody has counted.
+    Uncounted,
+}
+
+/// How much of `index` is to be in the worktree, or is there in spite of its entry: as `present`
+/// ones are.
+pub(super) fn sparse_checkout(
+    repository: &Repository,
+    index: &Index,
+    present: usize,
+) -> Result<Option<SparseCheckout>> {
     if index.is_empty() || !repository.config().bool_or("core.sparseCheckout", false)? {
         return Ok(None);
+    }
+    if index.is_sparse() {
+        return Ok(Some(SparseCheckout::Uncounted));
     }
     let absent = index
         .iter()
         .filter(|entry| entry.flags.contains(Flags::SKIP_WORKTREE))
-        .count();
-    Ok(Some(100 - 100 * absent / index.len()))
+        .count()
+        .saturating_sub(present);
+    Ok(Some(SparseCheckout::Percent(
+        100 - 100 * absent / index.len(),
+    )))
 }

@@ -3,7 +3,7 @@
 use super::ignores::ExcludeContents;
 use super::{Ignored, Options, Untracked};
 use crate::{Repository, Result, path};
-use pronto_index::{ExcludeFile, Index, UntrackedCache};
+use pronto_index::{ExcludeFile, Outline, UntrackedCache};
 use pronto_worktree::status::{News, Remembered, blob_id, renew};
 use std::time::SystemTime;
 
@@ -69,7 +69,7 @@ fn ident(repository: &Repository) -> Result<Vec<u8>> {
 /// Finds out whether the cache of `index` may be gone by.
 pub(super) fn prepare<'a>(
     repository: &Repository,
-    index: &'a Index,
+    index: &'a Outline,
     options: &Options,
     excludes: &ExcludeContents,
 ) -> Result<Prepared<'a>> {
@@ -156,11 +156,22 @@ fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) ->
     changed
 }
 
+/// Whether there is a cache although there is to be none.
+pub(super) fn is_to_be_removed(repository: &Repository, index: &Outline) -> Result<bool> {
+    Ok(index.has_untracked_cache() && setting(repository)? == Setting::Remove)
+}
+
 impl<'a> Prepared<'a> {
+    /// The cache, if it may be gone by and is what the index holds.
+    pub(super) fn unchanged(&self) -> Option<&UntrackedCache<'a>> {
+        let remembered = self.remembered.as_ref().filter(|_| !self.is_new);
+        remembered.map(|remembered| &remembered.cache)
+    }
+
     /// What is to become of the cache after a walk that found `news`.
     pub(super) fn fate(
         setting: (&Prepared<'a>, Option<Remembered<'a>>),
-        index: &Index,
+        index: &Outline,
         (news, is_monitored): (Vec<News>, bool),
     ) -> Fate<'a> {
         let (prepared, remembered) = setting;

@@ -34,7 +34,8 @@ pub(super) fn write_back(
     let racy = |entry: &EntryRef<'_>| {
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
-    let is_vouched = news.monitor.is_some_and(|(told, _)| told.vouches());
+    // What the monitor named was looked at, then, and there is no reason to doubt the rest.
+    let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
     let has_racy = !is_vouched && index.iter().any(|entry| racy(&entry));
     if has_racy && !news.is_complete {
         return Ok(());
@@ -64,7 +65,8 @@ pub(super) fn write_back(
         let is_current = !matches!(news.untracked, Fate::Stay);
         told.record(&mut edit, verified, is_current);
     }
-    let Ok(bytes) = repository.index_writer()?.encode(&edit.content()) else {
+    let writer = repository.index_writer()?;
+    let Ok(bytes) = repository.encode_index(&writer, edit.content(), None) else {
         return Ok(());
     };
     // Someone who was faster knows better; a full disk is not the business of a status.

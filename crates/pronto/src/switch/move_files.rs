@@ -60,9 +60,26 @@ impl<'r> Prepared<'r> {
 
     /// As [`new`](Self::new), for whoever may not have to write: the lock may be someone else's.
     pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
+        Self::with_index(repository, || repository.index())
+    }
+
+    /// As [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
+    pub(crate) fn with_index(
+        repository: &'r Repository,
+        read: impl FnOnce() -> Result<Index>,
+    ) -> Result<(Self, Result<Lock>)> {
+        repository.require_work_tree()?;
+        let lock = Lock::acquire(&repository.index_path()).map_err(from_index);
+        Ok((Self::without_lock(repository, read)?, lock))
+    }
+
+    /// As [`with_index`](Self::with_index), for whoever will not write it, or holds its lock.
+    pub(crate) fn without_lock(
+        repository: &'r Repository,
+        read: impl FnOnce() -> Result<Index>,
+    ) -> Result<Self> {
         let path = repository.require_work_tree()?;
         let open = || Directory::open(path).context(ErrorKind::Io, "cannot open", path);
-        let (index_path, kind) = (repository.index_path(), repository.object_hash());
         let files = repository.attribute_files()?;
         let mut settings = repository.filter_settings()?;
         // Nothing is added here, so nobody needs to be warned.
@@ -70,19 +87,14 @@ impl<'r> Prepared<'r> {
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;
-        let lock = Lock::acquire(&index_path).map_err(from_index);
-        let index = Index::open(&index_path, kind).map_err(from_index)?;
-        if index.is_sparse() {
-            let message = "pronto does not have a sparse index";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
+        let index = read()?;
         let source = FromWorktree {
             top: open()?,
             otherwise: Directories::new(),
         };
         let present =
             Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
-        let prepared = Prepared {
+        Ok(Prepared {
             repository,
             objects: repository.objects()?,
             top: open()?,
@@ -93,8 +105,7 @@ impl<'r> Prepared<'r> {
             rules,
             sparse,
             present,
-        };
-        Ok((prepared, lock))
+        })
     }
 
     /// Calls `work` with what is there now.
@@ -116,6 +127,10 @@ impl<'r> Prepared<'r> {
             symlinks: self.options.symlinks,
             to_git: &to_git,
             sparse: self.sparse.as_ref(),
+            notice_present_sparse: !self
+                .repository
+                .config()
+                .bool_or("sparse.expectFilesOutsideOfPatterns", false)?,
             workers: self.options.workers,
             keep_directory: self.options.keep_directory.as_ref(),
             interrupt,
@@ -134,21 +149,40 @@ impl<'r> Prepared<'r> {
             return Ok(checkout::Outcome::default());
         }
         let path = self.repository.require_work_tree()?;
-        let blobs = entries
-            .into_iter()
-            .map(|entry| (entry.path, entry.id.to_owned()));
         let worktree = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
         let source = FromIndex {
-            blobs: FromIndex::<Store>::find(blobs),
+            blobs: FromIndex::<Store>::find_in_index(entries),
             objects: self.objects.clone(),
             worktree: Some(Growing::new(worktree)),
         };
         let attributes =
             Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
+        self.carry_out(plan, &attributes, progress, interrupt)
+    }
+
+    /// Writes files by what the attributes files of the work tree say now, and where there are
+    /// none, those of the index.
+    pub(crate) fn write_as_they_are(
+        &self,
+        plan: &Plan,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
+        let attributes = self.repository.attributes_of_files(&self.index)?;
+        self.carry_out(plan, &attributes, progress, interrupt)
+    }
+
+    fn carry_out(
+        &self,
+        plan: &Plan,
+        attributes: &Attributes,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
         let context = Context {
             top: &self.top,
             objects: self.objects,
-            attributes: &attributes,
+            attributes,
             settings: &self.settings,
             progress,
             interrupt,
@@ -177,7 +211,8 @@ impl<'r> Prepared<'r> {
             content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
             Ok(())
         })?;
-        writer.encode(&content).map_err(from_index)
+        self.repository
+            .encode_index(writer, content, self.sparse.as_ref())
     }
 
     /// The bytes of the index after the changes.
@@ -227,11 +262,13 @@ impl Repository {
             Decision::Plan(unpacked) => unpacked,
             Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
         };
-        let outcome = {
+        let mut outcome = {
             let entries = unpacked.entries(&prepared.index);
             prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
         };
         unpacked.record(&outcome);
+        let said = unpacked.leftover.lines().into_iter();
+        outcome.warnings.splice(..0, said);
         let is_news = !unpacked.changes.is_empty()
             || prepared.index.cached_tree() != unpacked.cached_tree
             || prepared.index.identity().is_none();
@@ -278,7 +315,7 @@ impl Repository {
     fn staged_against(&self, commit: ObjectId) -> Result<Vec<Difference>> {
         let objects = self.objects()?;
         let tree = tree_of(objects, commit)?;
-        let index = Index::open(&self.index_path(), self.object_hash()).map_err(from_index)?;
+        let index = self.sparse_index()?;
         let cached = index.cached_tree();
         let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
         let all = status::Pathspec::default();

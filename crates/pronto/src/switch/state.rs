@@ -39,7 +39,7 @@ impl Repository {
 
     /// Forgets what was in progress on the branch that was left; the operations that are given
     /// up by it, as Git names them.
-    pub(super) fn remove_operation_state(&self) -> Result<Vec<&'static str>> {
+    pub(crate) fn remove_operation_state(&self) -> Result<Vec<&'static str>> {
         let mut cancelled = Vec::new();
         for (file, name) in [
             ("CHERRY_PICK_HEAD", "cherry picking"),

@@ -1,12 +1,47 @@
-//! Branches that other work trees of the repository have checked out.
+//! What other work trees of the repository have checked out.
 
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
+    /// What the `HEAD`s of all work trees lead to: that of this one first, those on branches that
+    /// are not born left out.
+    ///
+    /// # Errors
+    /// A `HEAD`, or the list of work trees, cannot be read.
+    pub fn work_tree_heads(&self) -> Result<Vec<ObjectId>> {
+        let mut names: Vec<BString> = vec!["HEAD".into(), "main-worktree/HEAD".into()];
+        let directory = self.common_dir().join("worktrees");
+        let unreadable = |error: std::io::Error| {
+            let message = format!("failed to read '{}'", directory.display());
+            Error::new(ErrorKind::Io, message).because(error)
+        };
+        let listing = match std::fs::read_dir(&directory) {
+            Ok(listing) => Some(listing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(unreadable(error)),
+        };
+        for entry in listing.into_iter().flatten() {
+            let entry = entry.map_err(unreadable)?;
+            // Without this file it is no work tree.
+            if entry.path().join("gitdir").is_file() {
+                let file_name = entry.file_name();
+                let name = path::as_bytes(Path::new(&file_name));
+                names.push([b"worktrees/", name.as_bytes(), b"/HEAD"].concat().into());
+            }
+        }
+        let mut found = Vec::new();
+        for name in names {
+            let id = self.refs().id_of(&name)?;
+            found.extend(id.filter(|id| !found.contains(id)));
+        }
+        Ok(found)
+    }
+
     /// Refuses a branch that another work tree has checked out, or is rebasing or bisecting.
     pub(crate) fn refuse_branch_in_use(&self, full: &BStr) -> Result<()> {
         match self.worktree_using(full) {

@@ -467,7 +467,7 @@ fn find(prepared: &Prepared<'_>, path: &BStr) -> Found {
     match found {
         Ok(metadata) => Found::There(metadata),
         Err(error) if is_missing(&error) => Found::Nothing,
-        Err(error) => Found::Unknown(add::reason(&error)),
+        Err(error) => Found::Unknown(pronto_io::error::reason(&error)),
     }
 }
 

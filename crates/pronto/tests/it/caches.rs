@@ -1,7 +1,7 @@
 //! What status remembers in the index for the next one.
 
 use crate::support::Sandbox;
-use pronto::status::{Options, Untracked};
+use pronto::status::{Item, Options, Untracked};
 use pronto_hash::Kind;
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
@@ -287,4 +287,44 @@ fn git_goes_by_the_untracked_cache_that_status_wrote() {
     assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
     let after = std::fs::read(sandbox.root.join("a/.git/index")).expect("it is there");
     assert_eq!(before, after);
+}
+
+#[test]
+fn status_comes_in_pieces_and_in_time() {
+    let sandbox = Sandbox::new();
+    without_trees(&sandbox);
+    write(&sandbox, "d/f", "changed");
+    write(&sandbox, "new/file", "x");
+    std::fs::remove_file(sandbox.root.join("a/x/y/z/f")).expect("it is there");
+    let repository = std::sync::Arc::new(sandbox.open("a"));
+    // Twice: it may be kept open.
+    for _ in 0..2 {
+        let items = repository.status_items(Options::default(), None);
+        let items: Result<Vec<Item>, _> = items.expect("it starts").collect();
+        let mut items = items.expect("nothing fails");
+        let Some(Item::Complete(report)) = items.pop() else {
+            panic!("the report comes last");
+        };
+        let mut seen: Vec<String> = items
+            .iter()
+            .filter_map(Item::path)
+            .map(ToString::to_string)
+            .collect();
+        seen.sort();
+        assert_eq!(seen, ["d/f", "new/", "x/y/z/f"]);
+        assert_eq!(report.entries.len() + report.untracked.len(), 3);
+    }
+    let none = Some(std::time::Duration::ZERO);
+    let items = repository.status_items(Options::default(), none);
+    let last = items.expect("it starts").last().expect("there is one");
+    assert!(matches!(
+        last.expect("it does not fail"),
+        Item::OutOfTime | Item::Complete(_)
+    ));
+    // Nobody has to wait for the end.
+    let mut items = repository
+        .status_items(Options::default(), None)
+        .expect("it starts");
+    assert!(items.next().is_some());
+    items.interrupt().trigger();
 }

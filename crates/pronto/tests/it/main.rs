@@ -5,6 +5,8 @@ mod commit_graphs;
 mod discovery;
 mod fsck;
 mod init;
+mod netsync;
+mod packing;
 mod reachability;
 mod references;
 mod revisions;

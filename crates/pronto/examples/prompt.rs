@@ -1,0 +1,71 @@
+//! What a shell prompt shows of a repository, within a tenth of a second whatever its size:
+//!
+//! ```text
+//! PS1='$(prompt) \$ '
+//! ```
+//!
+//! `main*?` is the branch `main` with changed and with untracked files; `main…` did not look at
+//! everything in time. Nothing is shown outside of a repository.
+
+use pronto::refs::Head;
+use pronto::status::{Item, Options};
+use pronto::{Environment, Repository};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Nobody waits longer for a prompt.
+const BUDGET: Duration = Duration::from_millis(100);
+
+fn main() -> pronto::Result<()> {
+    let environment = Environment::from_process()?;
+    let Some(repository) = Repository::discover_optional(environment.current_dir(), &environment)?
+    else {
+        return Ok(());
+    };
+    if repository.work_tree().is_none() {
+        return Ok(());
+    }
+    let line = describe(&Arc::new(repository))?;
+    // A shell that does not listen is its own business.
+    let _ = writeln!(std::io::stdout(), "{line}");
+    Ok(())
+}
+
+fn describe(repository: &Arc<Repository>) -> pronto::Result<String> {
+    let head = repository.head()?;
+    let name = match (&head, head.id()) {
+        (Head::Detached { .. }, Some(id)) => id.to_hex_with_len(7).to_string(),
+        _ => head.name().map_or_else(String::new, |name| {
+            let name = name.to_string();
+            name.trim_start_matches("refs/heads/").to_owned()
+        }),
+    };
+    let options = Options {
+        renames: None,
+        state: false,
+        detached_from: false,
+        ..Options::default()
+    };
+    let (mut staged, mut changed, mut untracked, mut is_complete) = (false, false, false, false);
+    for item in repository.status_items(options, Some(BUDGET))? {
+        match item? {
+            Item::Worktree(..) => changed = true,
+            Item::Untracked(_) => untracked = true,
+            Item::Complete(report) => {
+                is_complete = true;
+                staged = report.entries.iter().any(|entry| entry.index.is_some());
+            }
+            Item::OutOfTime => {}
+        }
+    }
+    let mark = |is_there: bool, mark: &'static str| if is_there { mark } else { "" };
+    Ok([
+        &name,
+        mark(staged, "+"),
+        mark(changed, "*"),
+        mark(untracked, "?"),
+        mark(!is_complete, "…"),
+    ]
+    .concat())
+}

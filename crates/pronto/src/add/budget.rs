@@ -1,0 +1,82 @@
+//! How much of the contents of files all threads hold together.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// So many bytes may be held at a time; what is larger is held alone. Taking some costs a lock, so
+/// it is for large contents.
+#[derive(Debug)]
+pub(super) struct Budget {
+    most_bytes: u64,
+    held_bytes: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// A part of a [`Budget`], until it is dropped. Who has one must not wait for another.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(super) fn new(most_bytes: u64) -> Budget {
+        Budget {
+            most_bytes,
+            held_bytes: Mutex::new(0),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// Waits until so much more may be held.
+    pub(super) fn take(&self, bytes: u64) -> Held<'_> {
+        let is_full = |held: &mut u64| *held > 0 && held.saturating_add(bytes) > self.most_bytes;
+        let held = self.freed.wait_while(self.held(), is_full);
+        *held.unwrap_or_else(PoisonError::into_inner) += bytes;
+        Held {
+            budget: self,
+            bytes,
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, u64> {
+        let held = self.held_bytes.lock();
+        held.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        *self.budget.held() -= self.bytes;
+        self.budget.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+    #[test]
+    fn threads_hold_no_more_than_there_is() {
+        let budget = Budget::new(10);
+        let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8_u64 {
+                let (budget, now, most) = (&budget, &now, &most);
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let bytes = 1 + (thread + round) % 7;
+                        let held = budget.take(bytes);
+                        most.fetch_max(now.fetch_add(bytes, SeqCst) + bytes, SeqCst);
+                        std::thread::yield_now();
+                        now.fetch_sub(bytes, SeqCst);
+                        drop(held);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 10 && *budget.held() == 0);
+        // What is more than all there is is held alone.
+        drop(budget.take(u64::MAX));
+    }
+}

@@ -1,0 +1,206 @@
+//! The index of a repository: read as it lies or with an entry for each file, and written back in
+//! the form that is configured.
+
+use std::borrow::Cow;
+
+use bstr::BStr;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::oid;
+use pronto_index::{Content, Index, Writer};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_odb::Store;
+use pronto_worktree::Objects;
+use pronto_worktree::sparse::{Sparse, expand};
+use pronto_worktree::trees::{self, Workshop};
+
+use crate::worktree::{from_index, from_worktree};
+use crate::{ErrorKind, Repository, Result};
+
+impl Repository {
+    /// The index of this work tree with an entry for each file; an empty one if there is none yet.
+    /// Of a sparse index the trees are read that entries stand for.
+    ///
+    /// # Errors
+    /// It cannot be read, or such a tree cannot.
+    pub fn index(&self) -> Result<Index> {
+        let index = self.sparse_index()?;
+        self.expand_index(index)
+    }
+
+    /// The index as it lies, in which entries may stand for whole directories
+    /// ([`is_sparse`](Index::is_sparse)). With `index.sparse=false` there are none, as in Git.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn sparse_index(&self) -> Result<Index> {
+        let index = Index::open(&self.index_path(), self.object_hash()).map_err(from_index)?;
+        if index.is_sparse() && !self.wants_sparse_index()? {
+            return self.expand_index(index);
+        }
+        Ok(index)
+    }
+
+    /// Whether the index has a file, a link or a submodule at `path`.
+    ///
+    /// # Errors
+    /// As for [`index`](Self::index).
+    pub fn is_file_in_index(&self, path: &BStr) -> Result<bool> {
+        let index = self.sparse_index()?;
+        let (index, found) = self.find_expanding(index, path, 0)?;
+        Ok(found.is_some_and(|at| !index.entry(at).is_sparse_directory()))
+    }
+
+    /// The position of the entry of `path`; the index is expanded if that may be in a directory
+    /// for which one entry stands.
+    pub(crate) fn find_expanding(
+        &self,
+        index: Index,
+        path: &BStr,
+        stage: u8,
+    ) -> Result<(Index, Option<usize>)> {
+        let index = match index.find(path, stage) {
+            Err(at) if is_below_one(&index, at, path) => self.expand_index(index)?,
+            _ => index,
+        };
+        let found = index.find(path, stage).ok();
+        Ok((index, found))
+    }
+
+    /// `index` with an entry for each file; nothing is done where there is one already.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn expand_index(&self, index: Index) -> Result<Index> {
+        if !index.is_sparse() {
+            return Ok(index);
+        }
+        self.expand_part(index, &mut |_| true)
+    }
+
+    /// `index` with an entry for each file of the directories of which `wanted` says so by their
+    /// path (a slash at its end).
+    pub(crate) fn expand_part(
+        &self,
+        index: Index,
+        wanted: &mut dyn FnMut(&BStr) -> bool,
+    ) -> Result<Index> {
+        let from: (&dyn Objects, _) = (self.objects()?, self.protection()?);
+        expand(index, from, wanted).map_err(from_worktree)
+    }
+
+    /// Whether one of the directories for which one entry of `index` stands is there in spite of
+    /// all. One `lstat` for each.
+    pub(crate) fn has_present_directory(&self, index: &Index) -> Result<bool> {
+        if !index.is_sparse() {
+            return Ok(false);
+        }
+        let top = self.require_work_tree()?;
+        let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+        let mut directories = index.iter().filter(|entry| entry.is_sparse_directory());
+        Ok(directories.any(|entry| {
+            let path = entry.path.strip_suffix(b"/").unwrap_or(entry.path);
+            top.metadata(path).is_ok()
+        }))
+    }
+
+    /// Whether the index is to have entries for whole directories where the patterns allow it
+    /// (`index.sparse`).
+    pub(crate) fn wants_sparse_index(&self) -> Result<bool> {
+        let config = self.config();
+        Ok(config.bool_or("index.sparse", false)?
+            && config.bool_or("core.sparsecheckout", false)?
+            && config.bool_or("core.sparsecheckoutcone", true)?)
+    }
+
+    /// The bytes of the index that holds `content`, in sparse form if that is configured, the
+    /// patterns are a cone and it did not come from a split index. `sparse` are the patterns if
+    /// they have been read already.
+    ///
+    /// # Errors
+    /// It cannot be encoded, or a tree that is to stand for a directory cannot be written.
+    pub(crate) fn encode_index(
+        &self,
+        writer: &Writer,
+        content: Content<'_>,
+        sparse: Option<&Sparse>,
+    ) -> Result<Vec<u8>> {
+        let is_split = content.base.is_some_and(Index::is_split);
+        let is_unmerged = content.entries.iter().any(|entry| entry.stage() != 0);
+        let stays = content.sparse || content.entries.is_empty() || is_split || is_unmerged;
+        if stays || !self.wants_sparse_index()? {
+            return writer.encode(&content).map_err(from_index);
+        }
+        let read = match sparse {
+            Some(_) => None,
+            None => self.sparse_checkout()?,
+        };
+        let Some(sparse) = sparse.or(read.as_ref()).filter(|sparse| sparse.is_cone()) else {
+            return writer.encode(&content).map_err(from_index);
+        };
+        let (known, made);
+        let mut content = content;
+        let mut cover = |directory: &BStr| sparse.cover(directory);
+        known = content.tree.take().map(Cow::into_owned);
+        let mut is_complete = false;
+        if let Some(known) = &known {
+            (content, is_complete) = content.collapse(known, &mut cover);
+        }
+        if !is_complete {
+            made = self.trees_of(&content)?;
+            if let Some(made) = &made {
+                (content, _) = content.collapse(made, &mut cover);
+            }
+        }
+        writer.encode(&content).map_err(from_index)
+    }
+
+    /// The trees that `content` makes, written; `None` if it makes none.
+    fn trees_of(&self, content: &Content<'_>) -> Result<Option<pronto_index::CachedTree>> {
+        let bytes = Writer {
+            skip_hash: true,
+            ..Writer::default()
+        }
+        .encode(content)
+        .map_err(from_index)?;
+        let index = Index::from_bytes(bytes, self.object_hash()).map_err(from_index)?;
+        if !trees::faults(&index).is_empty() {
+            return Ok(None);
+        }
+        let store = self.objects()?;
+        let mut write = |content: &[u8]| write_tree(store, content);
+        let mut workshop = Workshop {
+            contains: &mut |id| contains(store, id),
+            write: &mut write,
+            missing_ok: true,
+        };
+        let made = trees::make(&index, index.cached_tree().as_ref(), &mut workshop);
+        made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
+    }
+}
+
+/// Whether `path`, which would be at `at`, is in a directory for which one entry stands.
+fn is_below_one(index: &Index, at: usize, path: &BStr) -> bool {
+    let before = at.checked_sub(1).map(|at| index.entry(at));
+    before.is_some_and(|entry| {
+        entry.is_sparse_directory() && path.starts_with(entry.path) && path != entry.path
+    })
+}
+
+/// Whether `store` has the object.
+pub(crate) fn contains(
+    store: &Store,
+    id: &oid,
+) -> std::result::Result<bool, pronto_worktree::Error> {
+    let found = store.contains(id);
+    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
+}
+
+/// Adds a tree to `store`.
+pub(crate) fn write_tree(
+    store: &Store,
+    content: &[u8],
+) -> std::result::Result<pronto_hash::ObjectId, pronto_worktree::Error> {
+    let written = store.write(ObjectKind::Tree, content);
+    written.map_err(|error: pronto_odb::Error| error.map_kind(|_| pronto_worktree::ErrorKind::Io))
+}

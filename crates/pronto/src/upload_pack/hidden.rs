@@ -1,0 +1,54 @@
+//! Which references are not shown: `transfer.hideRefs` and `uploadpack.hideRefs`.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::Config;
+
+/// Patterns in the order of the configuration: the last one that fits decides.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hidden(Vec<BString>);
+
+impl Hidden {
+    pub(crate) fn configured(config: &Config) -> Hidden {
+        let keys: [&[u8]; 2] = [b"transfer.hiderefs", b"uploadpack.hiderefs"];
+        let entries = config
+            .iter()
+            .filter(|entry| keys.contains(&entry.key.as_bytes()));
+        let patterns = entries.filter_map(|entry| entry.value);
+        Hidden(
+            patterns
+                .map(|value| value.trim_end_with(|byte| byte == '/').into())
+                .collect(),
+        )
+    }
+
+    pub(crate) fn hides(&self, name: &BStr) -> bool {
+        for pattern in self.0.iter().rev() {
+            let (pattern, hides) = match pattern.strip_prefix(b"!") {
+                Some(pattern) => (pattern, false),
+                None => (&pattern[..], true),
+            };
+            // Without namespaces the full name is the name.
+            let pattern = pattern.strip_prefix(b"^").unwrap_or(pattern);
+            let rest = name.strip_prefix(pattern);
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
+                return hides;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_pattern_decides() {
+        let patterns = ["refs/a", "!refs/a/b", "^refs/a/b/c"];
+        let hidden = Hidden(patterns.map(BString::from).to_vec());
+        let hides = |name: &str| hidden.hides(name.into());
+        assert!(hides("refs/a") && hides("refs/a/x") && hides("refs/a/b/c/d"));
+        assert!(!hides("refs/a/b") && !hides("refs/ab") && !hides("refs/a/b/d") && !hides("HEAD"));
+    }
+}

@@ -1,0 +1,267 @@
+//! Packs that are made: the same objects as git's, in packs that git takes, of about git's size.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pronto::Repository;
+use pronto::pack_objects::Select;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::packing::{Counts, Options};
+
+use crate::support::Sandbox;
+
+/// Directories with files that change a little from commit to commit, a side branch, tags.
+fn history() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    for number in 0..40 {
+        grow(&sandbox, number);
+        if number % 9 == 4 {
+            git(&["checkout", "-q", "-b", &format!("side{number}"), "HEAD~2"]);
+        } else if number % 9 == 8 {
+            git(&["merge", "-q", "-X", "ours", "-m", "merge", "main"]);
+            git(&["checkout", "-q", "main"]);
+        }
+    }
+    git(&["tag", "-m", "tag", "annotated", "HEAD~3"]);
+    git(&["tag", "-m", "tag of tag", "again", "annotated"]);
+    git(&["tag", "-m", "tag of tree", "leafy", "HEAD^{tree}"]);
+    git(&["checkout", "-q", "main"]);
+    sandbox
+}
+
+fn grow(sandbox: &Sandbox, number: u32) {
+    let directory = sandbox.root.join("r").join(format!("d{}", number % 3));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let path = directory.join(format!("f{}", number % 4));
+    let mut lines: Vec<String> = match std::fs::read_to_string(&path) {
+        Ok(text) => text.lines().map(str::to_owned).collect(),
+        Err(_) => (0..200)
+            .map(|line| format!("{line} of {number}, {}", line * 7919 % 1009))
+            .collect(),
+    };
+    lines[number as usize * 4 % 190] = format!("changed by {number}");
+    lines.push(format!("added by {number}"));
+    std::fs::write(path, lines.join("\n")).expect("a file");
+    // Something that moves from path to path.
+    std::fs::write(directory.join("moves"), format!("{}\n", number / 7)).expect("a file");
+    sandbox.git("r", &["add", "."]);
+    sandbox.git("r", &["commit", "-q", "-m", &number.to_string()]);
+}
+
+fn ids(sandbox: &Sandbox, names: &[&str]) -> Vec<ObjectId> {
+    let id = |name: &&str| {
+        let hex = sandbox.git("r", &["rev-parse", name]);
+        ObjectId::from_hex(hex.as_bytes()).expect("git prints ids")
+    };
+    names.iter().map(id).collect()
+}
+
+/// Runs stock git with `input`.
+fn fed(directory: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("git")
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("HOME", directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("git can be started");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().expect("git ends");
+    let _ = writer.join();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {error}");
+    output.stdout
+}
+
+/// The size of git's pack for the same, and what is in it.
+fn gits(sandbox: &Sandbox, (wants, haves): (&[&str], &[&str]), more: &[&str]) -> Vec<u8> {
+    let mut revs = String::new();
+    for name in wants {
+        revs.push_str(&format!("{name}\n"));
+    }
+    for name in haves {
+        revs.push_str(&format!("^{name}\n"));
+    }
+    let arguments = [
+        &[
+            "pack-objects",
+            "--revs",
+            "--stdout",
+            "-q",
+            "--delta-base-offset",
+        ],
+        more,
+    ];
+    fed(
+        &sandbox.root.join("r"),
+        &arguments.concat(),
+        revs.as_bytes(),
+    )
+}
+
+/// The ids of the objects in a pack, once those that it lacks were added from the repository.
+fn contents(sandbox: &Sandbox, pack: &[u8], added: &mut usize) -> BTreeSet<String> {
+    let objects = sandbox.root.join("r");
+    let scratch = tempfile::tempdir_in(&sandbox.root).expect("a directory");
+    let path = scratch.path().join("p.pack");
+    let name = path.to_str().expect("it is text");
+    let arguments = ["index-pack", "--strict", "--fix-thin", "--stdin", name];
+    fed(&objects, &arguments, pack);
+    let index = std::fs::read(path.with_extension("idx")).expect("it was written");
+    let listed = fed(&objects, &["show-index"], &index);
+    let listed = String::from_utf8(listed).expect("it is text");
+    let count = u32::from_be_bytes(pack[8..12].try_into().expect("four bytes"));
+    *added = listed.lines().count() - count as usize;
+    listed
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn ours(
+    repository: &Repository,
+    sandbox: &Sandbox,
+    (wants, haves): (&[&str], &[&str]),
+    (select, options): (Select, &Options),
+) -> (Vec<u8>, Counts) {
+    let (wants, haves) = (ids(sandbox, wants), ids(sandbox, haves));
+    let interrupt = Interrupt::new();
+    let watch: (&dyn pronto_io::progress::Progress, _) = (&(), &interrupt);
+    let selection = repository.select_objects(&wants, &haves, &select, watch);
+    let selection = selection.expect("all is there");
+    let mut pack = Vec::new();
+    let sent = repository.send_pack(&selection, options, &mut pack, watch);
+    let (streamed, counts) = sent.expect("all is there");
+    assert_eq!(streamed.bytes, pack.len() as u64);
+    (pack, counts)
+}
+
+const QUESTIONS: &[(&[&str], &[&str])] = &[
+    (&["main"], &[]),
+    (&["main"], &["main~1"]),
+    (&["main"], &["main~5"]),
+    (&["main", "side13", "again", "leafy"], &[]),
+    (&["side22"], &["main"]),
+    (&["main"], &["side22", "annotated"]),
+    (&["main~4^{tree}", "main:d0/f0"], &["main~6"]),
+    (&["main~8"], &["main"]),
+    (&["again"], &["main~20"]),
+];
+
+fn check(sandbox: &Sandbox) {
+    let repository = sandbox.open("r");
+    let options = repository.packing_options().expect("the defaults");
+    let (mut theirs_bytes, mut ours_bytes) = (0, 0);
+    for question in QUESTIONS {
+        for thin in [false, true] {
+            let select = Select {
+                thin,
+                ..Select::default()
+            };
+            let more: &[&str] = if thin { &["--thin"] } else { &[] };
+            let theirs = gits(sandbox, *question, more);
+            let (pack, _) = ours(&repository, sandbox, *question, (select, &options));
+            let (mut theirs_added, mut added) = (0, 0);
+            assert_eq!(
+                contents(sandbox, &pack, &mut added).len() - added,
+                contents(sandbox, &theirs, &mut theirs_added).len() - theirs_added,
+                "{question:?}"
+            );
+            assert_eq!(pack[..12], theirs[..12], "{question:?} {thin}");
+            assert!(thin || added == 0);
+            if !thin {
+                assert_eq!(
+                    contents(sandbox, &pack, &mut added),
+                    contents(sandbox, &theirs, &mut theirs_added),
+                    "{question:?}"
+                );
+            }
+            theirs_bytes += theirs.len();
+            ours_bytes += pack.len();
+        }
+    }
+    assert!(
+        ours_bytes * 100 <= theirs_bytes * 105,
+        "{ours_bytes} for {theirs_bytes}"
+    );
+}
+
+#[test]
+fn packs_of_loose_objects_are_those_of_git() {
+    check(&history());
+}
+
+#[test]
+fn packs_of_packs_are_those_of_git() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-q", "-a", "-d"]);
+    check(&sandbox);
+    grow(&sandbox, 40);
+    grow(&sandbox, 41);
+    sandbox.git("r", &["repack", "-q", "-d"]);
+    grow(&sandbox, 42);
+    check(&sandbox);
+}
+
+#[test]
+fn a_pack_that_is_wanted_whole_goes_out_as_it_is() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-q", "-a", "-d"]);
+    let repository = sandbox.open("r");
+    let all = sandbox.git("r", &["for-each-ref", "--format=%(refname)"]);
+    let all: Vec<&str> = all.lines().collect();
+    let options = Options::default();
+    let choice = (Select::default(), &options);
+    let (pack, counts) = ours(&repository, &sandbox, (&all, &[]), choice);
+    let directory = sandbox.root.join("r/.git/objects/pack");
+    let stored = std::fs::read_dir(directory).expect("it is there");
+    let paths = stored.map(|entry| entry.expect("it is listed").path());
+    let path = paths.filter(|path| path.extension().is_some_and(|name| name == "pack"));
+    let path = path.last().expect("there is a pack");
+    assert!(std::fs::read(path).expect("it is there") == pack);
+    assert_eq!(counts.whole_pack, counts.objects);
+    assert_eq!(counts.reused_bytes, pack.len() as u64);
+}
+
+#[test]
+fn nothing_is_reused_if_so_wished() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-q", "-a", "-d"]);
+    let repository = sandbox.open("r");
+    let question: (&[&str], &[&str]) = (&["main"], &[]);
+    for (reuse_deltas, reuse_objects, offset_deltas) in [
+        (false, true, true),
+        (false, false, true),
+        (true, true, false),
+    ] {
+        let options = Options {
+            reuse_deltas,
+            reuse_objects,
+            offset_deltas,
+            ..Options::default()
+        };
+        let choice = (Select::default(), &options);
+        let (pack, counts) = ours(&repository, &sandbox, question, choice);
+        let theirs = gits(&sandbox, question, &["--no-reuse-delta"]);
+        let mut added = 0;
+        assert_eq!(
+            contents(&sandbox, &pack, &mut added),
+            contents(&sandbox, &theirs, &mut added)
+        );
+        assert!(reuse_deltas || counts.reused_deltas == 0);
+        assert!(reuse_objects || counts.reused == 0);
+        let allowed = if offset_deltas { 105 } else { 150 };
+        assert!(pack.len() * 100 <= theirs.len() * allowed);
+    }
+}
