@@ -5,6 +5,8 @@ mod cat_file;
 mod check_attr;
 mod check_ignore;
 mod checkout;
+mod checkout_index;
+mod clean;
 mod clone;
 mod commit_graph;
 mod config;
@@ -20,17 +22,25 @@ mod init;
 mod ls_files;
 mod ls_tree;
 mod multi_pack_index;
+mod pack_objects;
 mod pathspecs;
+mod putting_back;
 mod read_tree;
+mod reset;
+mod restore;
 mod rev_parse;
+mod serve;
 mod show_index;
 mod show_ref;
+mod sparse_checkout;
 mod status;
 mod switch;
 mod switching;
 mod symbolic_ref;
+mod sync;
 mod unpack_objects;
 mod update_index;
+mod upload_pack;
 mod verify_pack;
 mod version;
 mod write_tree;
@@ -138,6 +148,8 @@ pub static COMMANDS: &[Command] = &[
     command!(check_attr, "check-attr", "show what attributes files say of paths", Plumbing, Options, signals: false),
     command!(check_ignore, "check-ignore", "tell which paths are ignored, and why", Plumbing, Options, signals: false),
     command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
+    command!(checkout_index, "checkout-index", "copy files from the index", Plumbing, Options, signals: true),
+    command!(clean, "clean", "remove files that are not tracked", Start, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
     command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
@@ -153,15 +165,22 @@ pub static COMMANDS: &[Command] = &[
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
+    command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
+    command!(reset, "reset", "take the branch, the index and files to another commit", Change, Options, signals: true),
+    command!(restore, "restore", "put files back as the index or a commit has them", Change, Options, signals: true),
     command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),
+    command!(serve, "serve", "let peers take part in a repository", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list references and what they hold", Plumbing, Options, signals: false),
+    command!(sparse_checkout, "sparse-checkout", "have a part of the tracked files in the working tree", Start, Options, signals: true),
     command!(status, "status", "show the working tree status", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change references that stand for others", Plumbing, Options, signals: true),
+    command!(sync, "sync", "become one history with a peer", Collaborate, Options, signals: true),
     command!(unpack_objects, "unpack-objects", "make loose objects of a pack", Plumbing, Options, signals: true),
     command!(update_index, "update-index", "change single entries of the index", Plumbing, Raw, signals: true),
+    command!(upload_pack, "upload-pack", "send objects to those who fetch", Plumbing, Options, signals: false),
     command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
     command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),

@@ -159,7 +159,18 @@ impl Context {
         Ok(found.map_err(unusable)?.map(|found| self.take(found)))
     }
 
-    fn take(&mut self, found: Repository) -> Arc<Repository> {
+    /// The repository around the current directory, to be changed and then
+    /// [given](Self::take) to the others.
+    ///
+    /// # Errors
+    /// As for [`repository`](Self::repository).
+    pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
+        let environment = self.environment()?;
+        Repository::discover(environment.current_dir(), &environment).map_err(unusable)
+    }
+
+    /// Makes `found` the repository of this command.
+    pub(crate) fn take(&mut self, found: Repository) -> Arc<Repository> {
         let repository = Arc::new(found);
         if let Some(trace) = &self.trace {
             let place = repository.work_tree().unwrap_or(repository.git_dir());

@@ -6,11 +6,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
+use pronto::Repository;
 use pronto::diff::{Difference, Filter, Found, MOST_SIMILAR, Options, Side};
 use pronto::quote::c_quote_into;
 use pronto::revision::Want;
 use pronto::status::{IgnoreSubmodules, Renames};
-use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
 
 use crate::paths::pathspec_error;
@@ -214,9 +214,7 @@ impl Printer<'_> {
     /// Prints what was found, and what could not be looked at.
     pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
         for (path, error) in &found.problems {
-            let reason = error.to_string();
-            let end = reason.find(" (os error").unwrap_or(reason.len());
-            context.remark(&format!("{path}: {}", &reason[..end]));
+            context.remark(&format!("{path}: {}", pronto_io::error::reason(error)));
         }
         self.count += found.differences.len();
         let mut line = Vec::new();
@@ -342,10 +340,7 @@ pub(crate) fn revisions_and_paths<'o>(
 fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliError> {
     let one = |name: &BStr, is_excluded| {
         let found = repository.try_resolve(name, Want::Anything);
-        let found = found.map_err(|error| match error.kind() {
-            ErrorKind::Ambiguous => CliError::misuse(error.message()),
-            _ => error.into(),
-        })?;
+        let found = found.map_err(CliError::unresolved)?;
         Ok::<_, CliError>(found.map(|id| Revision {
             name: name.to_string(),
             id,

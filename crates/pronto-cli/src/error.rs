@@ -187,17 +187,23 @@ impl<K> From<pronto_io::error::Error<K>> for CliError {
 }
 
 /// An error while writing the output, so that `write!(context.out, …)?` does what Git does.
+impl CliError {
+    /// A name of an object could not be resolved; one that is ambiguous is the caller's fault.
+    pub(crate) fn unresolved(error: pronto::Error) -> Self {
+        match error.kind() {
+            pronto::ErrorKind::Ambiguous => Self::misuse(error.message()),
+            _ => error.into(),
+        }
+    }
+}
+
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Kind::BrokenPipe, ExitCode::new(141), Vec::new());
         }
-        let reason = error.to_string();
-        let end = reason.find(" (os error").unwrap_or(reason.len());
-        Self::fatal(format!(
-            "write failure on standard output: {}",
-            &reason[..end]
-        ))
+        let reason = pronto_io::error::reason(&error);
+        Self::fatal(format!("write failure on standard output: {reason}"))
     }
 }
 

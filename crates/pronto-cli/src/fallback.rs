@@ -132,6 +132,19 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }
 
+/// The git that calls are handed to, and the variable that keeps it from handing them back.
+///
+/// # Errors
+/// There is none, or handing over is forbidden.
+pub(crate) fn git() -> Result<(PathBuf, (OsString, OsString)), CliError> {
+    let chain = Chain::inherited();
+    if is_forbidden() || chain.depth >= DEPTH_LIMIT {
+        return Err(CliError::fatal("this needs git, which may not be called"));
+    }
+    let (git, identity) = find_git(&chain)?;
+    Ok((git, (CHAIN.into(), chain.render(identity).into())))
+}
+
 /// Git does not know the options before the command that only we have.
 fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
     let mut kept = Vec::with_capacity(arguments.len());

@@ -343,10 +343,8 @@ impl Globals {
             self.start = rustix::fs::open(".", flags, Mode::empty()).ok();
         }
         std::env::set_current_dir(directory).map_err(|error| {
-            let reason = error.to_string();
-            let end = reason.find(" (os error").unwrap_or(reason.len());
-            let name = display(directory);
-            CliError::fatal(format!("cannot change to '{name}': {}", &reason[..end]))
+            let (name, reason) = (display(directory), pronto_io::error::reason(&error));
+            CliError::fatal(format!("cannot change to '{name}': {reason}"))
         })
     }
 

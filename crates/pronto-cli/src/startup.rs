@@ -73,7 +73,9 @@ fn dispatch(
     arguments: &[OsString],
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let Some(command) = name.to_str().and_then(commands::find) else {
+    let is_gits = context.called_as_git && alias::is_meant(name, context);
+    let own = name.to_str().and_then(commands::find);
+    let Some(command) = own.filter(|_| !is_gits) else {
         return match alias::expand(name, arguments, context)? {
             Some(words) => {
                 context.alias = Some((name.to_owned(), words.clone()));

@@ -10,6 +10,7 @@ use pronto::status::Pathspec;
 use pronto::switch::{NewBranch, Options, Start};
 
 use crate::commands::pathspecs::{self, Source};
+use crate::commands::putting_back::{self, Telling};
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// `checkout FILE BRANCH-LIKE-FILE …` must be told apart by `--`.
-fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
+pub(crate) fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
     let file = repository.environment().current_dir().join(first);
     if file.symlink_metadata().is_err() {
         return Ok(());
@@ -245,8 +246,6 @@ fn put_back(
     source: Option<Start>,
     pathspec: Pathspec,
 ) -> Result<ExitCode, CliError> {
-    let quiet = args.common.quiet;
-    let tree = source.as_ref().map(|source| source.tree);
     let options = checkout_paths::Options {
         source,
         pathspec,
@@ -261,34 +260,10 @@ fn put_back(
         worktree: true,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
     };
-    let progress = context.progress(args.common.progress, quiet);
-    let interrupt = context.interrupt.clone();
-    let report = repository
-        .checkout_paths(&options, &*progress, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            _ => error.into(),
-        })?;
-    for message in &report.errors {
-        context.complain(message);
-    }
-    if !report.errors.is_empty() {
-        return Ok(ExitCode::FAILURE);
-    }
-    let failed = switching::tell_failures(context, &report.warnings, &report.failed);
-    if !quiet && context.separator.is_none() && !args.plain.is_empty() {
-        let paths = if report.updated == 1 { "path" } else { "paths" };
-        let from = match tree {
-            Some(tree) => repository.abbreviate(&tree)?,
-            None => "the index".to_owned(),
-        };
-        context.remark(&format!("Updated {} {paths} from {from}", report.updated));
-    }
-    let refused = report.hook.is_some_and(|code| code != 0);
-    Ok(if failed || refused {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let telling = Telling {
+        quiet: args.common.quiet,
+        progress: args.common.progress,
+        count: context.separator.is_none() && !args.plain.is_empty(),
+    };
+    putting_back::put_back((repository, context), &options, &telling)
 }

@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Refuse a source whose history is cut off
     #[arg(long)]
     reject_shallow: Option<bool>,
+    /// Have the files at the top alone in the work tree
+    #[arg(long)]
+    sparse: bool,
     /// Do not check out files
     #[arg(long, short = 'n')]
     no_checkout: bool,
@@ -183,13 +186,14 @@ fn bytes(text: &OsString) -> Vec<u8> {
     text.clone().into_vec()
 }
 
-fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
-    let mut options = Options::default();
+/// Which options make no sense together.
+fn check(args: &Args) -> Result<(), CliError> {
     let together = |first: &str, second: &str| {
         let message = format!("options '{first}' and '{second}' cannot be used together");
         Err(CliError::fatal(message))
     };
-    if args.separate_git_dir.is_some() && (args.bare || args.mirror) {
+    let is_bare = args.bare || args.mirror;
+    if args.separate_git_dir.is_some() && is_bare {
         return together("--bare", "--separate-git-dir");
     }
     if args.revision.is_some() && args.branch.is_some() {
@@ -198,9 +202,20 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     if args.revision.is_some() && args.mirror {
         return together("--revision", "--mirror");
     }
+    if args.sparse && is_bare {
+        let what = "a sparse checkout without a work tree";
+        return Err(CliError::unsupported(what));
+    }
+    Ok(())
+}
+
+fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
+    check(args)?;
+    let mut options = Options::default();
     options.bare = args.bare;
     options.mirror = args.mirror;
     options.checkout = !args.no_checkout;
+    options.sparse = args.sparse;
     options.branch = args.branch.as_ref().map(|name| bytes(name).into());
     options.revision = args.revision.as_ref().map(|name| bytes(name).into());
     options.origin = args.origin.as_ref().map(|name| bytes(name).into());
@@ -243,6 +258,7 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
             (_, true) => Family::V6,
             _ => Family::Any,
         },
+        server: std::env::current_exe().ok(),
         ..Settings::default()
     };
     options.server_options = args

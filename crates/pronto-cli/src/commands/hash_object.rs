@@ -195,8 +195,7 @@ impl Maker<'_> {
 
 fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
     File::open(place).map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let reason = pronto_io::error::reason(&error);
         CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
     })
 }

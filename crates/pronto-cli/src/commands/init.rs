@@ -160,9 +160,8 @@ fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError
         std::fs::create_dir_all(&full).map_err(|error| {
             let reason = match error.kind() {
                 std::io::ErrorKind::NotADirectory => "File exists".to_owned(),
-                _ => error.to_string(),
+                _ => pronto_io::error::reason(&error),
             };
-            let reason = reason.split(" (os error").next().unwrap_or_default();
             CliError::fatal(format!("cannot mkdir {said}: {reason}"))
         })?;
     }

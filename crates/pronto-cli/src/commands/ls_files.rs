@@ -118,10 +118,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
         return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
     }
-    let index = repository.index()?;
-    if index.is_sparse() && !args.sparse {
-        return Err(CliError::unsupported("ls-files of a sparse index"));
-    }
+    let index = match args.sparse {
+        true => repository.sparse_index()?,
+        false => repository.index()?,
+    };
     for signature in index.ignored_extensions() {
         context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
     }
@@ -245,7 +245,7 @@ fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Path
         specs.push(b".");
     }
     repository
-        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .pathspec_below_here(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(pathspec_error)
 }
 

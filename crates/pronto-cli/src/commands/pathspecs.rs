@@ -42,8 +42,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
         std::fs::read(file).map(|bytes| content = bytes)
     };
     read.map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let reason = pronto_io::error::reason(&error);
         let name = file.as_bytes().as_bstr();
         CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
     })?;

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("merges without a working tree"));
     }
     if merges && mode != Mode::Reset {
-        let index = repository.index()?;
+        let index = repository.sparse_index()?;
         if index.iter().any(|entry| entry.stage() != 0) {
             return Err(unmerged());
         }
@@ -156,10 +156,7 @@ fn trees(
         let name = name.as_bytes().as_bstr();
         let found = repository.try_resolve(name, Want::Anything);
         context.report();
-        let found = found.map_err(|error| match error.kind() {
-            ErrorKind::Ambiguous => CliError::misuse(error.message()),
-            _ => error.into(),
-        })?;
+        let found = found.map_err(CliError::unresolved)?;
         let invalid = || {
             let message = format!("Not a valid object name {name}");
             CliError::fatal(message)

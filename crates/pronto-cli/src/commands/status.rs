@@ -99,9 +99,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         context.warn("untracked cache is disabled on this system or location");
     }
     for (path, error) in &report.problems {
-        let reason = error.to_string();
-        let end = reason.find(" (os error").unwrap_or(reason.len());
-        context.warn(&format!("could not look at '{path}': {}", &reason[..end]));
+        let reason = pronto_io::error::reason(error);
+        context.warn(&format!("could not look at '{path}': {reason}"));
     }
     let view = gather(&repository, context, report, (settings, args.null))?;
     match view.settings.format {

@@ -79,18 +79,27 @@ impl Which {
 impl Common {
     /// Hands over what pronto lacks, before anything is done.
     pub(crate) fn check_supported(&self, repository: &Repository) -> Result<(), CliError> {
-        let recurses = match self.recurse_submodules.as_deref() {
-            Some("no" | "false" | "off" | "0") => false,
-            Some(_) => true,
-            None => repository.config().bool_or("submodule.recurse", false)?,
-        };
-        if recurses {
-            return Err(CliError::unsupported("checking out submodules"));
-        }
+        check_submodules(repository, self.recurse_submodules.as_deref())?;
         if self.track.as_deref().is_some_and(|how| how != "direct") {
             return Err(CliError::unsupported("option '--track=inherit'"));
         }
         Ok(())
+    }
+}
+
+/// Hands over what is to update submodules too; `given` is the value of `--recurse-submodules`.
+pub(crate) fn check_submodules(
+    repository: &Repository,
+    given: Option<&str>,
+) -> Result<(), CliError> {
+    let recurses = match given {
+        Some("no" | "false" | "off" | "0") => false,
+        Some(_) => true,
+        None => repository.config().bool_or("submodule.recurse", false)?,
+    };
+    match recurses {
+        true => Err(CliError::unsupported("checking out submodules")),
+        false => Ok(()),
     }
 }
 
@@ -300,10 +309,8 @@ pub(crate) fn switch(
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
         Outcome::Refused(refusals) if options.discard => {
-            for path in refusals.overwritten.iter().take(1) {
-                context.complain(&format!(
-                    "Untracked working tree file '{path}' would be overwritten by merge."
-                ));
+            if let Some(reason) = refusals.first() {
+                context.complain(&reason);
             }
             Ok(ExitCode::FATAL)
         }

@@ -199,12 +199,12 @@ impl<'a> Listing<'a> {
             }
             if last.as_ref().is_some_and(|last| last == entry.path)
                 || (args.ignored && !ignored.contains(&position))
-                || (args.unmerged && entry.stage() == 0)
             {
                 continue;
             }
             let mut shown = false;
-            if self.wanted.cached || self.wanted.stage {
+            let listed = !args.unmerged || entry.stage() != 0;
+            if listed && (self.wanted.cached || self.wanted.stage) {
                 let tag = if entry.flags.contains(Flags::SKIP_WORKTREE) {
                     'S'
                 } else if entry.stage() > 0 {

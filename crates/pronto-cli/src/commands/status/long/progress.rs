@@ -4,7 +4,7 @@ use super::super::{Slot, View};
 use super::Lines;
 use bstr::BString;
 use pronto::Repository;
-use pronto::status::{Operation, Rebase};
+use pronto::status::{Operation, Rebase, SparseCheckout};
 use std::io::{self, Write};
 
 /// Commands of a rebase that are shown, before and after.
@@ -43,9 +43,13 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository)
         lines.hint("  (use \"git bisect reset\" to get back to the original branch)")?;
         lines.empty()?;
     }
-    if let Some(percentage) = state.sparse_percentage {
-        let text =
-            format!("You are in a sparse checkout with {percentage}% of tracked files present.");
+    if let Some(sparse) = state.sparse_checkout {
+        let text = match sparse {
+            SparseCheckout::Percent(percentage) => {
+                format!("You are in a sparse checkout with {percentage}% of tracked files present.")
+            }
+            SparseCheckout::Uncounted => "You are in a sparse checkout.".to_owned(),
+        };
         lines.line(Slot::Header, &text)?;
         lines.empty()?;
     }

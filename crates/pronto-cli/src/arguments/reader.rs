@@ -1,0 +1,255 @@
+//! What each written option stands for, and the form that clap reads it in.
+
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use clap::{Arg, ArgAction, Command};
+
+use crate::error::CliError;
+
+/// How many values an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    Nothing,
+    Optional,
+    Required,
+}
+
+pub(super) fn takes(argument: &Arg) -> Takes {
+    match (argument.get_action(), argument.get_num_args()) {
+        (ArgAction::Set | ArgAction::Append, Some(range)) if range.min_values() == 0 => {
+            if range.max_values() == 0 {
+                Takes::Nothing
+            } else {
+                Takes::Optional
+            }
+        }
+        (ArgAction::Set | ArgAction::Append, _) => Takes::Required,
+        _ => Takes::Nothing,
+    }
+}
+
+/// A field `Option<bool>`: yes, no, or not said.
+pub(super) fn is_toggle(argument: &Arg) -> bool {
+    !argument.is_positional()
+        && matches!(argument.get_action(), ArgAction::Set)
+        && argument.get_value_parser().type_id() == TypeId::of::<bool>()
+}
+
+/// One option in the form that clap reads, with the identity of what it sets.
+pub(super) struct Token<'a> {
+    id: &'a str,
+    pub(super) token: OsString,
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) definition: &'a Command,
+    pub(super) options: Vec<Token<'a>>,
+    pub(super) plain: Vec<OsString>,
+}
+
+/// A long option that a name stands for.
+#[derive(Clone, Copy)]
+struct Match<'a> {
+    argument: &'a Arg,
+    name: &'a str,
+    negated: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn long<'r>(
+        &mut self,
+        text: &[u8],
+        rest: &mut impl Iterator<Item = &'r OsString>,
+    ) -> Result<(), CliError> {
+        let equals = text.iter().position(|&byte| byte == b'=');
+        let (name, value) = match equals {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let found = self.find(name)?;
+        let spelling = if found.negated {
+            negation(found.name)
+        } else {
+            found.name.to_owned()
+        };
+        let takes_value = !found.negated && !is_toggle(found.argument);
+        match (takes(found.argument), value) {
+            (Takes::Required, None) if takes_value => {
+                let value = rest.next().ok_or_else(|| {
+                    CliError::misuse(format!("option `{spelling}' requires a value"))
+                })?;
+                self.push(found.argument, Some(value.as_bytes()));
+            }
+            (Takes::Required | Takes::Optional, Some(value)) if takes_value => {
+                self.push(found.argument, Some(value));
+            }
+            (_, Some(_)) => {
+                return Err(CliError::misuse(format!(
+                    "option `{spelling}' takes no value"
+                )));
+            }
+            (_, None) if found.negated => self.take_back(found.argument),
+            (_, None) => self.push(found.argument, None),
+        }
+        Ok(())
+    }
+
+    pub(super) fn short<'r>(
+        &mut self,
+        letters: &[u8],
+        rest: &mut impl Iterator<Item = &'r OsString>,
+    ) -> Result<(), CliError> {
+        for (at, &letter) in letters.iter().enumerate() {
+            let known = self.definition.get_arguments().find(|argument| {
+                argument
+                    .get_short_and_visible_aliases()
+                    .is_some_and(|shorts| shorts.contains(&char::from(letter)))
+            });
+            let Some(argument) = known else {
+                return Err(self.unknown(&format!("-{}", char::from(letter))));
+            };
+            let attached = &letters[at + 1..];
+            match takes(argument) {
+                Takes::Nothing => {
+                    self.push(argument, None);
+                    continue;
+                }
+                _ if is_toggle(argument) => {
+                    self.push(argument, None);
+                    continue;
+                }
+                _ if !attached.is_empty() => self.push(argument, Some(attached)),
+                Takes::Optional => self.push(argument, None),
+                Takes::Required => {
+                    let value = rest.next().ok_or_else(|| {
+                        let letter = char::from(letter);
+                        CliError::misuse(format!("switch `{letter}' requires a value"))
+                    })?;
+                    self.push(argument, Some(value.as_bytes()));
+                }
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// The option that `name` stands for: itself, its negation, or what only it abbreviates.
+    fn find(&self, name: &[u8]) -> Result<Match<'a>, CliError> {
+        let mut candidate: Option<Match<'a>> = None;
+        let mut other: Option<Match<'a>> = None;
+        for argument in self.definition.get_arguments() {
+            for long in argument.get_long_and_visible_aliases().unwrap_or_default() {
+                for negated in [false, true] {
+                    let this = Match {
+                        argument,
+                        name: long,
+                        negated,
+                    };
+                    match compare(name, long, negated) {
+                        Likeness::Same => return Ok(this),
+                        Likeness::Abbreviation => {
+                            let same = |known: &Match<'_>| {
+                                known.argument.get_id() == argument.get_id()
+                                    && known.negated == negated
+                            };
+                            match &candidate {
+                                Some(known) if !same(known) => {
+                                    other.get_or_insert(this);
+                                }
+                                Some(_) => {}
+                                None => candidate = Some(this),
+                            }
+                        }
+                        Likeness::None => {}
+                    }
+                }
+            }
+        }
+        let shown = String::from_utf8_lossy(name);
+        match (candidate, other) {
+            (Some(one), Some(two)) => Err(CliError::misuse(format!(
+                "ambiguous option: {shown} (could be --{} or --{})",
+                one.spelling(),
+                two.spelling()
+            ))),
+            (Some(found), None) => Ok(found),
+            _ => Err(self.unknown(&format!("--{shown}"))),
+        }
+    }
+
+    fn unknown(&self, option: &str) -> CliError {
+        let command = self.definition.get_name();
+        CliError::misuse(format!(
+            "pronto does not have option '{option}' of '{command}'"
+        ))
+    }
+
+    fn push(&mut self, argument: &'a Arg, value: Option<&[u8]>) {
+        let mut token = match (argument.get_long(), argument.get_short()) {
+            (Some(long), _) => format!("--{long}").into_bytes(),
+            (None, Some(short)) => format!("-{short}").into_bytes(),
+            (None, None) => return,
+        };
+        if let Some(value) = value {
+            token.push(b'=');
+            token.extend_from_slice(value);
+        }
+        let id = argument.get_id().as_str();
+        self.options.push(Token {
+            id,
+            token: OsString::from_vec(token),
+        });
+    }
+
+    /// `--no-x` after `--x`.
+    fn take_back(&mut self, argument: &'a Arg) {
+        let id = argument.get_id().as_str();
+        self.options.retain(|option| option.id != id);
+        if is_toggle(argument) {
+            self.push(argument, Some(b"false"));
+        }
+    }
+}
+
+impl Match<'_> {
+    fn spelling(&self) -> String {
+        if self.negated {
+            negation(self.name)
+        } else {
+            self.name.to_owned()
+        }
+    }
+}
+
+/// `no-checkout` is taken back by `checkout`, everything else by `no-…`.
+fn negation(name: &str) -> String {
+    match name.strip_prefix("no-") {
+        Some(positive) => positive.to_owned(),
+        None => format!("no-{name}"),
+    }
+}
+
+enum Likeness {
+    Same,
+    Abbreviation,
+    None,
+}
+
+fn compare(given: &[u8], long: &str, negated: bool) -> Likeness {
+    let whole = |name: &str| {
+        if name.as_bytes() == given {
+            Likeness::Same
+        } else if name.as_bytes().starts_with(given) {
+            Likeness::Abbreviation
+        } else {
+            Likeness::None
+        }
+    };
+    if negated {
+        whole(&negation(long))
+    } else {
+        whole(long)
+    }
+}

@@ -1,0 +1,212 @@
+//! `checkout-index`: copy files from the index.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::checkout_index::{Options, Report, Stages, Temporary};
+
+use crate::paths::{InputNames, shown_path};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `checkout-index`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Copy all files in the index
+    #[arg(short, long)]
+    all: bool,
+    /// Include files that are not to be in the work tree
+    #[arg(long)]
+    ignore_skip_worktree_bits: bool,
+    /// Overwrite files that are there
+    #[arg(short, long)]
+    force: bool,
+    /// Say nothing of files that are there, or not in the index
+    #[arg(short, long)]
+    quiet: bool,
+    /// Write no file that is not there yet
+    #[arg(short = 'n', long)]
+    no_create: bool,
+    /// Record the facts of what is written in the index
+    #[arg(short = 'u', long)]
+    index: bool,
+    /// Paths end with NUL, in and out
+    #[arg(short = 'z')]
+    null: bool,
+    /// Read paths from the standard input
+    #[arg(long)]
+    stdin: bool,
+    /// Write to files of new names, and tell these
+    #[arg(long)]
+    temp: bool,
+    /// Put this in front of the names of files
+    #[arg(long, value_name = "STRING")]
+    prefix: Option<OsString>,
+    /// Of a conflict, take this stage (1, 2, 3 or all)
+    #[arg(long, value_name = "STAGE")]
+    stage: Option<String>,
+    /// Which files
+    #[arg(value_name = "FILE")]
+    files: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let top = repository.require_work_tree()?.to_owned();
+    let stages = match args.stage.as_deref() {
+        None => Stages::Merged,
+        Some("all") => Stages::All,
+        Some(given) => match given.as_bytes().first() {
+            Some(digit @ b'1'..=b'3') => Stages::One(digit - b'0'),
+            _ => return Err(CliError::fatal("stage should be between 1 and 3 or all")),
+        },
+    };
+    let prefix = args.prefix.as_deref().map(OsStrExt::as_bytes);
+    let prefix = prefix.filter(|prefix| !prefix.is_empty());
+    if prefix.is_some_and(|prefix| !prefix.ends_with(b"/")) {
+        let what = "a prefix of checkout-index that is no directory";
+        return Err(CliError::unsupported(what));
+    }
+    let paths = paths(args, (&repository, &top))?;
+    let below = repository.prefix_or_empty();
+    let options = Options {
+        paths,
+        all_below: args.all.then_some(below),
+        stages,
+        force: args.force,
+        no_create: args.no_create,
+        update_index: args.index,
+        ignore_skip_worktree: args.ignore_skip_worktree_bits,
+        directory: prefix.map(BString::from),
+        temporary: args.temp || stages == Stages::All,
+    };
+    let progress = context.progress(Some(false), true);
+    let interrupt = context.interrupt.clone();
+    let report = repository
+        .checkout_index(&options, &*progress, &interrupt)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            _ => error.into(),
+        })?;
+    tell((&repository, context), args, (stages, prefix), &report)
+}
+
+/// The paths that are named, from the top.
+fn paths(args: &Args, place: (&Repository, &Path)) -> Result<Vec<BString>, CliError> {
+    let mixed = |what: &str| {
+        let message = format!("git checkout-index: don't mix {what}");
+        Err(CliError::fatal(message))
+    };
+    match (args.all, args.stdin, args.files.is_empty()) {
+        (true, _, false) => return mixed("'--all' and explicit filenames"),
+        (_, true, false) => return mixed("'--stdin' and explicit filenames"),
+        (true, true, _) => return mixed("'--all' and '--stdin'"),
+        _ => {}
+    }
+    let given = args
+        .files
+        .iter()
+        .map(|file| from_top(file.as_bytes().as_bstr(), place));
+    let mut paths: Vec<BString> = given.collect::<Result<_, _>>()?;
+    if args.stdin {
+        let mut names = InputNames::new(args.null);
+        while let Some(name) = names.next()? {
+            paths.push(from_top(name.as_bstr(), place)?);
+        }
+    }
+    Ok(paths)
+}
+
+fn from_top(name: &BStr, (repository, top): (&Repository, &Path)) -> Result<BString, CliError> {
+    let prefix = repository.prefix_or_empty();
+    let mut path = pronto_worktree::pathspec::path_from_top(name, prefix.as_bstr(), top)
+        .map_err(|error| CliError::fatal(error.message()))?;
+    // As a path of a directory it is in no index; messages show it so.
+    let is_directory = matches!(
+        name.rsplit(|byte| *byte == b'/').next(),
+        Some(b"" | b"." | b"..")
+    );
+    if is_directory && !path.is_empty() && !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    Ok(path)
+}
+
+fn tell(
+    (repository, context): (&Repository, &mut Context),
+    args: &Args,
+    (stages, prefix): (Stages, Option<&[u8]>),
+    report: &Report,
+) -> Result<ExitCode, CliError> {
+    if !args.quiet {
+        for message in &report.unknown {
+            context.remark(&format!("git checkout-index: {message}"));
+        }
+        for path in &report.refused {
+            let prefix = prefix.unwrap_or_default().as_bstr();
+            context.remark(&format!("{prefix}{path} already exists, no checkout"));
+        }
+    }
+    for line in &report.warnings {
+        context.remark(line);
+    }
+    for failure in &report.failed {
+        context.complain(&failure.error.to_string());
+    }
+    for temporary in &report.temporaries {
+        tell_temporary((repository, context), args.null, stages, temporary)?;
+    }
+    Ok(match report.is_incomplete() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn tell_temporary(
+    (repository, context): (&Repository, &mut Context),
+    null: bool,
+    stages: Stages,
+    temporary: &Temporary,
+) -> Result<(), CliError> {
+    let shown = |at: usize| {
+        temporary.files[at]
+            .as_ref()
+            .map_or(b".".as_bstr(), |name| name.as_bstr())
+    };
+    let names: Vec<&BStr> = match stages {
+        Stages::All => (1..4).map(shown).collect(),
+        Stages::One(stage) => vec![shown(usize::from(stage))],
+        Stages::Merged => vec![shown(0)],
+    };
+    let out = &mut context.out;
+    out.write_all(&bstr::join(" ", names))?;
+    out.write_all(b"\t")?;
+    let prefix = repository.prefix_or_empty();
+    match null {
+        true => {
+            out.write_all(&crate::paths::relative(
+                temporary.path.as_bstr(),
+                prefix.as_bstr(),
+            ))?;
+            out.write_all(b"\0")?;
+        }
+        false => {
+            let all = repository.config().bool_or("core.quotepath", true)?;
+            out.write_all(&shown_path(
+                temporary.path.as_bstr(),
+                prefix.as_bstr(),
+                (all, false),
+            ))?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}

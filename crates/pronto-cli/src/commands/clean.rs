@@ -1,0 +1,178 @@
+//! `clean`: remove files that are not tracked.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+use pronto::Repository;
+use pronto::clean::{Options, Place, Said, What};
+
+use crate::paths::{pathspec_error, relative};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `clean`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// Only say what would be removed
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Remove; twice: repositories too
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    force: u8,
+    /// Ask what to remove (handed to git)
+    #[arg(short, long)]
+    interactive: bool,
+    /// Remove untracked directories too
+    #[arg(short = 'd')]
+    directories: bool,
+    /// Take this pattern for ignored, too
+    #[arg(short, long, value_name = "PATTERN")]
+    exclude: Vec<OsString>,
+    /// Remove ignored files too
+    #[arg(short = 'x')]
+    all: bool,
+    /// Remove only ignored files
+    #[arg(short = 'X')]
+    ignored: bool,
+    /// Which files
+    #[arg(value_name = "PATHSPEC")]
+    paths: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.interactive {
+        return Err(CliError::unsupported("option '--interactive' of clean"));
+    }
+    let repository = context.repository()?;
+    repository.require_work_tree()?;
+    let requires_force = repository.config().bool("clean.requireForce")?;
+    if !args.dry_run && args.force == 0 && requires_force != Some(false) {
+        let how = match requires_force {
+            Some(_) => "set",
+            None => "defaults",
+        };
+        return Err(CliError::fatal(format!(
+            "clean.requireForce {how} to true and neither -i, -n, nor -f given; refusing to clean"
+        )));
+    }
+    if args.all && args.ignored {
+        return Err(CliError::fatal("-x and -X cannot be used together"));
+    }
+    let options = understand(args, &repository)?;
+    let count = options.pathspec.len();
+    if (0..count).any(|at| options.pathspec.excludes(at)) {
+        return Err(CliError::unsupported("excluding pathspecs of clean"));
+    }
+    let interrupt = context.interrupt.clone();
+    let said = repository
+        .clean(&options, &interrupt)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            _ => error.into(),
+        })?;
+    context.report();
+    tell_all((&repository, context), args, &said)
+}
+
+/// What the options mean.
+fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
+    let prefix = repository.prefix_or_empty();
+    let mut specs: Vec<BString> = args
+        .paths
+        .iter()
+        .map(|path| path.as_bytes().into())
+        .collect();
+    if specs.is_empty() && !prefix.is_empty() {
+        specs.push(".".into());
+    }
+    Ok(Options {
+        what: match (args.all, args.ignored) {
+            (true, _) => What::All,
+            (_, true) => What::Ignored,
+            _ => What::Untracked,
+        },
+        directories: args.directories || !args.paths.is_empty(),
+        repositories: args.force > 1,
+        patterns: args
+            .exclude
+            .iter()
+            .map(|given| given.as_bytes().into())
+            .collect(),
+        pathspec: repository
+            .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+            .map_err(pathspec_error)?,
+        dry_run: args.dry_run,
+    })
+}
+
+/// Says what was done; the paths as seen from where the caller is.
+fn tell_all(
+    (repository, context): (&Repository, &mut Context),
+    args: &Args,
+    said: &[Said],
+) -> Result<ExitCode, CliError> {
+    let prefix = repository.prefix_or_empty();
+    let all = repository.config().bool_or("core.quotepath", true)?;
+    let shown = |place: &Place| {
+        // What is in a directory is shown from where that is.
+        let (root, below) = place.path.split_at(place.root);
+        let seen = match root {
+            b"" => relative(place.path.as_bstr(), prefix.as_bstr()),
+            root => [relative(root.into(), prefix.as_bstr()).as_slice(), below]
+                .concat()
+                .into(),
+        };
+        pronto::quote::c_quote(seen.as_bstr(), all)
+    };
+    let mut failed = false;
+    for said in said {
+        match said {
+            Said::Failed(path, reason) => {
+                let path = shown(path);
+                context.warn(&format!("failed to remove {path}: {reason}"));
+                failed = true;
+            }
+            _ if args.quiet => {}
+            Said::Removed(path) => tell(
+                context,
+                verbs(args, "Would remove", "Removing"),
+                &shown(path),
+            )?,
+            Said::Repository(path) => {
+                let verb = verbs(args, "Would skip repository", "Skipping repository");
+                tell(context, verb, &shown(path))?;
+            }
+            Said::Here => {
+                let verb = verbs(args, "Would refuse to remove", "Refusing to remove");
+                writeln!(context.out, "{verb} current working directory")?;
+            }
+        }
+    }
+    Ok(match failed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn verbs(args: &Args, would: &'static str, does: &'static str) -> &'static str {
+    match args.dry_run {
+        true => would,
+        false => does,
+    }
+}
+
+fn tell(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
+    let out = &mut context.out;
+    write!(out, "{verb} ")?;
+    out.write_all(path)?;
+    Ok(out.write_all(b"\n")?)
+}

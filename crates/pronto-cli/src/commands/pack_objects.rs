@@ -1,0 +1,357 @@
+//! `pack-objects`: packs of what is listed on the standard input, or of what history leads to.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice};
+use pronto::Repository;
+use pronto::pack_objects::{Select, Selection};
+use pronto::packs;
+use pronto::upload_pack::can_serve;
+use pronto_hash::ObjectId;
+use pronto_io::progress::{Meter, Progress};
+use pronto_odb::packing::{Contents, Counts, Member, Options};
+use pronto_pack::bitmap::name_hash;
+
+use crate::{CliError, Context, ExitCode, fallback};
+
+/// Arguments of `pack-objects`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Write the pack to the standard output, without an index
+    #[arg(long)]
+    stdout: bool,
+    /// Read revisions instead of objects: everything they lead to is packed
+    #[arg(long)]
+    revs: bool,
+    /// Pack everything that references lead to
+    #[arg(long)]
+    all: bool,
+    /// Let deltas be based on what the receiver has
+    #[arg(long)]
+    thin: bool,
+    /// Pack tags of what is packed, too
+    #[arg(long)]
+    include_tag: bool,
+    /// Let deltas name their base by its distance
+    #[arg(long)]
+    delta_base_offset: bool,
+    /// Make all deltas anew
+    #[arg(long)]
+    no_reuse_delta: bool,
+    /// Deflate everything anew
+    #[arg(long)]
+    no_reuse_object: bool,
+    /// With how many others each object is compared
+    #[arg(long, value_name = "N")]
+    window: Option<usize>,
+    /// The longest chain of deltas
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// How many threads may look for deltas
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// How hard to deflate, 0 to 9
+    #[arg(long, value_name = "LEVEL")]
+    compression: Option<u8>,
+    /// Compare trees only along paths on which something changed
+    #[arg(long)]
+    sparse: Option<bool>,
+    /// Ask bitmaps
+    #[arg(long)]
+    use_bitmap_index: Option<bool>,
+    /// Write bitmaps beside the pack
+    #[arg(long)]
+    write_bitmap_index: bool,
+    /// Make no pack of nothing
+    #[arg(long)]
+    non_empty: bool,
+    /// Take history as it was written
+    #[arg(long)]
+    keep_true_parents: bool,
+    /// Show progress
+    #[arg(long)]
+    progress: bool,
+    /// Show progress while a stream is written, too
+    #[arg(long)]
+    all_progress: bool,
+    /// As `--all-progress`, if progress is shown
+    #[arg(long)]
+    all_progress_implied: bool,
+    /// Show no progress
+    #[arg(short = 'q')]
+    quiet: bool,
+    /// What the names of the pack and its index begin with
+    #[arg(value_name = "BASE-NAME")]
+    base_name: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    // What is wrong with a call is told by git.
+    let is_file = match (args.stdout, args.base_name.len()) {
+        (true, 0) => false,
+        (false, 1) if !args.thin => true,
+        _ => return Err(CliError::unsupported("this call of 'pack-objects'")),
+    };
+    let mut environment = context.environment()?;
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
+    let start = environment.current_dir().to_owned();
+    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    // Git splits packs that are to be small.
+    let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
+    if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {
+        return Err(CliError::unsupported("'pack-objects' in this repository"));
+    }
+    let options = options(args, &repository)?;
+    let mut input = Vec::new();
+    io::stdin().lock().read_to_end(&mut input)?;
+    let shown = args.progress || args.all_progress || !args.quiet && io::stderr().is_terminal();
+    let progress = Chosen {
+        inner: context.prompt_progress(shown),
+        writing: is_file || args.all_progress || args.all_progress_implied,
+    };
+    let Some(selection) = select(args, context, (&repository, &input), &progress)? else {
+        return with_git(context, &input);
+    };
+    if selection.members.is_empty() && args.non_empty {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let watch = (&progress as &dyn Progress, &context.interrupt);
+    let counts = match args.base_name.first() {
+        None => {
+            let output: File = io::stdout().as_fd().try_clone_to_owned()?.into();
+            let mut output = BufWriter::with_capacity(1 << 16, output);
+            repository
+                .send_pack(&selection, &options, &mut output, watch)?
+                .1
+        }
+        Some(base) => {
+            // Git goes to the top of the work tree first.
+            let base = match (repository.prefix(), repository.work_tree()) {
+                (Some(_), Some(top)) => top.join(base),
+                _ => Path::new(base).to_owned(),
+            };
+            let made = make_files(&repository, (&selection, &options), &base, watch)?;
+            if args.write_bitmap_index && args.all {
+                let tips = repository.bitmap_tips()?;
+                let settings = repository.bitmap_settings()?;
+                let (index, interrupt) = (&made.0.index, &context.interrupt);
+                let about = (&tips, &settings);
+                repository.write_pack_bitmaps(index, about, &progress, interrupt)?;
+            }
+            writeln!(context.out, "{}", made.0.checksum)?;
+            made.1
+        }
+    };
+    if shown {
+        tell(&counts, context);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
+    let mut options = repository.packing_options()?;
+    options.offset_deltas = args.delta_base_offset;
+    options.reuse_objects = !args.no_reuse_object;
+    options.reuse_deltas = !args.no_reuse_delta && options.reuse_objects;
+    let search = &mut options.search;
+    search.window = args.window.unwrap_or(search.window);
+    search.depth = args.depth.unwrap_or(search.depth).min(4095);
+    if let Some(threads) = args.threads.filter(|threads| *threads > 0) {
+        search.threads = threads;
+    }
+    options.level = args.compression.unwrap_or(options.level);
+    Ok(options)
+}
+
+/// What is to be packed; `None` if only git understands what was asked for.
+fn select(
+    args: &Args,
+    context: &Context,
+    (repository, input): (&Repository, &[u8]),
+    progress: &dyn Progress,
+) -> Result<Option<Selection>, CliError> {
+    let mut selection = match args.revs || args.all || args.thin {
+        false => match listed(repository, input)? {
+            Some(selection) => selection,
+            None => return Ok(None),
+        },
+        true => {
+            let Some((mut wants, haves)) = revisions(repository, input)? else {
+                return Ok(None);
+            };
+            if args.all {
+                wants.extend(repository.work_tree_heads()?);
+                repository.refs().for_each("refs/", |reference| {
+                    wants.push(reference.id);
+                    Ok(ControlFlow::Continue(()))
+                })?;
+            }
+            let config = repository.config();
+            let select = Select {
+                thin: args.thin,
+                sparse: match args.sparse {
+                    Some(sparse) => sparse,
+                    None => config.bool_or("pack.usesparse", true)?,
+                },
+                bitmaps: args.use_bitmap_index.unwrap_or(args.stdout),
+            };
+            let watch = (progress, &context.interrupt);
+            repository.select_objects(&wants, &haves, &select, watch)?
+        }
+    };
+    if args.include_tag {
+        repository.include_tags(&mut selection)?;
+    }
+    Ok(Some(selection))
+}
+
+/// Objects, each on a line with its name if it has one.
+fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
+    let mut selection = Selection::default();
+    let mut seen = HashSet::new();
+    let len = repository.object_hash().len_in_hex();
+    for whole in input.lines_with_terminator() {
+        let line = whole.strip_suffix(b"\n").unwrap_or(whole);
+        if line.starts_with(b"-") {
+            return Ok(None);
+        }
+        let id = line.get(..len).and_then(|hex| ObjectId::from_hex(hex).ok());
+        let id = id.ok_or_else(|| {
+            let line = whole.as_bstr();
+            CliError::fatal(format!("expected object ID, got garbage:\n {line}"))
+        })?;
+        if seen.insert(id) {
+            let name_hash = name_hash(0, line.get(len + 1..).unwrap_or_default());
+            selection.members.push(Member { id, name_hash });
+        }
+    }
+    Ok(Some(selection))
+}
+
+type Sides = (Vec<ObjectId>, Vec<ObjectId>);
+
+/// Revisions, wanted or not.
+fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<Sides>, CliError> {
+    let (mut wants, mut haves) = (Vec::new(), Vec::new());
+    let mut negated = false;
+    for line in input.lines() {
+        if line.is_empty() {
+            break;
+        }
+        if line == b"--not" {
+            negated = !negated;
+            continue;
+        }
+        let is_odd = line.starts_with(b"-")
+            || [&b"..."[..], b"^@", b"^!", b"^-"]
+                .iter()
+                .any(|part| line.contains_str(part));
+        if is_odd {
+            return Ok(None);
+        }
+        if let Some(at) = line.find("..") {
+            let side = |part: &[u8]| match part {
+                [] => resolve(repository, b"HEAD"),
+                part => resolve(repository, part),
+            };
+            let (from, to) = (side(&line[..at])?, side(&line[at + 2..])?);
+            wants.push(if negated { from } else { to });
+            haves.push(if negated { to } else { from });
+            continue;
+        }
+        let (revision, is_have) = match line.strip_prefix(b"^") {
+            Some(revision) => (revision, !negated),
+            None => (line, negated),
+        };
+        let id = resolve(repository, revision)?;
+        if is_have {
+            haves.push(id)
+        } else {
+            wants.push(id)
+        }
+    }
+    Ok(Some((wants, haves)))
+}
+
+fn resolve(repository: &Repository, revision: &[u8]) -> Result<ObjectId, CliError> {
+    let found = repository.resolve(revision.as_bstr());
+    let revision: &BStr = revision.as_bstr();
+    found.map_err(|_| CliError::fatal(format!("bad revision '{revision}'")))
+}
+
+fn make_files(
+    repository: &Repository,
+    (selection, options): (&Selection, &Options),
+    base: &Path,
+    watch: pronto_odb::packing::Watch<'_>,
+) -> Result<(pronto_pack::writer::Written, Counts), CliError> {
+    let mut files = packs::writer_options(repository.config(), repository.object_hash())?;
+    let directory = match base.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    files.files.name_prefix = base.file_name().map(OsString::from);
+    let contents = Contents {
+        members: &selection.members,
+        ..Contents::default()
+    };
+    let store = repository.objects()?;
+    Ok(store.pack_into(&contents, options, (directory, files), watch)?)
+}
+
+/// Lets git answer a call of which the input is read already.
+fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
+    let (git, (name, value)) = fallback::git()?;
+    context.out.flush()?;
+    let mut child = Command::new(git)
+        .arg("pack-objects")
+        .args(&context.arguments)
+        .envs(context.globals.variables())
+        .env(name, value)
+        .stdin(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // If it does not listen it says why.
+        let _ = stdin.write_all(input);
+    }
+    match child.wait()?.success() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(CliError::silent(ExitCode::FATAL)),
+    }
+}
+
+fn tell(counts: &Counts, context: &mut Context) {
+    context.remark(&format!(
+        "Total {} (delta {}), reused {} (delta {}), pack-reused {}",
+        counts.objects, counts.deltas, counts.reused, counts.reused_deltas, counts.whole_pack
+    ));
+}
+
+/// Shows the phases that are to be seen.
+struct Chosen {
+    inner: Arc<dyn Progress>,
+    /// Whether writing is shown.
+    writing: bool,
+}
+
+impl Progress for Chosen {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        match title == "Writing objects" && !self.writing {
+            true => Meter::new(title, total),
+            false => self.inner.begin(title, total),
+        }
+    }
+
+    fn message(&self, text: &str) {
+        self.inner.message(text);
+    }
+}

@@ -1,0 +1,58 @@
+//! What `checkout` of paths and `restore` have in common: putting files back, and telling.
+
+use pronto::Repository;
+use pronto::checkout_paths::Options;
+
+use crate::commands::switching;
+use crate::{CliError, Context, ExitCode};
+
+/// What is to be said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Telling {
+    /// Nothing but errors.
+    pub(crate) quiet: bool,
+    /// `--progress`, `--no-progress`.
+    pub(crate) progress: Option<bool>,
+    /// How many files were written.
+    pub(crate) count: bool,
+}
+
+/// Puts files back, and tells what came of it.
+pub(crate) fn put_back(
+    (repository, context): (&Repository, &mut Context),
+    options: &Options,
+    telling: &Telling,
+) -> Result<ExitCode, CliError> {
+    let progress = context.progress(telling.progress, telling.quiet);
+    let interrupt = context.interrupt.clone();
+    let report = repository
+        .checkout_paths(options, &*progress, &interrupt)
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Unsupported => CliError::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            _ => error.into(),
+        })?;
+    for message in &report.errors {
+        context.complain(message);
+    }
+    if !report.errors.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
+    if !telling.quiet {
+        for path in &report.unmerged {
+            context.warn(&format!("path '{path}' is unmerged"));
+        }
+    }
+    let failed = switching::tell_failures(context, &report.warnings, &report.failed);
+    if telling.count && !telling.quiet && options.worktree {
+        let paths = if report.updated == 1 { "path" } else { "paths" };
+        let from = match &options.source {
+            Some(source) => repository.abbreviate(&source.tree)?,
+            None => "the index".to_owned(),
+        };
+        context.remark(&format!("Updated {} {paths} from {from}", report.updated));
+    }
+    let failed = u8::from(failed);
+    let hook = report.hook.unwrap_or(0);
+    Ok(ExitCode::new(failed | u8::try_from(hook).unwrap_or(1)))
+}

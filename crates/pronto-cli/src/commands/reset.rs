@@ -1,0 +1,218 @@
+//! `reset`: take the branch, the index and files to another commit.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::reset::{Mode, Options, Outcome, Report};
+use pronto::revision::Want;
+
+use crate::commands::pathspecs::{self, Source};
+use crate::commands::{checkout, switching};
+use crate::paths::pathspec_error;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `reset`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// Do not look which files are not as the new index says
+    #[arg(long)]
+    no_refresh: bool,
+    /// Reset HEAD and the index (the default)
+    #[arg(long, overrides_with_all = ["soft", "hard", "merge", "keep"])]
+    mixed: bool,
+    /// Reset only HEAD
+    #[arg(long, overrides_with_all = ["mixed", "hard", "merge", "keep"])]
+    soft: bool,
+    /// Reset HEAD, the index and the work tree
+    #[arg(long, overrides_with_all = ["mixed", "soft", "merge", "keep"])]
+    hard: bool,
+    /// Reset HEAD, the index and the work tree, but keep changes that are not staged
+    #[arg(long, overrides_with_all = ["mixed", "soft", "hard", "keep"])]
+    merge: bool,
+    /// Reset HEAD, but keep local changes
+    #[arg(long, overrides_with_all = ["mixed", "soft", "hard", "merge"])]
+    keep: bool,
+    /// Update submodules too (handed to git)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    recurse_submodules: Option<String>,
+    /// Choose changes one by one (handed to git)
+    #[arg(short, long)]
+    patch: bool,
+    /// Record that paths which leave the index will be added later
+    #[arg(short = 'N', long)]
+    intent_to_add: bool,
+    /// Read paths from this file
+    #[arg(long, value_name = "FILE")]
+    pathspec_from_file: Option<OsString>,
+    /// Paths in that file end with NUL
+    #[arg(long)]
+    pathspec_file_nul: bool,
+    /// A commit, and paths
+    #[arg(value_name = "COMMIT-OR-PATH")]
+    plain: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.patch {
+        return Err(CliError::unsupported("option '--patch' of reset"));
+    }
+    let repository = context.repository()?;
+    switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
+    let (name, paths) = split((&repository, context), &args.plain)?;
+    let specs = pathspecs::read(&Source {
+        given: paths,
+        file: args.pathspec_from_file.as_deref(),
+        ends_with_nul: args.pathspec_file_nul,
+    })?;
+    let to = repository.reset_target(name.as_bstr(), !specs.is_empty());
+    context.report();
+    let options = Options {
+        to: to?,
+        mode: mode(args, (&repository, context), !specs.is_empty())?,
+        pathspec: repository
+            .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+            .map_err(pathspec_error)?,
+        intent_to_add: args.intent_to_add,
+        refresh: !args.no_refresh,
+    };
+    let progress = context.progress(None, args.quiet);
+    let interrupt = context.interrupt.clone();
+    let outcome =
+        repository
+            .reset(&options, &*progress, &interrupt)
+            .map_err(|error| match error.kind() {
+                pronto::ErrorKind::Unsupported => CliError::lacking(error),
+                pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+                _ => error.into(),
+            })?;
+    match outcome {
+        Outcome::Done(report) => tell(context, &options, &report, args.quiet),
+        Outcome::Refused(reason) => {
+            context.complain(&reason);
+            Err(not_reset(&options))
+        }
+    }
+}
+
+fn not_reset(options: &Options) -> CliError {
+    let name = &options.to.name;
+    CliError::fatal(format!("Could not reset index file to revision '{name}'."))
+}
+
+/// The name of a commit, and paths. What could be both has to be told apart by `--`.
+fn split<'a>(
+    (repository, context): (&Repository, &Context),
+    plain: &'a [OsString],
+) -> Result<(BString, &'a [OsString]), CliError> {
+    let head = || BString::from("HEAD");
+    let spelled = |name: &OsString| BString::from(name.as_bytes());
+    match (context.separator, plain) {
+        (Some(0), paths) => return Ok((head(), paths)),
+        (None, []) => return Ok((head(), &[])),
+        (Some(1), [name, paths @ ..]) => return Ok((spelled(name), paths)),
+        (Some(_), _) => {
+            let what = "'--' after several arguments of reset";
+            return Err(CliError::unsupported(what));
+        }
+        (None, _) => {}
+    }
+    let (name, paths) = (&plain[0], &plain[1..]);
+    let want = match paths {
+        [] => Want::Committish,
+        _ => Want::Treeish,
+    };
+    let spec: &BStr = name.as_bytes().as_bstr();
+    if repository.try_resolve(spec, want)?.is_some() {
+        if repository.work_tree().is_some() {
+            checkout::refuse_ambiguous(repository, name)?;
+        }
+        return Ok((spelled(name), paths));
+    }
+    repository.verify_file_name(spec, true)?;
+    Ok((head(), plain))
+}
+
+/// What goes along, if that is possible.
+fn mode(
+    args: &Args,
+    (repository, context): (&Repository, &mut Context),
+    has_paths: bool,
+) -> Result<Mode, CliError> {
+    let given = [
+        (args.mixed, Mode::Mixed),
+        (args.soft, Mode::Soft),
+        (args.hard, Mode::Hard),
+        (args.merge, Mode::Merge),
+        (args.keep, Mode::Keep),
+    ];
+    let given = given
+        .iter()
+        .find(|(given, _)| *given)
+        .map(|(_, mode)| *mode);
+    match given {
+        Some(Mode::Mixed) if has_paths => {
+            context.warn("--mixed with paths is deprecated; use 'git reset -- <paths>' instead.")
+        }
+        Some(mode) if has_paths => {
+            let message = format!("Cannot do {} reset with paths.", mode.name());
+            return Err(CliError::fatal(message));
+        }
+        _ => {}
+    }
+    let mode = given.unwrap_or_default();
+    if mode == Mode::Mixed && repository.is_bare() {
+        let message = "mixed reset is not allowed in a bare repository";
+        return Err(CliError::fatal(message));
+    }
+    if mode == Mode::Mixed && repository.work_tree().is_none() {
+        return Err(CliError::unsupported("reset outside of the work tree"));
+    }
+    if mode != Mode::Soft {
+        repository.require_work_tree()?;
+    }
+    if args.intent_to_add && mode != Mode::Mixed {
+        return Err(CliError::fatal("the option '-N' requires '--mixed'"));
+    }
+    Ok(mode)
+}
+
+fn tell(
+    context: &mut Context,
+    options: &Options,
+    report: &Report,
+    quiet: bool,
+) -> Result<ExitCode, CliError> {
+    if switching::tell_failures(context, &report.warnings, &report.failed) {
+        return Err(not_reset(options));
+    }
+    if quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !report.unstaged.is_empty() {
+        writeln!(context.out, "Unstaged changes after reset:")?;
+    }
+    for outdated in &report.unstaged {
+        write!(context.out, "{}\t", char::from(outdated.letter))?;
+        context.out.write_all(&outdated.path)?;
+        writeln!(context.out)?;
+    }
+    if let Some((id, title)) = &report.head {
+        write!(context.out, "HEAD is now at {id}")?;
+        if !title.is_empty() {
+            context.out.write_all(b" ")?;
+            context.out.write_all(title)?;
+        }
+        writeln!(context.out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,153 @@
+//! `restore`: put files back, in the work tree, in the index, or in both.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::ByteSlice;
+use pronto::Repository;
+use pronto::checkout_paths::{Options, Stage};
+use pronto::switch::Start;
+
+use crate::commands::pathspecs::{self, Source};
+use crate::commands::putting_back::{self, Telling};
+use crate::commands::switching;
+use crate::paths::pathspec_error;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `restore`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Take contents from this commit or tree, not from the index (with --staged: not from HEAD)
+    #[arg(short, long, value_name = "TREE-ISH")]
+    source: Option<OsString>,
+    /// Restore the index
+    #[arg(short = 'S', long)]
+    staged: Option<bool>,
+    /// Restore the work tree (the default)
+    #[arg(short = 'W', long)]
+    worktree: Option<bool>,
+    /// Leave paths in conflict alone
+    #[arg(long)]
+    ignore_unmerged: bool,
+    /// Leave tracked files that the source does not have
+    #[arg(long)]
+    overlay: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// Update submodules too (handed to git)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    recurse_submodules: Option<String>,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Make conflicts anew (handed to git)
+    #[arg(short, long)]
+    merge: bool,
+    /// How conflicts look (handed to git)
+    #[arg(long, value_name = "STYLE")]
+    conflict: Option<String>,
+    /// Of files in conflict, take the side of HEAD
+    #[arg(short = '2', long, overrides_with = "theirs")]
+    ours: bool,
+    /// Of files in conflict, take the other side
+    #[arg(short = '3', long, overrides_with = "ours")]
+    theirs: bool,
+    /// Choose changes one by one (handed to git)
+    #[arg(short, long)]
+    patch: bool,
+    /// Include files that are not to be in the work tree
+    #[arg(long)]
+    ignore_skip_worktree_bits: bool,
+    /// Read paths from this file
+    #[arg(long, value_name = "FILE")]
+    pathspec_from_file: Option<OsString>,
+    /// Paths in that file end with NUL
+    #[arg(long)]
+    pathspec_file_nul: bool,
+    /// Which files
+    #[arg(value_name = "PATHSPEC")]
+    paths: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    for (given, what) in [
+        (args.patch, "option '--patch' of restore"),
+        (args.merge, "option '--merge' of restore"),
+        (args.conflict.is_some(), "option '--conflict' of restore"),
+    ] {
+        if given {
+            return Err(CliError::unsupported(what));
+        }
+    }
+    let repository = context.repository()?;
+    switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
+    repository.require_work_tree()?;
+    let (index, worktree) = match (args.staged, args.worktree) {
+        (None, None) => (false, true),
+        (staged, worktree) => (staged.unwrap_or(false), worktree.unwrap_or(false)),
+    };
+    let source = source(args, (&repository, index))?;
+    let specs = pathspecs::read(&Source {
+        given: &args.paths,
+        file: args.pathspec_from_file.as_deref(),
+        ends_with_nul: args.pathspec_file_nul,
+    })?;
+    if specs.is_empty() {
+        return Err(CliError::fatal("you must specify path(s) to restore"));
+    }
+    let pathspec = repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(pathspec_error)?;
+    if !index && !worktree {
+        let message = "neither '--staged' or '--worktree' is specified";
+        return Err(CliError::fatal(message));
+    }
+    if index && !worktree && (args.ours || args.theirs) {
+        let message = "'--ours' or '--theirs' cannot be used with --staged";
+        return Err(CliError::fatal(message));
+    }
+    let options = Options {
+        source,
+        pathspec,
+        overlay: args.overlay,
+        stage: match (args.ours, args.theirs) {
+            (true, _) => Some(Stage::Ours),
+            (_, true) => Some(Stage::Theirs),
+            _ => None,
+        },
+        ignore_unmerged: args.ignore_unmerged,
+        index,
+        worktree,
+        ignore_skip_worktree: args.ignore_skip_worktree_bits,
+    };
+    let telling = Telling {
+        quiet: args.quiet,
+        progress: args.progress,
+        count: false,
+    };
+    putting_back::put_back((&repository, context), &options, &telling)
+}
+
+/// Where contents come from: `None` is the index.
+fn source(
+    args: &Args,
+    (repository, index): (&Repository, bool),
+) -> Result<Option<Start>, CliError> {
+    let name = match &args.source {
+        Some(given) => given.as_bytes(),
+        None if index => b"HEAD",
+        None => return Ok(None),
+    };
+    match repository.start_at(name)? {
+        Some(start) => Ok(Some(start)),
+        None => {
+            let name = name.as_bstr();
+            Err(CliError::fatal(format!("could not resolve {name}")))
+        }
+    }
+}

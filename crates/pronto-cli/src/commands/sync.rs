@@ -1,0 +1,267 @@
+//! `sync`: become one history with a peer, in both directions at once.
+
+mod tell;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice as _};
+use pronto::Repository;
+use pronto::netsync::{self, Dial, Peer, PeerRepository, Watch, dial, drive};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Meter;
+use pronto_netsync::ErrorKind;
+use pronto_netsync::message::{Globs, Role};
+use pronto_netsync::repository::Matcher;
+use pronto_netsync::session::{Admission, Options, Report, Session};
+
+use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `sync`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The peer: a path, ssh://HOST/PATH, or HOST:PATH
+    peer: OsString,
+    /// Only tell what would be done
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Only take, give nothing
+    #[arg(long, conflicts_with = "push")]
+    pull: bool,
+    /// Only give, take nothing
+    #[arg(long)]
+    push: bool,
+    /// Let only these branches, or references from 'refs/' on, take part
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<OsString>,
+    /// Let these take no part
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<OsString>,
+    /// Move branches forward to those of the peer, unless they are checked out
+    #[arg(long)]
+    ff: bool,
+    /// Sync even if the two histories have nothing in common
+    #[arg(long)]
+    allow_unrelated: bool,
+    /// What the peer is called here: its branches become refs/remotes/NAME/*
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What this repository is called there
+    #[arg(long = "as", value_name = "NAME")]
+    own_name: Option<String>,
+    /// The program on the other side of ssh
+    #[arg(long, value_name = "PROGRAM", default_value = "pronto")]
+    remote_program: OsString,
+    /// Tell what was done as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Show nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let environment = context.environment()?;
+    let address: &BStr = args.peer.as_encoded_bytes().as_bstr();
+    let peer = match &args.name {
+        Some(name) => name.clone(),
+        None => name_of(address, &environment)?,
+    };
+    let own_name = match &args.own_name {
+        Some(name) => name.clone(),
+        None => own_name(address, &repository)?,
+    };
+    for name in [&peer, &own_name] {
+        if !netsync::is_peer_name(name) {
+            let message = format!("'{name}' cannot be the name of a peer");
+            let hint = "choose one with --name, or for this side with --as";
+            return Err(CliError::fatal(message).with_hint(hint));
+        }
+    }
+    let mut session = begin(args, &peer, (&repository, &context.interrupt))?;
+    let whom = Dial {
+        address,
+        program: std::env::current_exe()
+            .map_err(|error| CliError::fatal(format!("cannot find this program: {error}")))?,
+        remote_program: args.remote_program.as_encoded_bytes().into(),
+        own_name: &own_name,
+        allows_unrelated: args.allow_unrelated,
+    };
+    let child = dial(&whom, repository.config(), &environment)?;
+    converse(args, &mut session, child, context)?;
+    let moved = session.repository().map(|beneath| beneath.moved().to_vec());
+    let told = tell::Told {
+        peer: &peer,
+        own_name: &own_name,
+        report: session.report(),
+        moved: &moved.unwrap_or_default(),
+    };
+    match (args.json, args.quiet) {
+        (true, _) => told.as_json(&mut context.out)?,
+        (false, true) => {}
+        (false, false) => told.as_text(&mut context.out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This side of the session.
+fn begin(
+    args: &Args,
+    peer: &str,
+    (repository, interrupt): (&Arc<Repository>, &Interrupt),
+) -> Result<Session<PeerRepository>, CliError> {
+    let ours = netsync::Options {
+        peer: peer.to_owned(),
+        fast_forward: args.ff,
+        budget_bytes: BUDGET_BYTES,
+    };
+    let beneath = PeerRepository::new(Arc::clone(repository), ours, interrupt.clone());
+    let beneath = beneath.map_err(|error| failure(&error))?;
+    let admission = Admission {
+        object_format: beneath.object_format(),
+        repository: beneath,
+        role: match (args.pull, args.push) {
+            (true, _) => Role::Sink,
+            (_, true) => Role::Source,
+            _ => Role::Both,
+        },
+        limits: Matcher::default(),
+    };
+    let options = Options {
+        globs: globs(args),
+        nonce: netsync::nonce()?,
+        is_dry_run: args.dry_run,
+        allows_unrelated: args.allow_unrelated,
+        ..Options::default()
+    };
+    Session::initiate(options, admission).map_err(|error| failure(&error))
+}
+
+/// Runs the session to its end.
+fn converse(
+    args: &Args,
+    session: &mut Session<PeerRepository>,
+    mut child: Peer,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let progress = context.progress(args.progress, args.quiet);
+    let mut meters = Meters::default();
+    let mut watch = Watch {
+        report: &mut |report| meters.show(report, &*progress),
+        interrupt: &context.interrupt,
+        patience: PATIENCE,
+    };
+    let result = drive(session, &mut child.output, &mut child.input, &mut watch);
+    meters.finish();
+    let closed = child.close();
+    let Err(error) = result else {
+        return Ok(closed?);
+    };
+    let has_begun = !session.report().theirs.is_empty() || context.interrupt.is_triggered();
+    if *error.kind() == ErrorKind::Closed && !has_begun {
+        // What the other program said about it is on the screen.
+        let hint = "make sure that 'pronto' can be run there, and that the repository exists";
+        return Err(CliError::fatal(error.to_string()).with_hint(hint));
+    }
+    Err(failure(&error))
+}
+
+fn name_of(address: &BStr, environment: &pronto::Environment) -> Result<String, CliError> {
+    let name = match netsync::host_of(address) {
+        Some(host) => netsync::peer_name_of(host.as_str().into()),
+        None => {
+            let full = environment.absolute(std::path::Path::new(&*address.to_os_str_lossy()));
+            let full = std::fs::canonicalize(&full).unwrap_or(full);
+            netsync::peer_name_of(full.as_os_str().as_encoded_bytes().as_bstr())
+        }
+    };
+    name.ok_or_else(|| {
+        let message = format!("cannot make a name for the peer out of '{address}'");
+        CliError::fatal(message).with_hint("give it one with --name")
+    })
+}
+
+/// The name of this machine for a peer elsewhere, of this repository for one here.
+fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError> {
+    if let Some(configured) = repository.config().string("netsync.name")? {
+        return Ok(configured.to_string());
+    }
+    let name = if netsync::host_of(address).is_some() {
+        let system = rustix::system::uname();
+        netsync::peer_name_of(system.nodename().to_bytes().as_bstr())
+    } else {
+        let place = repository.work_tree().unwrap_or(repository.git_dir());
+        netsync::peer_name_of(place.as_os_str().as_encoded_bytes().as_bstr())
+    };
+    name.ok_or_else(|| {
+        CliError::fatal("cannot make a name for this side").with_hint("give one with --as")
+    })
+}
+
+/// What is said about branches and references, as globs of full names.
+fn globs(args: &Args) -> Globs {
+    let full = |globs: &[OsString]| -> Vec<Vec<u8>> {
+        let globs = globs.iter().map(|glob| glob.as_encoded_bytes());
+        let full = globs.map(|glob| match glob.starts_with(b"refs/") {
+            true => glob.to_vec(),
+            false => [b"refs/heads/", glob].concat(),
+        });
+        full.collect()
+    };
+    Globs {
+        include: match args.include.is_empty() {
+            true => default_globs().include,
+            false => full(&args.include),
+        },
+        exclude: full(&args.exclude),
+    }
+}
+
+/// What is drawn while a session runs: commits are not counted on the wire, so bytes are.
+#[derive(Default)]
+struct Meters {
+    receiving: Option<(Meter, u64)>,
+    sending: Option<(Meter, u64)>,
+}
+
+impl Meters {
+    fn show(&mut self, report: &Report, progress: &dyn pronto_io::progress::Progress) {
+        let both = [
+            (
+                &mut self.receiving,
+                report.received_bytes,
+                "Receiving segments",
+                report.received_segments,
+            ),
+            (
+                &mut self.sending,
+                report.sent_bytes,
+                "Sending segments",
+                report.confirmed_segments,
+            ),
+        ];
+        for (meter, bytes, title, segments) in both {
+            if bytes == 0 {
+                continue;
+            }
+            let (meter, shown) = meter.get_or_insert_with(|| (progress.begin(title, None), 0));
+            meter.add_bytes(bytes - *shown);
+            *shown = bytes;
+            meter.add(segments.saturating_sub(meter.done()));
+        }
+    }
+
+    fn finish(&mut self) {
+        for (meter, _) in [&mut self.receiving, &mut self.sending]
+            .into_iter()
+            .flatten()
+        {
+            meter.finish();
+        }
+    }
+}

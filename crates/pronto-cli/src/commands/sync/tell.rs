@@ -1,0 +1,196 @@
+//! What a sync has done, for people and for programs.
+
+use std::io::{self, Write};
+
+use bstr::ByteSlice as _;
+use pronto::netsync::{Moved, Relation};
+use pronto_netsync::message::{Plan, PublishedRef, Stored};
+use pronto_netsync::session::Report;
+
+/// Everything that there is to tell.
+pub(super) struct Told<'a> {
+    pub(super) peer: &'a str,
+    pub(super) own_name: &'a str,
+    pub(super) report: &'a Report,
+    pub(super) moved: &'a [Moved],
+}
+
+impl Told<'_> {
+    pub(super) fn as_text(&self, out: &mut impl Write) -> io::Result<()> {
+        let report = self.report;
+        if report.is_dry_run {
+            return self.dry_run(out);
+        }
+        let directions = [
+            (format!("From {}", self.peer), &report.published),
+            (format!("To {}", self.peer), &report.published_there),
+        ];
+        for (title, published) in directions {
+            if published.is_empty() {
+                continue;
+            }
+            writeln!(out, "{title}")?;
+            for each in published {
+                writeln!(out, " {}", fate(each))?;
+            }
+        }
+        let has_moved = |moved: &Moved| moved.relation == Relation::FastForwarded;
+        let is_nothing = report.published.is_empty()
+            && report.published_there.is_empty()
+            && !self.moved.iter().any(has_moved);
+        if is_nothing {
+            writeln!(out, "Already up to date.")?;
+        }
+        for moved in self.moved {
+            let name = short(&moved.name);
+            let peer = self.peer;
+            match moved.relation {
+                Relation::FastForwarded => {
+                    writeln!(out, "{name} was moved forward to {peer}/{name}")?
+                }
+                Relation::Behind => writeln!(out, "{name} is behind {peer}/{name}")?,
+                Relation::CheckedOut => {
+                    writeln!(out, "{name} is behind {peer}/{name}, and checked out")?;
+                }
+                Relation::Ahead => writeln!(out, "{name} is ahead of {peer}/{name}")?,
+                Relation::Diverged => writeln!(out, "{name} and {peer}/{name} have diverged")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn dry_run(&self, out: &mut impl Write) -> io::Result<()> {
+        let report = self.report;
+        let directions = [
+            (
+                "Would take",
+                report.incoming_plan,
+                &report.theirs,
+                &report.incoming,
+            ),
+            (
+                "Would give",
+                report.outgoing_plan,
+                &report.ours,
+                &report.outgoing,
+            ),
+        ];
+        let mut is_nothing = true;
+        for (title, plan, offers, wanted) in directions {
+            let wanted = offers.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+            let names: Vec<_> = wanted.map(|(offer, _)| short(&offer.name)).collect();
+            let Some(plan) = plan.filter(|_| !names.is_empty()) else {
+                continue;
+            };
+            is_nothing = false;
+            writeln!(
+                out,
+                "{title} {} commits, {} objects of {} bytes:",
+                plan.commits, plan.objects, plan.bytes
+            )?;
+            for name in names {
+                writeln!(out, " {name}")?;
+            }
+        }
+        if is_nothing {
+            writeln!(out, "No commits would move.")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn as_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let report = self.report;
+        let list = |items: Vec<String>| format!("[{}]", items.join(","));
+        let published = |refs: &[PublishedRef]| {
+            let items = refs.iter().map(|each| {
+                format!(
+                    "{{\"name\":{},\"fate\":\"{}\",\"stored_as\":{}}}",
+                    quoted(&each.name),
+                    word(each.stored),
+                    quoted(&each.stored_as)
+                )
+            });
+            list(items.collect())
+        };
+        let plan = |plan: Option<Plan>| {
+            let plan = plan.unwrap_or_default();
+            format!(
+                "{{\"commits\":{},\"objects\":{},\"bytes\":{}}}",
+                plan.commits, plan.objects, plan.bytes
+            )
+        };
+        let moved = self.moved.iter().map(|moved| {
+            format!(
+                "{{\"name\":{},\"from\":\"{}\",\"theirs\":\"{}\",\"relation\":\"{}\"}}",
+                quoted(&moved.name),
+                moved.from,
+                moved.theirs,
+                match moved.relation {
+                    Relation::FastForwarded => "fast-forwarded",
+                    Relation::Behind => "behind",
+                    Relation::CheckedOut => "checked-out",
+                    Relation::Ahead => "ahead",
+                    Relation::Diverged => "diverged",
+                }
+            )
+        });
+        writeln!(
+            out,
+            "{{\"peer\":{},\"as\":{},\"dry_run\":{},\"received_bytes\":{},\"sent_bytes\":{},\
+             \"incoming\":{},\"outgoing\":{},\"published\":{},\"published_there\":{},\"branches\":{}}}",
+            quoted(self.peer.as_bytes()),
+            quoted(self.own_name.as_bytes()),
+            report.is_dry_run,
+            report.received_bytes,
+            report.sent_bytes,
+            plan(report.incoming_plan),
+            plan(report.outgoing_plan),
+            published(&report.published),
+            published(&report.published_there),
+            list(moved.collect()),
+        )
+    }
+}
+
+fn word(stored: Stored) -> &'static str {
+    match stored {
+        Stored::New => "new",
+        Stored::FastForward => "fast-forward",
+        Stored::Divergent => "forced",
+        Stored::Refused => "refused",
+    }
+}
+
+fn fate(published: &PublishedRef) -> String {
+    let name = short(&published.name);
+    let to = short(&published.stored_as);
+    match published.stored {
+        Stored::New => format!("* new      {name} -> {to}"),
+        Stored::FastForward => format!("  forward  {name} -> {to}"),
+        Stored::Divergent => format!("+ forced   {name} -> {to}"),
+        Stored::Refused => format!("! refused  {name}"),
+    }
+}
+
+/// A name as people say it.
+fn short(name: &[u8]) -> String {
+    let prefixes: [&[u8]; 3] = [b"refs/heads/", b"refs/remotes/", b"refs/"];
+    let found = prefixes
+        .iter()
+        .find_map(|prefix| name.strip_prefix(*prefix));
+    found.unwrap_or(name).to_str_lossy().into_owned()
+}
+
+/// A string of JSON. What is no UTF-8 is replaced.
+fn quoted(text: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for each in text.to_str_lossy().chars() {
+        match each {
+            '"' | '\\' => out.extend(['\\', each]),
+            each if each.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(each))),
+            each => out.push(each),
+        }
+    }
+    out.push('"');
+    out
+}

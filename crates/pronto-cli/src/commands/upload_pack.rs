@@ -1,0 +1,67 @@
+//! `upload-pack`: serves one who fetches, on the standard streams.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use pronto::upload_pack::relay::{Server, go_on};
+use pronto::upload_pack::{Ended, can_serve, find, requested_version, serve};
+
+use crate::{CliError, Context, ExitCode, fallback};
+
+/// Arguments of `upload-pack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The repository
+    #[arg(value_name = "DIRECTORY")]
+    directory: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let [directory] = &args.directory[..] else {
+        return Err(CliError::unsupported("'upload-pack' without one directory"));
+    };
+    if directory.as_encoded_bytes().starts_with(b"~") {
+        return Err(CliError::unsupported("'upload-pack' of a home directory"));
+    }
+    let environment = context.environment()?;
+    // Git has the words for what is wrong with it.
+    let elsewhere = |_| CliError::unsupported("a repository that 'upload-pack' cannot open");
+    let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    if !can_serve(&repository)? {
+        return Err(CliError::unsupported("'upload-pack' in this repository"));
+    }
+    let version = requested_version(environment.bytes("GIT_PROTOCOL"));
+    let mut input = stream(&io::stdin())?;
+    let mut output = stream(&io::stdout())?;
+    let ended = serve(
+        &repository,
+        (&mut input, &mut output),
+        version,
+        &context.interrupt,
+    );
+    match ended? {
+        Ended::Served => Ok(ExitCode::SUCCESS),
+        Ended::Unanswered(request) => {
+            let (git, mark) = fallback::git()?;
+            let server = Server {
+                program: git.into(),
+                arguments: vec!["upload-pack".into(), directory.clone()],
+                variables: vec![mark],
+            };
+            let status = go_on(&server, &request, input, &mut output)?;
+            match status.success() {
+                true => Ok(ExitCode::SUCCESS),
+                // It has said why.
+                false => Err(CliError::silent(ExitCode::FATAL)),
+            }
+        }
+    }
+}
+
+/// A standard stream without the buffer that others share.
+fn stream(stream: &impl AsFd) -> Result<File, CliError> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}
