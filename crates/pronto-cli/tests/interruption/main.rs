@@ -11,6 +11,12 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How many commands of each sort are stopped.
 const ROUNDS: u64 = 100;
 
+/// As many as `PRONTO_TEST_KILLS` says, if it does.
+fn rounds() -> u64 {
+    let told = std::env::var("PRONTO_TEST_KILLS").ok();
+    told.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
+}
+
 #[test]
 fn a_killed_clone_leaves_no_repository_that_git_finds_broken() {
     let place = Place::new("clone-kill");
@@ -108,7 +114,7 @@ fn a_killed_add_leaves_nothing_half_written() {
     for round in 0..KILLS {
         fresh();
         let child = spawn().expect("pronto starts");
-        stop(child, Signal::KILL, delay(whole, round * ROUNDS / KILLS));
+        stop(child, Signal::KILL, delay(whole, round * rounds() / KILLS));
         place.assert_sound(&work);
         let staged = place.git(&work, &["ls-files", "-s"]).stdout;
         assert!(
@@ -171,7 +177,7 @@ impl Place {
                 .expect("pronto starts")
         };
         let whole = time(|| spawn("whole").wait().expect("it ends").success());
-        for round in 0..ROUNDS {
+        for round in 0..rounds() {
             let name = format!("clone{round}");
             let finished = stop(spawn(&name), signal, delay(whole, round));
             let target = self.base.path().join(&name);
@@ -196,7 +202,7 @@ impl Place {
                 .expect("pronto starts")
         };
         let whole = time(|| spawn("one").wait().expect("it ends").success());
-        for round in 0..ROUNDS {
+        for round in 0..rounds() {
             let revision = ["two", "one"][round as usize % 2];
             stop(spawn(revision), signal, delay(whole, round));
             check(self, &target, revision);
@@ -292,7 +298,8 @@ fn time(run: impl FnOnce() -> bool) -> Duration {
 
 /// Spread over the whole run and a little beyond, in an order that is no order.
 fn delay(whole: Duration, round: u64) -> Duration {
-    let fraction = (round * 61 % ROUNDS) as f64 / ROUNDS as f64;
+    let rounds = rounds();
+    let fraction = (round * 61 % rounds) as f64 / rounds as f64;
     whole.mul_f64(fraction * 1.05)
 }
 

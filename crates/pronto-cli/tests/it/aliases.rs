@@ -88,3 +88,23 @@ fn a_program_of_that_name_comes_first() {
         .expect("it runs");
     assert_eq!(stdout(&output), "program\n");
 }
+
+#[test]
+fn who_calls_us_git_means_an_alias_that_has_the_name_of_our_own_command() {
+    let scratch = home();
+    let config = std::fs::read_to_string(scratch.path().join(".gitconfig")).expect("it is there");
+    let config = config.replace("\tv = version\n", "\tv = version\n\tsync = !echo theirs\n");
+    std::fs::write(scratch.path().join(".gitconfig"), config).expect("a configuration");
+    let git = scratch.install("bin", "git", |from, to| {
+        std::os::unix::fs::symlink(from, to)
+    });
+    let run = |program: &std::path::Path| {
+        let mut command = process(program);
+        let command = command
+            .env("HOME", scratch.path())
+            .current_dir(scratch.path());
+        command.args(["sync", "x"]).output().expect("it runs")
+    };
+    assert_eq!(stdout(&run(&git)), "theirs x\n");
+    assert!(stderr(&run(crate::support::pronto_path())).contains("not a git repository"));
+}

@@ -4,10 +4,18 @@
 
 mod aliases;
 mod fallback;
+mod faults;
+mod filters;
+mod folding;
+mod large_blobs;
+mod memory;
 mod monitor;
+mod netsync;
 mod options;
+mod packing;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
+mod serving;
 mod signals;
 mod streams;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::support::{Scratch, process, pronto, pronto_path, stdout};
 
@@ -192,7 +192,7 @@ fn settle(top: &Path) {
     let index = std::fs::File::options()
         .append(true)
         .open(top.join(".git/index"));
-    let before = std::time::SystemTime::now() - Duration::from_secs(3);
+    let before = SystemTime::now() - Duration::from_secs(3);
     let index = index.expect("it is there");
     index.set_modified(before).expect("it is ours");
 }
@@ -232,7 +232,12 @@ fn a_storm_hides_nothing_from_the_monitor() {
                 monitor = Monitor::restarted(monitor, &top);
             }
             1 => std::thread::sleep(Duration::from_millis(1100)),
-            2 => drop(git(&top, &["add", "-A", "d1"])),
+            2 => {
+                // If it was moved away, and nothing of it is staged, there is nothing to add.
+                let mut add = process("git");
+                let output = add.arg("-C").arg(&top).args(["add", "-A", "d1"]).output();
+                drop(output.expect("git starts"));
+            }
             3 => drop(git(&top, &["-c", "core.fsmonitor=false", "reset", "-q"])),
             _ => {}
         }
@@ -271,6 +276,169 @@ impl Monitor {
         std::fs::write(top.join("meanwhile"), "x").expect("a file");
         Monitor::start(top)
     }
+}
+
+/// Puts what is at `path` in the past, so that nothing about it is too young to count.
+fn age(path: &Path, to: SystemTime) {
+    let file = std::fs::File::open(path).expect("it is there");
+    file.set_modified(to).expect("it is ours");
+}
+
+#[test]
+fn untracked_directories_are_all_looked_at_before_they_are_vouched_for() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    let untracked = top.join("untracked");
+    // Whatever the order is that they are found in, some come before the file.
+    let below: Vec<PathBuf> = (0..20).map(|at| untracked.join(format!("s{at}"))).collect();
+    for directory in &below {
+        std::fs::create_dir_all(directory).expect("a directory");
+        age(directory, past);
+    }
+    std::fs::write(untracked.join("file"), "x").expect("a file");
+    age(&untracked, past);
+    age(&top, past);
+    let monitor = Monitor::start(&top);
+    compare(&top, 0);
+    compare(&top, 1);
+    drop(monitor);
+    for directory in &below {
+        std::fs::write(directory.join("file"), "x").expect("a file");
+        age(directory, past + Duration::from_secs(60));
+    }
+    let _monitor = Monitor::start(&top);
+    compare(&top, 2);
+    std::fs::remove_file(untracked.join("file")).expect("it is there");
+    compare(&top, 3);
+}
+
+#[test]
+fn without_a_change_no_entry_of_the_index_is_looked_at() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    let mut directories = vec![top.clone()];
+    while let Some(directory) = directories.pop() {
+        age(&directory, past);
+        let below = std::fs::read_dir(&directory).expect("it is there");
+        let below = below.map(|entry| entry.expect("it can be read").path());
+        directories.extend(below.filter(|path| path.is_dir() && !path.ends_with(".git")));
+    }
+    let _monitor = Monitor::start(&top);
+    compare(&top, 0);
+    compare(&top, 1);
+    let trace = scratch.path().join("trace");
+    let reads_entries = |mode: &str| {
+        let _ = std::fs::remove_file(&trace);
+        let output = process(pronto_path())
+            .args(["status", mode])
+            .current_dir(&top)
+            .env("GIT_TRACE2_PERF", &trace)
+            .output()
+            .expect("it starts");
+        assert!(output.status.success());
+        let plain = [&PLAIN[..], &["status", mode]].concat();
+        assert_eq!(stdout(&output), git(&top, &plain));
+        let trace = std::fs::read_to_string(&trace).expect("it was written");
+        trace.contains("do_read_index")
+    };
+    for mode in ["-uno", "-unormal", "-uall"] {
+        assert!(!reads_entries(mode), "{mode}");
+    }
+    std::fs::write(top.join("new"), "x").expect("a file");
+    assert!(reads_entries("-unormal"));
+    std::fs::remove_file(top.join("new")).expect("it is there");
+    git(&top, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    compare(&top, 2);
+    compare(&top, 3);
+    assert!(!reads_entries("-unormal"));
+    // Another commit with another tree.
+    git(&top, &["update-ref", "HEAD", "HEAD^{commit}"]);
+    std::fs::write(top.join("d0/new"), "x").expect("a file");
+    git(&top, &["add", "d0/new"]);
+    compare(&top, 4);
+    compare(&top, 5);
+    assert!(reads_entries("-uno"));
+}
+
+#[test]
+fn a_directory_that_was_looked_at_in_part_is_looked_at_again() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    let untracked = top.join("untracked");
+    let below: Vec<PathBuf> = (0..6).map(|at| untracked.join(format!("s{at}"))).collect();
+    for directory in &below {
+        std::fs::create_dir_all(directory).expect("a directory");
+        std::fs::write(directory.join("file"), "x").expect("a file");
+        age(directory, past);
+    }
+    age(&untracked, past);
+    age(&top, past);
+    let monitored = Monitor::start(&top);
+    // Whichever is found first; then without a monitor, too.
+    for (at, directory) in below.iter().enumerate() {
+        compare(&top, at as u64);
+        std::fs::remove_file(directory.join("file")).expect("it is there");
+    }
+    compare(&top, 6);
+    git(&top, &["config", "core.fsmonitor", "false"]);
+    drop(monitored);
+    for (at, directory) in below.iter().enumerate() {
+        std::fs::write(directory.join("file"), "x").expect("a file");
+        age(directory, past + Duration::from_secs(60));
+        compare(&top, 7 + at as u64);
+    }
+    for (at, directory) in below.iter().enumerate() {
+        std::fs::remove_file(directory.join("file")).expect("it is there");
+        age(directory, past + Duration::from_secs(120));
+        compare(&top, 20 + at as u64);
+    }
+    // A repository that is none any more.
+    git(&top, &["init", "-q", "untracked/nested"]);
+    age(&untracked.join("nested"), past);
+    age(&untracked, past);
+    compare(&top, 30);
+    std::fs::remove_dir_all(untracked.join("nested/.git")).expect("it is there");
+    age(&untracked.join("nested"), past);
+    compare(&top, 31);
+    std::fs::write(untracked.join("nested/file"), "x").expect("a file");
+    age(&untracked.join("nested"), past);
+    compare(&top, 32);
+}
+
+#[test]
+fn a_look_at_some_paths_does_not_make_others_look_old() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["config", "core.trustCtime", "false"]);
+    let _monitor = Monitor::start(&top);
+    compare(&top, 0);
+    compare(&top, 1);
+    let file = top.join("d0/e0/f0/file0");
+    let (index, moment) = (
+        top.join(".git/index"),
+        SystemTime::now() - Duration::from_secs(60),
+    );
+    age(&file, moment);
+    git(&top, &["add", "d0"]);
+    settle(&top);
+    assert_eq!(told(&top, pronto_path(), "-uno"), "");
+    // Nothing but its content tells that it has changed, and the age of the index.
+    std::fs::write(&file, "9\n").expect("a file");
+    age(&file, moment);
+    age(&index, moment);
+    for number in 0..200 {
+        std::fs::write(top.join(format!("d1/{number}")), "x").expect("a file");
+    }
+    let output = process(pronto_path())
+        .args(["status", "--porcelain", "d1"])
+        .current_dir(&top)
+        .output();
+    assert!(output.expect("it starts").status.success());
+    assert!(truth(&top, "-uno").contains(" M d0/e0/f0/file0\n"));
+    assert_eq!(told(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
 }
 
 #[test]
@@ -356,7 +524,13 @@ fn what_the_monitor_vouches_for_is_not_looked_at() {
     let top = repository(&scratch);
     std::fs::create_dir_all(top.join("d0/untracked/deep")).expect("a directory");
     std::fs::write(top.join("d0/untracked/deep/file"), "x").expect("a file");
+    std::fs::create_dir(top.join("nested")).expect("a directory");
+    std::fs::write(top.join("nested/file"), "x").expect("a file");
     let _monitor = Monitor::start(&top);
+    std::thread::sleep(Duration::from_millis(1100));
+    compare(&top, 0);
+    // A directory that is known becomes a repository.
+    git(&top, &["init", "-q", "nested"]);
     std::thread::sleep(Duration::from_millis(1100));
     compare(&top, 0);
     compare(&top, 0);
@@ -372,7 +546,7 @@ fn what_the_monitor_vouches_for_is_not_looked_at() {
         assert!(status.expect("strace starts").status.success());
         let log = std::fs::read_to_string(log).expect("strace wrote it");
         let below = |line: &&str| {
-            ["\"d", "\"file", "\"untracked", "\"deep"]
+            ["\"d", "\"file", "\"untracked", "\"deep", "\"nested"]
                 .iter()
                 .any(|name| line.contains(name))
         };

@@ -304,3 +304,47 @@ fn with_passwords() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     assert!(!scene.path().join("refused").exists());
 }
+
+/// What a submodule was at is not here: a file of the same id still has to come.
+#[test]
+fn a_file_in_the_place_of_a_submodule_has_to_come() {
+    let scene = Scene::new();
+    std::fs::write(scene.path().join("secret"), "secret\n").expect("a file");
+    let in_origin = |arguments: &[&str]| {
+        let output = scene.git(&[&["-C", "origin"], arguments].concat());
+        output.trim().to_owned()
+    };
+    let blob = in_origin(&["hash-object", "../secret"]);
+    let add = |mode: &str| {
+        let entry = format!("{mode},{blob},x");
+        in_origin(&["update-index", "--add", "--cacheinfo", &entry]);
+        let tree = in_origin(&["write-tree", "--missing-ok"]);
+        let commit = in_origin(&["commit-tree", "-p", "HEAD", "-m", mode, &tree]);
+        in_origin(&["update-ref", "HEAD", &commit]);
+        format!("{tree}\n{commit}\n")
+    };
+    add("160000");
+    scene.git(&["clone", "-q", "origin", "copy"]);
+    let ids = add("100644");
+    std::fs::write(scene.path().join("ids"), ids).expect("a file");
+    in_origin(&[
+        "config",
+        "--global",
+        "alias.pick",
+        "!git pack-objects -q --stdout <../ids >../pack",
+    ]);
+    in_origin(&["pick"]);
+    let pack = scene.path().join("pack");
+    let hook = format!("uploadpack.packObjectsHook=cat '{}'; :", pack.display());
+    let server = format!("git -c \"{hook}\" upload-pack");
+    for program in ["git", env!("CARGO_BIN_EXE_pronto")] {
+        let arguments = ["-C", "copy", "fetch", "-q", "--upload-pack", &server];
+        let output = scene.run(program, &arguments, &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{program}: {said}");
+        assert!(
+            said.contains("did not send all necessary objects"),
+            "{program}: {said}"
+        );
+    }
+}

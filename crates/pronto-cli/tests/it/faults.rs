@@ -1,0 +1,335 @@
+//! Checkouts on a file system of which one call fails: every other file is written, what failed is
+//! named, nothing is left cut short, the index tells the truth, and running again completes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use slowfs::{Fault, Folding, Model, Mount};
+
+use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+const EINTR: i32 = 4;
+const EIO: i32 = 5;
+const EACCES: i32 = 13;
+const ENOSPC: i32 = 28;
+
+const FILES: usize = 500;
+
+/// How many calls fail by default, spread over all that there are. `PRONTO_TEST_FAULTS=all` lets
+/// each of them fail in each way.
+const SAMPLE: u64 = 40;
+
+/// A repository whose work tree is on a mount of ours.
+pub(crate) struct Place {
+    // The mount goes before the directories below it.
+    pub(crate) mount: Mount,
+    pub(crate) scratch: Scratch,
+}
+
+impl Place {
+    /// `None`, loudly, where mounting is not allowed.
+    pub(crate) fn new(folding: Folding) -> Option<Place> {
+        let scratch = Scratch::new();
+        let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
+        std::fs::create_dir(&real).expect("a directory");
+        std::fs::create_dir(&at).expect("a directory");
+        let mut model = Model::default();
+        model.folding = folding;
+        // So that every call is seen.
+        model.cache = std::time::Duration::ZERO;
+        match Mount::new(&real, &at, model) {
+            Ok(mount) => Some(Place { mount, scratch }),
+            Err(error) => {
+                println!("SKIPPED: cannot mount a FUSE file system here: {error}");
+                assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.scratch.path().join("work")
+    }
+
+    /// What the mount shows, without asking it.
+    pub(crate) fn real(&self) -> PathBuf {
+        self.scratch.path().join("real")
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> Output {
+        let output = git(&self.work(), arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        output
+    }
+
+    pub(crate) fn pronto(&self, arguments: &[&str]) -> Output {
+        // Going there is pronto's part: it may fail.
+        pronto()
+            .arg("-C")
+            .arg(self.work())
+            .args(arguments)
+            .env("PRONTO_NO_FALLBACK", "1")
+            .current_dir(self.scratch.path())
+            .output()
+            .expect("pronto starts")
+    }
+}
+
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Output {
+    process("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@x"])
+        .args(["-c", "core.fsmonitor=false"])
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .expect("git starts")
+}
+
+fn content(version: &str, file: usize) -> String {
+    format!("{version} of file {file}\n").repeat(3 + file % 40)
+}
+
+fn name(file: usize) -> String {
+    format!("d{}/e{}/f{file}", file % 5, file % 23)
+}
+
+/// Two commits, `one` and `two`: of 500 files a fifth is missing in each, others differ.
+fn history(place: &Place) {
+    let source = place.scratch.path().join("source");
+    std::fs::create_dir(&source).expect("a directory");
+    let run = |arguments: &[&str]| assert!(git(&source, arguments).status.success());
+    run(&["init", "-q", "-b", "main"]);
+    for (round, tag) in ["one", "two"].into_iter().enumerate() {
+        for file in 0..FILES {
+            let path = source.join(name(file));
+            let version = if file % 3 == 0 { "each" } else { tag };
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("directories");
+            if file % 5 == round {
+                let _ = std::fs::remove_file(path);
+            } else {
+                std::fs::write(path, content(version, file)).expect("a file");
+            }
+        }
+        run(&["add", "-A"]);
+        run(&["commit", "-qm", tag]);
+        run(&["tag", tag]);
+    }
+    // The repository itself is elsewhere: faults are those of the work tree.
+    let work = place.work();
+    let arguments = [
+        "clone",
+        "-q",
+        "--no-checkout",
+        "--separate-git-dir=git",
+        "source",
+    ];
+    let cloned = process("git")
+        .args(arguments)
+        .arg(&work)
+        .current_dir(place.scratch.path())
+        .output();
+    let cloned = cloned.expect("git starts");
+    assert!(cloned.status.success(), "{}", stderr(&cloned));
+}
+
+/// What is in the way of each path of `git status`.
+fn dirty(place: &Place) -> BTreeSet<String> {
+    let output = place.git(&["status", "--porcelain", "--no-renames", "-uall"]);
+    let paths = stdout(&output);
+    paths.lines().map(|line| line[3..].to_owned()).collect()
+}
+
+/// No tracked file is anything but what one of the commits says.
+fn assert_whole(place: &Place, context: &str) {
+    for file in 0..FILES {
+        let Ok(found) = std::fs::read_to_string(place.real().join(name(file))) else {
+            continue;
+        };
+        let versions = ["each", "one", "two"].map(|version| content(version, file));
+        assert!(
+            versions.contains(&found),
+            "{context}: {} is cut short",
+            name(file)
+        );
+    }
+}
+
+fn bring_to(place: &Place, revision: &str) {
+    let done = place.pronto(&["checkout", "-q", "-f", "--detach", revision]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    assert_eq!(dirty(place), BTreeSet::new());
+}
+
+#[test]
+fn a_call_that_fails_costs_one_file_at_most() {
+    let Some(place) = Place::new(Folding::None) else {
+        return;
+    };
+    history(&place);
+    bring_to(&place, "one");
+    let model = place.mount.model();
+    model.reset();
+    bring_to_quickly(&place, "two");
+    let calls = model.total();
+    bring_to(&place, "one");
+    let all = std::env::var("PRONTO_TEST_FAULTS").is_ok_and(|value| value == "all");
+    let faults = [
+        Fault::Error(ENOSPC),
+        Fault::Error(EIO),
+        Fault::Error(EACCES),
+        Fault::Error(EINTR),
+        Fault::Short,
+    ];
+    let step = if all { 1 } else { (calls / SAMPLE).max(1) };
+    let (mut fatal, mut failed, mut unharmed) = (0, 0, 0);
+    let mut run = |number: u64, fault: Fault| {
+        let mut context = format!("call {number} of {calls}: {fault:?}");
+        model.reset();
+        model.fault_at(number, fault);
+        let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
+        model.clear_faults();
+        let said = stderr(&output);
+        context = format!("{context} of {:?}: {said}", model.last_fault());
+        assert_whole(&place, &context);
+        match output.status.code() {
+            Some(0) => {
+                unharmed += 1;
+                // What could not be removed is told of, as git does, and nobody's any more.
+                for path in dirty(&place) {
+                    let _ = std::fs::remove_file(place.work().join(&path));
+                    assert!(
+                        said.contains(&path),
+                        "{context}: {path} goes unmentioned: {said}"
+                    );
+                }
+            }
+            Some(1) => {
+                failed += 1;
+                let left = dirty(&place);
+                assert!(left.len() <= 1, "{context}: {left:?}: {said}");
+                for path in &left {
+                    assert!(
+                        said.contains(path),
+                        "{context}: {path} goes unmentioned: {said}"
+                    );
+                }
+            }
+            Some(128) => {
+                fatal += 1;
+                assert!(said.contains("fatal: "), "{context}: {said}");
+            }
+            code => panic!("{context}: {code:?}: {said}"),
+        }
+        bring_to(&place, "two");
+        bring_to(&place, "one");
+    };
+    let mut number = 1;
+    let mut round = 0;
+    while number <= calls {
+        if all {
+            faults.iter().for_each(|fault| run(number, *fault));
+        } else {
+            run(number, faults[round % faults.len()]);
+        }
+        round += 1;
+        number += step;
+    }
+    println!("{calls} calls: {unharmed} faults did no harm, {failed} cost a file, {fatal} all");
+    assert!(failed > 0 && unharmed > 0, "the faults are felt");
+}
+
+fn bring_to_quickly(place: &Place, revision: &str) {
+    let done = place.pronto(&["checkout", "-q", "-f", "--detach", revision]);
+    assert!(done.status.success(), "{}", stderr(&done));
+}
+
+#[test]
+fn a_close_that_fails_costs_its_file() {
+    let Some(place) = Place::new(Folding::None) else {
+        return;
+    };
+    history(&place);
+    bring_to(&place, "one");
+    let model = place.mount.model();
+    model.reset();
+    for number in [3, 40, 41, 200] {
+        model.fault(slowfs::Call::Flush, number, Fault::Error(ENOSPC));
+    }
+    model.fault(
+        slowfs::Call::Flush,
+        60,
+        Fault::Late(std::time::Duration::from_millis(50)),
+    );
+    let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
+    model.clear_faults();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let left = dirty(&place);
+    assert!((1..=4).contains(&left.len()), "{left:?}");
+    for path in &left {
+        assert!(stderr(&output).contains(path), "{path} goes unmentioned");
+        assert!(!place.real().join(path).exists(), "{path} may not be whole");
+    }
+    bring_to(&place, "two");
+}
+
+#[test]
+fn a_missing_and_a_corrupt_object_cost_a_file_each() {
+    let scratch = Scratch::new();
+    let work = scratch.path().join("work");
+    std::fs::create_dir(&work).expect("a directory");
+    let run = |arguments: &[&str]| {
+        let output = git(&work, arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output).trim().to_owned()
+    };
+    run(&["init", "-q"]);
+    for file in 0..60 {
+        std::fs::write(work.join(format!("f{file}")), content("only", file)).expect("a file");
+    }
+    run(&["add", "."]);
+    run(&["commit", "-qm", "one"]);
+    let object = |file: &str| {
+        let id = run(&["rev-parse", &format!("HEAD:{file}")]);
+        work.join(".git/objects").join(&id[..2]).join(&id[2..])
+    };
+    let (missing, corrupt) = (object("f7"), object("f9"));
+    let saved = std::fs::read(&missing).expect("it is loose");
+    std::fs::remove_file(&missing).expect("it is there");
+    let whole = std::fs::read(&corrupt).expect("it is loose");
+    std::fs::remove_file(&corrupt).expect("it is there");
+    std::fs::write(&corrupt, &whole[..whole.len() / 2]).expect("it can be replaced");
+    for workers in ["1", "2", "auto"] {
+        for file in 0..60 {
+            let _ = std::fs::remove_file(work.join(format!("f{file}")));
+        }
+        let output = pronto()
+            .args(["-c", &format!("checkout.workers={workers}")])
+            .args(["checkout", "-q", "-f"])
+            .env("PRONTO_NO_FALLBACK", "1")
+            .current_dir(&work)
+            .output()
+            .expect("pronto starts");
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let said = stderr(&output);
+        assert!(said.contains("f7 (") && said.contains("f9 ("), "{said}");
+        assert_eq!(run(&["status", "--porcelain"]), "D f7\n D f9");
+    }
+    std::fs::write(&missing, saved).expect("it can be put back");
+    std::fs::remove_file(&corrupt).expect("it is there");
+    std::fs::write(&corrupt, whole).expect("it can be put back");
+    let output = pronto()
+        .args(["checkout", "-q", "-f"])
+        .current_dir(&work)
+        .output();
+    assert!(output.expect("pronto starts").status.success());
+    assert_eq!(run(&["status", "--porcelain"]), "");
+}

@@ -1,0 +1,384 @@
+//! Sync of real repositories: what is left behind is what fetches both ways leave behind.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::support::{process, pronto_path, stderr, stdout};
+
+/// Two repositories, `one` and `other`, with some history in common.
+struct Pair {
+    folder: tempfile::TempDir,
+}
+
+impl Pair {
+    fn empty(format: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pair = Pair { folder };
+        for name in ["one", "other"] {
+            let format = format!("--object-format={format}");
+            pair.git(".", &["init", "-q", "-b", "main", &format, name]);
+        }
+        pair
+    }
+
+    fn new() -> Self {
+        let pair = Pair::empty("sha1");
+        pair.commit("one", "base", "base\n");
+        pair.git("one", &["tag", "-m", "tagged", "v1"]);
+        pair.git("other", &["pull", "-q", "../one", "main"]);
+        pair
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, program: &Path, place: &str, arguments: &[&str]) -> Output {
+        process(program)
+            .args(arguments)
+            .current_dir(self.path(place))
+            .env("PRONTO_NO_FALLBACK", "1")
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+            .env("GIT_SSH_COMMAND", self.path("ssh"))
+            .output()
+            .expect("it can be started")
+    }
+
+    fn git(&self, place: &str, arguments: &[&str]) -> String {
+        let output = self.run(Path::new("git"), place, arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    fn commit(&self, place: &str, file: &str, content: &str) {
+        let path = self.path(place).join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, content).expect("a file");
+        self.git(place, &["add", "."]);
+        self.git(place, &["commit", "-q", "-m", file]);
+    }
+
+    fn sync(&self, arguments: &[&str]) -> Output {
+        let arguments = [&["sync"], arguments].concat();
+        self.run(pronto_path(), "one", &arguments)
+    }
+
+    fn synced(&self, arguments: &[&str]) -> String {
+        let output = self.sync(arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "");
+        stdout(&output)
+    }
+
+    /// Both are sound, nothing of the session is left, and each has what a fetch would have given.
+    fn check(&self) {
+        for (here, there) in [("one", "other"), ("other", "one")] {
+            assert_eq!(
+                self.git(here, &["fsck", "--full", "--strict", "--no-dangling"]),
+                ""
+            );
+            let url = format!("../{there}");
+            let branches = format!("+refs/heads/*:refs/fetched/{there}/*");
+            self.git(here, &["fetch", "-q", "--no-tags", &url, &branches]);
+            let list = |prefix: &str| {
+                let format = "--format=%(objectname) %(refname:lstrip=3)";
+                self.git(here, &["for-each-ref", format, prefix])
+            };
+            let ours = list(&format!("refs/remotes/{there}/"));
+            let ours: Vec<&str> = ours
+                .lines()
+                .filter(|line| !line.contains(" tags/"))
+                .collect();
+            let fetched = list(&format!("refs/fetched/{there}/"));
+            assert_eq!(ours, fetched.lines().collect::<Vec<_>>());
+            self.git(
+                here,
+                &["for-each-ref", "--format=delete %(refname)", "refs/fetched"],
+            );
+            let kept = self.path(here).join(".git/objects/netsync");
+            let left = std::fs::read_dir(kept).into_iter().flatten().flatten();
+            let left = left.flat_map(|peer| std::fs::read_dir(peer.path()).into_iter().flatten());
+            let left: Vec<_> = left.flatten().map(|file| file.file_name()).collect();
+            assert!(left.iter().all(|name| name == "lock"), "{left:?}");
+            for name in std::fs::read_dir(self.path(here).join(".git/objects")).expect("a folder") {
+                let name = name.expect("a name").file_name();
+                assert!(!name.to_string_lossy().starts_with("tmp_"), "{name:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn diverged_histories_become_one() {
+    let pair = Pair::new();
+    pair.commit("one", "a/deep/file", "one\n");
+    pair.commit("other", "b/file", "other\n");
+    pair.git("other", &["checkout", "-q", "-b", "topic"]);
+    pair.commit("other", "b/other", "topic\n");
+    pair.git("other", &["mv", "b", "c"]);
+    pair.commit("other", "moved", "x\n");
+    assert_eq!(
+        pair.synced(&["../other"]),
+        "From other\n\
+         \x20* new      main -> other/main\n\
+         \x20* new      topic -> other/topic\n\
+         To other\n\
+         \x20* new      main -> one/main\n\
+         \x20* new      tags/v1 -> one/tags/v1\n\
+         main and other/main have diverged\n"
+    );
+    pair.check();
+    assert_eq!(
+        pair.synced(&["../other"]),
+        "Already up to date.\nmain and other/main have diverged\n"
+    );
+    // A merge here is a fast-forward there; what is checked out stays.
+    pair.git("one", &["merge", "-q", "-m", "both", "other/main"]);
+    pair.commit("one", "after", "merge\n");
+    let told = pair.synced(&["../other"]);
+    assert_eq!(
+        told,
+        "To other\n\x20  forward  main -> one/main\nmain is ahead of other/main\n"
+    );
+    pair.check();
+    // What was rewritten is taken over, in the peer's own place only.
+    pair.git("other", &["reset", "-q", "--hard", "HEAD~1"]);
+    pair.commit("other", "again", "y\n");
+    assert!(
+        pair.synced(&["../other"])
+            .contains("+ forced   topic -> other/topic")
+    );
+    pair.check();
+}
+
+#[test]
+fn an_empty_repository_is_filled_and_objects_of_sha256_move() {
+    for format in ["sha1", "sha256"] {
+        let pair = Pair::empty(format);
+        for at in 0..30 {
+            pair.commit("other", &format!("d{}/f{at}", at % 3), &"line\n".repeat(at));
+        }
+        pair.synced(&["../other"]);
+        pair.check();
+        pair.git("one", &["checkout", "-q", "-b", "main", "other/main"]);
+        pair.commit("one", "own", "own\n");
+        pair.synced(&["../other"]);
+        pair.check();
+    }
+}
+
+#[test]
+fn branches_move_forward_only_when_asked_and_not_under_a_work_tree() {
+    let pair = Pair::new();
+    pair.git("one", &["branch", "side"]);
+    pair.git("other", &["checkout", "-q", "-b", "side"]);
+    pair.commit("other", "new", "new\n");
+    pair.git("other", &["branch", "-f", "main", "side"]);
+    let before = pair.git("one", &["rev-parse", "side"]);
+    assert!(
+        pair.synced(&["../other"])
+            .ends_with("main is behind other/main\nside is behind other/side\n")
+    );
+    assert_eq!(pair.git("one", &["rev-parse", "side"]), before);
+    let told = pair.synced(&["--ff", "../other"]);
+    assert!(
+        told.starts_with(
+            "main is behind other/main, and checked out\nside was moved forward to other/side\n"
+        ),
+        "{told}"
+    );
+    assert_eq!(
+        pair.git("one", &["rev-parse", "side"]),
+        pair.git("other", &["rev-parse", "side"])
+    );
+    assert_eq!(pair.git("one", &["rev-parse", "main"]), before);
+    assert_eq!(pair.git("one", &["status", "--porcelain"]), "");
+    // The other side learns with the next.
+    assert!(
+        pair.synced(&["../other"])
+            .contains("  forward  side -> one/side\n")
+    );
+    pair.check();
+}
+
+#[test]
+fn a_dry_run_tells_and_globs_choose() {
+    let pair = Pair::new();
+    pair.commit("one", "mine", "mine\n");
+    pair.git("other", &["branch", "secret"]);
+    pair.commit("other", "theirs", "theirs\n");
+    let before = pair.git("one", &["for-each-ref"]);
+    let told = pair.synced(&["-n", "../other", "--exclude", "secret"]);
+    assert!(
+        told.starts_with("Would take 1 commits, 3 objects of "),
+        "{told}"
+    );
+    assert!(told.contains(" bytes:\n main\nWould give "), "{told}");
+    assert_eq!(pair.git("one", &["for-each-ref"]), before);
+    let told = pair.synced(&["../other", "--pull", "--include", "m*", "--json"]);
+    assert!(
+        told.starts_with("{\"peer\":\"other\",\"as\":\"one\",\"dry_run\":false,"),
+        "{told}"
+    );
+    let remotes = |place: &str| {
+        pair.git(
+            place,
+            &["for-each-ref", "--format=%(refname)", "refs/remotes"],
+        )
+    };
+    assert_eq!(remotes("one"), "refs/remotes/other/main\n");
+    assert_eq!(remotes("other"), "");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let pair = Pair::new();
+    let fails = |arguments: &[&str], parts: &[&str]| {
+        let output = pair.sync(arguments);
+        assert_eq!(output.status.code(), Some(128));
+        for part in parts {
+            assert!(stderr(&output).contains(part), "{}", stderr(&output));
+        }
+    };
+    fails(
+        &["../nowhere"],
+        &["does not appear to be a git repository", "hint: make sure"],
+    );
+    fails(&["https://example.com/x"], &["is no address of a peer"]);
+    fails(
+        &["../other", "--name", "a/b"],
+        &["cannot be the name of a peer"],
+    );
+    // Strangers.
+    pair.git(".", &["init", "-q", "-b", "main", "stranger"]);
+    pair.commit("stranger", "x", "x\n");
+    fails(
+        &["../stranger"],
+        &["nothing in common", "hint: use --allow-unrelated"],
+    );
+    pair.synced(&["../stranger", "--allow-unrelated"]);
+    pair.git("one", &["rev-parse", "stranger/main"]);
+    // Parts of histories, and other names of objects.
+    let url = format!("file://{}", pair.path("one").display());
+    pair.commit("one", "second", "second\n");
+    pair.git(".", &["clone", "-q", "--depth=1", &url, "cut"]);
+    fails(&["../cut"], &["a shallow repository cannot take part"]);
+    pair.git(".", &["init", "-q", "--object-format=sha256", "long"]);
+    fails(&["../long"], &["different object formats: sha256 and sha1"]);
+}
+
+impl Pair {
+    /// As ssh: a host, and a line for a shell there, of which `filter` hands on what it says.
+    fn write_ssh(&self, filter: &str) {
+        let script = format!("#!/bin/sh\ntest \"$1\" = laptop || exit 9\nsh -c \"$2\" {filter}\n");
+        let path = self.path("ssh");
+        std::fs::write(&path, script).expect("a script");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("it is made executable");
+    }
+
+    fn over_ssh(&self, arguments: &[&str]) -> Output {
+        let url = format!("ssh://laptop{}", self.path("other").display());
+        let pronto = pronto_path().display().to_string();
+        let options = [&url, "--as", "desk", "--remote-program", &pronto];
+        self.sync(&[&options, arguments].concat())
+    }
+}
+
+#[test]
+fn a_peer_behind_ssh_is_reached() {
+    let pair = Pair::new();
+    pair.commit("other", "it's", "quoted\n");
+    pair.write_ssh("");
+    let told = pair.over_ssh(&[]);
+    assert!(
+        stdout(&told).contains("* new      main -> laptop/main"),
+        "{}",
+        stderr(&told)
+    );
+    assert_eq!(
+        pair.git("other", &["rev-parse", "refs/remotes/desk/main"]),
+        pair.git("one", &["rev-parse", "main"])
+    );
+}
+
+#[test]
+fn what_has_come_before_a_cut_does_not_come_again() {
+    let pair = Pair::new();
+    let mut noise = 1u64;
+    let mut bytes = Vec::new();
+    while bytes.len() < 12 << 20 {
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        bytes.extend_from_slice(&noise.to_be_bytes());
+    }
+    std::fs::write(pair.path("other").join("large"), &bytes).expect("a file");
+    for at in 0..6 {
+        let part = &bytes[at << 20..(at + 3) << 20];
+        std::fs::write(pair.path("other").join(format!("part{at}")), part).expect("a file");
+    }
+    pair.commit("other", "small", "small\n");
+    let before = pair.git("one", &["for-each-ref"]);
+    pair.write_ssh("| stdbuf -o0 head -c 14000000");
+    let cut = pair.over_ssh(&[]);
+    assert_eq!(cut.status.code(), Some(128));
+    assert!(
+        stderr(&cut).contains("what has come is kept"),
+        "{}",
+        stderr(&cut)
+    );
+    assert_eq!(pair.git("one", &["for-each-ref"]), before);
+    let kept = pair
+        .path("one")
+        .join(".git/objects/netsync/laptop/objects/pack");
+    let packs = std::fs::read_dir(kept).expect("it is kept").flatten();
+    let packs = packs.filter(|file| file.path().extension().is_some_and(|end| end == "pack"));
+    assert_eq!(packs.count(), 1);
+    assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
+    // All is 30 MiB; of that, 12 have come.
+    pair.write_ssh("");
+    let told = stdout(&pair.over_ssh(&["--json", "--name", "laptop"]));
+    let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+    let (count, _) = after.split_once(',').expect("a number ends");
+    let count: u64 = count.parse().expect("a number");
+    assert!((10 << 20..19 << 20).contains(&count), "{told}");
+    pair.git("one", &["fsck", "--full", "--strict"]);
+    assert_eq!(
+        pair.git("one", &["rev-parse", "laptop/main^{tree}"]),
+        pair.git("other", &["rev-parse", "main^{tree}"])
+    );
+}
+
+#[test]
+fn nothing_is_served_from_the_repository_of_somebody_else() {
+    let pair = Pair::new();
+    let serve = |variables: &[(&str, &str)], place: &str| {
+        process(pronto_path())
+            .args(["serve", "--netsync", "--stdio", "--peer", "p", place])
+            .current_dir(pair.path("."))
+            .envs(variables.iter().copied())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("it can be started")
+    };
+    for place in ["other", "other/.git"] {
+        let output = serve(&[("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")], place);
+        assert_eq!(output.status.code(), Some(128));
+        let said = stderr(&output);
+        assert!(said.contains("detected dubious ownership"), "{said}");
+        assert!(!stderr(&serve(&[], place)).contains("dubious"));
+    }
+    // Not one around what was named.
+    std::fs::create_dir(pair.path("other/inner")).expect("a folder");
+    let said = stderr(&serve(&[], "other/inner"));
+    assert!(
+        said.contains("does not appear to be a git repository"),
+        "{said}"
+    );
+}
