@@ -153,7 +153,7 @@ fn synthetic(shape: &str, data: &Path) -> Result<PathBuf, String> {
 }
 
 fn write_history(out: &mut dyn Write, commits: u64, files: u64, seed: u64) -> std::io::Result<()> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     for commit in 0..commits {
         let message = format!("commit {commit}\n");
         let time = 1_600_000_000 + commit * 60;
@@ -197,10 +197,14 @@ fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
 }
 
 /// The xorshift generator: small, and the same on every machine.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

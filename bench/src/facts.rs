@@ -27,6 +27,16 @@ pub(crate) fn collect(
     if let Some(delay) = arguments.slow {
         fact("added to each metadata call", format!("{delay:?}"));
     }
+    if let Some(stroke) = arguments.seek {
+        fact("disk with one arm, from end to end", format!("{stroke:?}"));
+    }
+    if let Some(place) = arguments.place {
+        let kind = match place {
+            crate::volume::Kind::Tmpfs => "in memory",
+            _ => "an image, loop device",
+        };
+        fact("made for the run", format!("{}: {kind}", place.name()));
+    }
     if arguments.cold {
         fact("page cache", "dropped before each run".to_owned());
     }

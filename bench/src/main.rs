@@ -15,7 +15,10 @@ mod place;
 mod report;
 mod sampler;
 mod scenario;
+mod series;
 mod syscalls;
+mod threshold;
+mod volume;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +27,7 @@ use std::time::Duration;
 use clap::Parser;
 
 /// Measures pronto beside its peers.
-#[derive(Parser, Debug)]
+#[derive(Parser, Clone, Debug)]
 #[command(name = "bench")]
 struct Arguments {
     /// Scenarios to run (all that fit when none is named); `list` prints them.
@@ -72,6 +75,33 @@ struct Arguments {
     /// more, and count these calls.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
     slow: Option<Duration>,
+    /// Let runs write to a model of a disk with one arm, which moves from end to end in so many
+    /// microseconds.
+    #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
+    seek: Option<Duration>,
+    /// Let runs write to a file system made for the purpose, in memory or in an image below the
+    /// data (needs root).
+    #[arg(long)]
+    place: Option<volume::Kind>,
+    /// The size of that file system in GiB.
+    #[arg(long, default_value_t = 12)]
+    place_size: u64,
+    /// Numbers of checkout workers to measure each git with; `default` sets none.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,8")]
+    workers: Vec<String>,
+    /// Keep the scenarios that the results have already, and measure the others.
+    #[arg(long)]
+    resume: bool,
+    /// Measure all parts of report 000, one after another, each with results of its own, leaving
+    /// out what is measured already; `list` prints the parts.
+    #[arg(long)]
+    report_000: bool,
+    /// Of report 000 this part only; may be given more than once.
+    #[arg(long)]
+    part: Vec<String>,
+    /// Repository to measure on where each call takes long.
+    #[arg(long, default_value = "synthetic:200:2000:1")]
+    far_repository: String,
     /// Drop the page cache before each run (needs root).
     #[arg(long)]
     cold: bool,
@@ -90,15 +120,23 @@ fn main() -> ExitCode {
         for scenario in scenario::ALL {
             println!("{:<16} {}", scenario.name, scenario.what);
         }
+        series::names().for_each(|name| println!("--part {name}"));
         return ExitCode::SUCCESS;
     }
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("bench: {message}");
-            ExitCode::FAILURE
+    let parts = if arguments.report_000 {
+        series::parts(&arguments)
+    } else {
+        vec![arguments]
+    };
+    let mut code = ExitCode::SUCCESS;
+    for part in &parts {
+        if let Err(message) = run(part) {
+            let name = part.name.as_deref().unwrap_or_default();
+            eprintln!("bench: {name}: {message}");
+            code = ExitCode::FAILURE;
         }
     }
+    code
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
@@ -109,20 +147,27 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     let repository = data::prepare(&arguments.repository, &data)?;
     let peers = peer::find(arguments)?;
-    let place = place::Place::new(&data, &repository, arguments)?;
     let name = arguments
         .name
         .clone()
         .unwrap_or_else(|| repository.name.clone());
-    let facts = facts::collect(&data, &peers, &repository, arguments);
-    let mut results = Vec::new();
-    for scenario in scenario::ALL {
-        if !arguments.scenarios.is_empty()
-            && !arguments.scenarios.iter().any(|n| n == scenario.name)
-        {
-            continue;
-        }
-        eprintln!("{}: {}", scenario.name, scenario.what);
+    let mut results = match arguments.resume {
+        true => report::read(&arguments.results, &name)?,
+        false => Vec::new(),
+    };
+    let wanted = |scenario: &&scenario::Scenario| {
+        let named = arguments.scenarios.iter().any(|n| n == scenario.name);
+        let known = results.iter().any(|m| m.scenario == scenario.name);
+        (named || arguments.scenarios.is_empty()) && !known
+    };
+    let wanted: Vec<_> = scenario::ALL.iter().filter(wanted).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let place = place::Place::new(&data, &repository, arguments)?;
+    let facts = facts::collect(place.behind(), &peers, &repository, arguments);
+    for scenario in wanted {
+        eprintln!("{name}: {}: {}", scenario.name, scenario.what);
         results.extend(measure::scenario(scenario, &peers, &place, arguments)?);
         // A long series that is stopped keeps what it has.
         report::write(&arguments.results, &name, &facts, &results)?;

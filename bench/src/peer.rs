@@ -62,11 +62,17 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
             .take(2)
             .collect::<Vec<_>>()
             .join(".");
-        for workers in ["1", "2", "8"] {
-            let name = format!("git {short} workers={workers}");
+        for (at, workers) in arguments.workers.iter().enumerate() {
             let setting = format!("checkout.workers={workers}");
-            let mut peer = peer(&name, Family::Git, &path, &["-c", &setting])?;
-            peer.differs_in_workers = workers != "1";
+            let (name, leading) = match workers.as_str() {
+                "default" => (format!("git {short} default"), vec![]),
+                number => (
+                    format!("git {short} workers={number}"),
+                    vec!["-c", setting.as_str()],
+                ),
+            };
+            let mut peer = peer(&name, Family::Git, &path, &leading)?;
+            peer.differs_in_workers = at > 0;
             peers.push(peer);
         }
     }

@@ -10,6 +10,8 @@ use slowfs::{Model, Mount};
 
 use crate::Arguments;
 use crate::data::{Repository, git};
+use crate::scenario::settle;
+use crate::volume::{self, Volume};
 
 /// Where a scenario happens.
 pub(crate) struct Place {
@@ -30,12 +32,15 @@ pub(crate) struct Place {
     scratch: PathBuf,
     /// The directory behind it, which is the same without one.
     behind: PathBuf,
-    slow: Option<Mount>,
+    slow: RefCell<Option<Mount>>,
+    arguments: Arguments,
     made: RefCell<Vec<PathBuf>>,
     next: Cell<u32>,
     deleted_at: Cell<Option<Instant>>,
     least_free_bytes: u64,
     rest: Duration,
+    /// Goes last.
+    volume: Option<Volume>,
 }
 
 impl Place {
@@ -45,15 +50,25 @@ impl Place {
         repository: &Repository,
         arguments: &Arguments,
     ) -> Result<Self, String> {
-        let scratch = data.join(format!("scratch-{}", std::process::id()));
-        let behind = match arguments.slow {
-            Some(_) => scratch.with_extension("behind"),
-            None => scratch.clone(),
+        let volume = arguments
+            .place
+            .map(|kind| Volume::new(kind, data, arguments.place_size))
+            .transpose()?;
+        let base = volume.as_ref().map_or(data, |volume| &volume.at);
+        let scratch = base.join(format!("scratch-{}", std::process::id()));
+        let is_slow = arguments.slow.is_some() || arguments.seek.is_some();
+        let behind = match is_slow {
+            true => scratch.with_extension("behind"),
+            false => scratch.clone(),
         };
         for directory in [&scratch, &behind] {
             fs::create_dir_all(directory).map_err(|error| text(&error))?;
         }
-        let slow = arguments.slow.map(|delay| mount(&behind, &scratch, delay));
+        let slow = is_slow.then(|| mount(&behind, &scratch, arguments));
+        let space = rustix::fs::statvfs(&behind).map_err(|error| error.to_string())?;
+        // A small file system is not to be emptied before every run.
+        let sixth = space.f_blocks * space.f_frsize / 6;
+        let waits = !matches!(arguments.place, Some(kind) if kind != volume::Kind::Ext4);
         let place = Place {
             source: repository.path.clone(),
             older: repository.older.clone(),
@@ -65,12 +80,17 @@ impl Place {
             shuffled_ids: data.join(format!("{}-shuffled-ids", repository.name)),
             scratch,
             behind,
-            slow: slow.transpose()?,
+            slow: RefCell::new(slow.transpose()?),
+            arguments: arguments.clone(),
             made: RefCell::default(),
             next: Cell::new(0),
             deleted_at: Cell::new(None),
-            least_free_bytes: arguments.free << 30,
-            rest: Duration::from_secs(arguments.rest),
+            least_free_bytes: match arguments.place {
+                Some(_) => sixth.min(arguments.free << 30),
+                None => arguments.free << 30,
+            },
+            rest: Duration::from_secs(if waits { arguments.rest } else { 0 }),
+            volume,
         };
         place.prepare_worktrees()?;
         place.prepare_ids()?;
@@ -110,6 +130,25 @@ impl Place {
         fs::write(&self.shuffled_ids, shuffled.join("\n") + "\n").map_err(|error| text(&error))
     }
 
+    /// Where what runs write ends up.
+    pub(crate) fn behind(&self) -> &Path {
+        &self.behind
+    }
+
+    /// A worktree of the newer commit where runs write, made when it is asked for first.
+    pub(crate) fn volume_worktree(&self) -> Result<PathBuf, String> {
+        let worktree = self.scratch.join("worktree");
+        if !worktree.exists() {
+            let target = worktree.to_string_lossy();
+            let options = ["clone", "-q", "--shared", "--no-checkout", ".", &target];
+            git(&self.source, &options)?;
+            let newer = ["checkout", "-q", "-f", "--detach", &self.newer];
+            git(&worktree, &newer)?;
+            settle(&worktree)?;
+        }
+        Ok(worktree)
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("file://{}", self.source.display())
     }
@@ -131,8 +170,8 @@ impl Place {
 
     /// How many metadata calls the slow file system has answered so far.
     pub(crate) fn metadata_calls(&self) -> Option<u64> {
-        let mount = self.slow.as_ref()?;
-        Some(mount.model().metadata_count())
+        let mount = self.slow.borrow();
+        Some(mount.as_ref()?.model().metadata_count())
     }
 
     /// Waits until what was deleted last no longer weighs on what is written next.
@@ -144,6 +183,9 @@ impl Place {
 
     /// Deletes what runs have made.
     pub(crate) fn clean(&self) -> Result<(), String> {
+        // What is deleted behind its back gives numbers away that the kernel still takes for
+        // other files, so it starts anew.
+        let was_slow = self.slow.take().is_some();
         for path in self.made.borrow_mut().drain(..) {
             match fs::remove_dir_all(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(text(&error)),
@@ -152,21 +194,30 @@ impl Place {
         }
         // The rest begins when the deletion is on the disk.
         rustix::fs::sync();
+        if was_slow {
+            let slow = mount(&self.behind, &self.scratch, &self.arguments)?;
+            self.slow.replace(Some(slow));
+        }
         Ok(())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.slow = None;
-        let _ = fs::remove_dir_all(&self.scratch);
-        let _ = fs::remove_dir_all(&self.behind);
+        drop(self.slow.take());
+        if self.volume.take().is_none() {
+            let _ = fs::remove_dir_all(&self.scratch);
+            let _ = fs::remove_dir_all(&self.behind);
+        }
     }
 }
 
-fn mount(behind: &Path, at: &Path, metadata_delay: Duration) -> Result<Mount, String> {
+fn mount(behind: &Path, at: &Path, arguments: &Arguments) -> Result<Mount, String> {
     let mut model = Model::default();
-    model.delay_metadata(metadata_delay);
+    if let Some(delay) = arguments.slow {
+        model.delay_metadata(delay);
+    }
+    model.seek = arguments.seek;
     Mount::new(behind, at, model)
         .map_err(|error| format!("cannot mount the slow file system: {error}"))
 }

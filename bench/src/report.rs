@@ -9,6 +9,7 @@ use bench::plot::Bar;
 
 use crate::facts::Facts;
 use crate::measure::{Measured, Run};
+use crate::{scenario, threshold};
 
 /// Writes `NAME.md` and `NAME.json` into `directory`.
 pub(crate) fn write(
@@ -27,6 +28,46 @@ pub(crate) fn write(
     save("json", text.map_err(|error| error.to_string())? + "\n")
 }
 
+/// What `NAME.json` in `directory` has, of scenarios that there are still; nothing if there is none.
+pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String> {
+    let path = directory.join(format!("{name}.json"));
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return Ok(Vec::new());
+    };
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+    let results = document["results"].as_array();
+    Ok(results.into_iter().flatten().filter_map(measured).collect())
+}
+
+fn measured(value: &Value) -> Option<Measured> {
+    let named = value["scenario"].as_str()?;
+    let scenario = scenario::ALL.iter().find(|known| known.name == named)?;
+    let peer = value["peer"].as_str()?.to_owned();
+    let run = |run: &Value| {
+        Some(Run {
+            wall_seconds: run["wall_seconds"].as_f64()?,
+            cpu_seconds: run["cpu_seconds"].as_f64()?,
+            peak_bytes: run["peak_bytes"].as_u64()?,
+            peak_anonymous_bytes: run["peak_anonymous_bytes"].as_u64()?,
+            metadata_calls: run["metadata_calls"].as_u64(),
+        })
+    };
+    let calls = value["system_calls"].as_object().map(|calls| {
+        let count = |(name, count): (&String, &Value)| Some((name.clone(), count.as_u64()?));
+        calls.iter().filter_map(count).collect()
+    });
+    Some(Measured {
+        scenario: scenario.name,
+        what: scenario.what,
+        is_pronto: peer == "pronto",
+        peer,
+        runs: value["runs"].as_array()?.iter().filter_map(run).collect(),
+        syscalls: calls,
+        failure: value["failure"].as_str().map(str::to_owned),
+    })
+}
+
 /// The facts, then a table for each scenario.
 pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
     let mut text = String::new();
@@ -34,8 +75,11 @@ pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
         let _ = writeln!(text, "- {name}: {value}");
     }
     for group in results.chunk_by(|a, b| a.scenario == b.scenario) {
-        scenario_table(group, &mut text);
+        if !threshold::is_one(&group[0]) {
+            scenario_table(group, &mut text);
+        }
     }
+    text.push_str(&threshold::table(results));
     text
 }
 
@@ -119,7 +163,14 @@ fn document(facts: &Facts, results: &[Measured]) -> Value {
 
 /// Draws `NAME-SCENARIO.svg` into `directory` for each scenario: wall times.
 pub(crate) fn plot(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
-    let drawn: Vec<&Measured> = results.iter().filter(|m| !m.runs.is_empty()).collect();
+    let threshold = threshold::bars(results);
+    if !threshold.is_empty() {
+        let path = directory.join(format!("{name}-threshold.svg"));
+        let title = "checkout -f of so many missing files, wall seconds";
+        bench::plot::write(&path, title, &threshold)?;
+    }
+    let drawn = results.iter().filter(|one| !one.runs.is_empty());
+    let drawn: Vec<&Measured> = drawn.filter(|one| !threshold::is_one(one)).collect();
     for group in drawn.chunk_by(|a, b| a.scenario == b.scenario) {
         let path = directory.join(format!("{name}-{}.svg", group[0].scenario));
         let title = format!("{}: {}, wall seconds", group[0].scenario, group[0].what);

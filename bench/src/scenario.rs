@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::data::git;
 use crate::peer::{Family, Peer};
 use crate::place::Place;
+use crate::threshold;
 
 /// One thing a user waits for.
 pub(crate) struct Scenario {
@@ -27,7 +28,7 @@ pub(crate) struct Scenario {
 }
 
 /// A scenario that reads only, once, with nothing to prepare.
-const READING: Scenario = Scenario {
+pub(crate) const READING: Scenario = Scenario {
     name: "",
     what: "",
     writes: false,
@@ -171,6 +172,32 @@ pub(crate) const ALL: &[Scenario] = &[
         input: |place| Some(place.ids.clone()),
         ..READING
     },
+    threshold::of::<1>(THRESHOLDS[0]),
+    threshold::of::<2>(THRESHOLDS[1]),
+    threshold::of::<5>(THRESHOLDS[2]),
+    threshold::of::<10>(THRESHOLDS[3]),
+    threshold::of::<20>(THRESHOLDS[4]),
+    threshold::of::<50>(THRESHOLDS[5]),
+    threshold::of::<100>(THRESHOLDS[6]),
+    threshold::of::<200>(THRESHOLDS[7]),
+    threshold::of::<500>(THRESHOLDS[8]),
+    threshold::of::<1000>(THRESHOLDS[9]),
+    threshold::of::<2000>(THRESHOLDS[10]),
+];
+
+/// The names of the scenarios about a few files.
+pub(crate) const THRESHOLDS: [&str; 11] = [
+    "threshold-1",
+    "threshold-2",
+    "threshold-5",
+    "threshold-10",
+    "threshold-20",
+    "threshold-50",
+    "threshold-100",
+    "threshold-200",
+    "threshold-500",
+    "threshold-1000",
+    "threshold-2000",
 ];
 
 fn nothing(_place: &Place, _fresh: &Path) -> Result<(), String> {
@@ -187,7 +214,7 @@ fn settled_newer(place: &Place, _fresh: &Path) -> Result<(), String> {
 }
 
 /// Lets the second of the checkout pass, then refreshes, so that no entry is racy.
-fn settle(worktree: &Path) -> Result<(), String> {
+pub(crate) fn settle(worktree: &Path) -> Result<(), String> {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(worktree, &["status", "--porcelain"]).map(drop)
 }

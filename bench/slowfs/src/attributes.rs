@@ -4,7 +4,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fuser::{FileAttr, FileType, INodeNo};
+use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
+use rustix::fs::{Timespec, UTIME_NOW, UTIME_OMIT};
 
 /// The attributes of a file, under the inode number `number`.
 pub(crate) fn of(metadata: &Metadata, number: u64) -> FileAttr {
@@ -35,4 +36,22 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
         UNIX_EPOCH - whole
     };
     base + Duration::from_nanos(nanoseconds.unsigned_abs())
+}
+
+/// What a call sets a time to.
+pub(crate) fn timespec(time: Option<TimeOrNow>) -> Timespec {
+    let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    match time {
+        None => special(UTIME_OMIT),
+        Some(TimeOrNow::Now) => special(UTIME_NOW),
+        Some(TimeOrNow::SpecificTime(time)) => {
+            let since = time
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            Timespec {
+                tv_sec: since.as_secs() as i64,
+                tv_nsec: i64::from(since.subsec_nanos()),
+            }
+        }
+    }
 }

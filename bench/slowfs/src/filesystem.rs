@@ -15,9 +15,7 @@ use fuser::{
     INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
-use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
-};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 
 use crate::attributes;
 use crate::model::{Call, Model};
@@ -112,7 +110,7 @@ impl Slow {
         reply: ReplyEntry,
         make: impl FnOnce(&Path) -> Result<(), Errno>,
     ) {
-        let made = self.model.enter(call).and_then(|_| {
+        let made = self.model.enter(call, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             make(&path)?;
             self.entry(path)
@@ -146,26 +144,9 @@ fn reply_empty(done: Result<(), Errno>, reply: ReplyEmpty) {
     }
 }
 
-fn timespec(time: Option<TimeOrNow>) -> Timespec {
-    let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
-    match time {
-        None => special(UTIME_OMIT),
-        Some(TimeOrNow::Now) => special(UTIME_NOW),
-        Some(TimeOrNow::SpecificTime(time)) => {
-            let since = time
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap_or_default();
-            Timespec {
-                tv_sec: since.as_secs() as i64,
-                tv_nsec: i64::from(since.subsec_nanos()),
-            }
-        }
-    }
-}
-
 impl Filesystem for Slow {
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = self.model.enter(Call::Lookup).and_then(|_| {
+        let found = self.model.enter(Call::Lookup, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             self.entry(path)
         });
@@ -175,7 +156,7 @@ impl Filesystem for Slow {
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let found = self
             .model
-            .enter(Call::Getattr)
+            .enter(Call::Getattr, inode)
             .and_then(|_| self.attributes(inode));
         self.reply_attributes(found, reply);
     }
@@ -215,18 +196,21 @@ impl Filesystem for Slow {
             }
             if atime.is_some() || mtime.is_some() {
                 let times = Timestamps {
-                    last_access: timespec(atime),
-                    last_modification: timespec(mtime),
+                    last_access: attributes::timespec(atime),
+                    last_modification: attributes::timespec(mtime),
                 };
                 rustix::fs::utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(os)?;
             }
             self.attributes(inode)
         };
-        self.reply_attributes(self.model.enter(Call::Setattr).and_then(|_| set()), reply);
+        self.reply_attributes(
+            self.model.enter(Call::Setattr, inode).and_then(|_| set()),
+            reply,
+        );
     }
 
     fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
-        let target = self.model.enter(Call::Readlink).and_then(|_| {
+        let target = self.model.enter(Call::Readlink, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             Ok(std::fs::read_link(path)?)
         });
@@ -251,7 +235,7 @@ impl Filesystem for Slow {
     }
 
     fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.model.enter(Call::Unlink).and_then(|_| {
+        let done = self.model.enter(Call::Unlink, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             Ok(std::fs::remove_file(path)?)
         });
@@ -259,7 +243,7 @@ impl Filesystem for Slow {
     }
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.model.enter(Call::Rmdir).and_then(|_| {
+        let done = self.model.enter(Call::Rmdir, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             Ok(std::fs::remove_dir(path)?)
         });
@@ -289,7 +273,7 @@ impl Filesystem for Slow {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let done = self.model.enter(Call::Rename).and_then(|_| {
+        let done = self.model.enter(Call::Rename, parent).and_then(|_| {
             let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
             let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
             rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os)?;
@@ -313,7 +297,7 @@ impl Filesystem for Slow {
     }
 
     fn open(&self, _request: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let opened = self.model.enter(Call::Open).and_then(|_| {
+        let opened = self.model.enter(Call::Open, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             self.open_file(&path, OFlags::from_bits_retain(flags.0 as u32), 0)
         });
@@ -333,7 +317,7 @@ impl Filesystem for Slow {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.model.enter(Call::Create).and_then(|_| {
+        let created = self.model.enter(Call::Create, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
             let handle = self.open_file(&path, flags, mode & !umask)?;
@@ -363,11 +347,11 @@ impl Filesystem for Slow {
         reply: ReplyData,
     ) {
         let read = || -> Result<Vec<u8>, Errno> {
-            let short = self.model.enter(Call::Read)?;
+            let short = self.model.enter(Call::Read, inode)?;
             let mut bytes = vec![0; if short { 1 } else { size as usize }];
             let count = self.file(handle)?.read_at(&mut bytes, offset)?;
             bytes.truncate(count);
-            self.model.transfer(inode.0, offset, count as u64);
+            self.model.transfer(count as u64);
             Ok(bytes)
         };
         match read() {
@@ -389,14 +373,14 @@ impl Filesystem for Slow {
         reply: ReplyWrite,
     ) {
         let write = || -> Result<usize, Errno> {
-            let short = self.model.enter(Call::Write)?;
+            let short = self.model.enter(Call::Write, inode)?;
             let data = if short {
                 &data[..data.len().min(1)]
             } else {
                 data
             };
             let count = self.file(handle)?.write_at(data, offset)?;
-            self.model.transfer(inode.0, offset, count as u64);
+            self.model.transfer(count as u64);
             Ok(count)
         };
         match write() {
@@ -408,25 +392,25 @@ impl Filesystem for Slow {
     fn flush(
         &self,
         _request: &Request,
-        _inode: INodeNo,
+        inode: INodeNo,
         _handle: FileHandle,
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        reply_empty(self.model.enter(Call::Flush).map(drop), reply);
+        reply_empty(self.model.enter(Call::Flush, inode).map(drop), reply);
     }
 
     fn release(
         &self,
         _request: &Request,
-        _inode: INodeNo,
+        inode: INodeNo,
         handle: FileHandle,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let done = self.model.enter(Call::Release).map(drop);
+        let done = self.model.enter(Call::Release, inode).map(drop);
         self.files
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -437,14 +421,14 @@ impl Filesystem for Slow {
     fn fsync(
         &self,
         _request: &Request,
-        _inode: INodeNo,
+        inode: INodeNo,
         handle: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
         let done = self
             .model
-            .enter(Call::Fsync)
+            .enter(Call::Fsync, inode)
             .and_then(|_| Ok(self.file(handle)?.sync_all()?));
         reply_empty(done, reply);
     }
@@ -452,7 +436,7 @@ impl Filesystem for Slow {
     fn opendir(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         match self
             .model
-            .enter(Call::Opendir)
+            .enter(Call::Opendir, inode)
             .and_then(|_| self.list(inode))
         {
             Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
@@ -463,12 +447,12 @@ impl Filesystem for Slow {
     fn readdir(
         &self,
         _request: &Request,
-        _inode: INodeNo,
+        inode: INodeNo,
         handle: FileHandle,
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        if let Err(error) = self.model.enter(Call::Readdir) {
+        if let Err(error) = self.model.enter(Call::Readdir, inode) {
             return reply.error(error);
         }
         let listing = {
@@ -498,12 +482,12 @@ impl Filesystem for Slow {
         reply.ok();
     }
 
-    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply_empty(self.model.enter(Call::Fsync).map(drop), reply);
+    fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply_empty(self.model.enter(Call::Fsync, inode).map(drop), reply);
     }
 
     fn statfs(&self, _request: &Request, inode: INodeNo, reply: ReplyStatfs) {
-        let found = self.model.enter(Call::Statfs).and_then(|_| {
+        let found = self.model.enter(Call::Statfs, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             rustix::fs::statvfs(&path).map_err(os)
         });

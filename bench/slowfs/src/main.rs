@@ -31,7 +31,7 @@ struct Arguments {
     /// Bytes per second of reading and writing together.
     #[arg(long)]
     bandwidth: Option<u64>,
-    /// What a seek costs.
+    /// A disk with one arm, which moves from end to end in this time.
     #[arg(long, value_parser = duration)]
     seek: Option<Duration>,
     /// How long the kernel may keep names and attributes.
@@ -40,7 +40,7 @@ struct Arguments {
     /// Names that differ in case only are the same.
     #[arg(long)]
     fold_case: bool,
-    /// Names that differ in case or Unicode composition only are the same.
+    /// Names that differ in Unicode composition only are the same.
     #[arg(long)]
     normalise: bool,
     /// A fault, as in write:17=28 (the 17th write fails with error number 28), write:3=short,
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
     model.seek = arguments.seek;
     model.cache = arguments.cache;
     model.folding = match (arguments.fold_case, arguments.normalise) {
-        (_, true) => Folding::CaseAndComposition,
+        (true, true) => Folding::CaseAndComposition,
+        (false, true) => Folding::Composition,
         (true, false) => Folding::Case,
         (false, false) => Folding::None,
     };

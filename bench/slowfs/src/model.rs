@@ -1,11 +1,11 @@
 //! What calls cost, which of them fail, and how many there were.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use fuser::Errno;
+use fuser::{Errno, INodeNo};
 
 use crate::names::Folding;
 
@@ -70,6 +70,11 @@ impl Call {
         Call::ALL.into_iter().find(|call| call.name() == name)
     }
 
+    /// Whether a disk has to be asked for it: closing a file and asking about the whole do not.
+    fn moves_the_arm(self) -> bool {
+        !matches!(self, Call::Flush | Call::Release | Call::Statfs)
+    }
+
     /// Whether it is about names and attributes rather than about content.
     pub fn is_metadata(self) -> bool {
         !matches!(self, Call::Read | Call::Write | Call::Flush | Call::Release)
@@ -87,25 +92,70 @@ pub enum Fault {
     Late(Duration),
 }
 
+/// Which call a fault happens to: `number` among those of its kind, or of all kinds, counted from
+/// 1 since the last [reset](Model::reset); 0 means each of them.
+#[derive(Clone, Copy, Debug)]
+struct When {
+    call: Option<Call>,
+    number: u64,
+    fault: Fault,
+}
+
 /// How the file system behaves. The default passes everything through at full speed.
 #[derive(Debug)]
 pub struct Model {
     delays: [Duration; Call::ALL.len()],
     counts: [AtomicU64; Call::ALL.len()],
-    /// `(call, its number among calls of its kind counted from 1, what happens)`.
-    faults: Vec<(Call, u64, Fault)>,
+    faults: RwLock<Vec<When>>,
+    total: AtomicU64,
+    last_fault: Mutex<Option<Call>>,
     /// Bytes per second through `Read` and `Write` together.
     pub bandwidth: Option<u64>,
-    /// What it costs to read or write anywhere but where the last such call ended; only one such
-    /// call is served at a time then, as there is one arm.
+    /// A disk with one arm: what moving it over a million inodes costs. Calls are served one
+    /// at a time then, each where the inode it is about is; nothing is due where the arm is already.
     pub seek: Option<Duration>,
     /// How names are compared.
     pub folding: Folding,
     /// How long the kernel may believe names and attributes without asking again.
     pub cache: Duration,
-    arm: Mutex<(u64, u64)>,
+    arm: Mutex<Arm>,
     waiting: AtomicU64,
     most_waiting: AtomicU64,
+}
+
+/// The distance over which the arm moves in the time that [`Model::seek`] says: what lies between
+/// the inodes of a file system of some GiB. Inodes of one directory are close together, and so is
+/// what files of one directory hold, on the file systems that are made for such disks.
+const FULL_STROKE_INODES: u64 = 1 << 20;
+
+/// No move takes less than this part of the longest one.
+const SHORTEST_MOVE: f64 = 0.1;
+
+/// Time is let pass by so much at a time: sleeping shorter takes longer than it says.
+const LEAST_SLEEP: Duration = Duration::from_millis(1);
+
+/// The arm of a disk.
+#[derive(Debug, Default)]
+struct Arm {
+    at: u64,
+    /// Time that has not been let pass yet.
+    owed: Duration,
+}
+
+impl Arm {
+    /// Goes to `to` and lets the time of that pass.
+    fn seek(&mut self, to: u64, stroke: Duration) {
+        let distance = self.at.abs_diff(to);
+        self.at = to;
+        if distance == 0 {
+            return;
+        }
+        let part = (distance as f64 / FULL_STROKE_INODES as f64).sqrt();
+        self.owed += stroke.mul_f64(part.clamp(SHORTEST_MOVE, 1.0));
+        if self.owed >= LEAST_SLEEP {
+            sleep(std::mem::take(&mut self.owed));
+        }
+    }
 }
 
 impl Default for Model {
@@ -113,12 +163,14 @@ impl Default for Model {
         Model {
             delays: [Duration::ZERO; Call::ALL.len()],
             counts: Default::default(),
-            faults: Vec::new(),
+            faults: RwLock::default(),
+            total: AtomicU64::new(0),
+            last_fault: Mutex::default(),
             bandwidth: None,
             seek: None,
             folding: Folding::None,
             cache: Duration::from_secs(1),
-            arm: Mutex::new((0, 0)),
+            arm: Mutex::default(),
             waiting: AtomicU64::new(0),
             most_waiting: AtomicU64::new(0),
         }
@@ -140,8 +192,39 @@ impl Model {
     }
 
     /// The `number`th `call` (counted from 1) ends as `fault` says; 0 means each of them.
-    pub fn fault(&mut self, call: Call, number: u64, fault: Fault) {
-        self.faults.push((call, number, fault));
+    pub fn fault(&self, call: Call, number: u64, fault: Fault) {
+        self.add_fault(Some(call), number, fault);
+    }
+
+    /// The `number`th call of any kind (counted from 1) ends as `fault` says.
+    pub fn fault_at(&self, number: u64, fault: Fault) {
+        self.add_fault(None, number, fault);
+    }
+
+    fn add_fault(&self, call: Option<Call>, number: u64, fault: Fault) {
+        let mut faults = self.faults.write().unwrap_or_else(PoisonError::into_inner);
+        faults.push(When {
+            call,
+            number,
+            fault,
+        });
+    }
+
+    /// No call fails any more.
+    pub fn clear_faults(&self) {
+        let mut faults = self.faults.write().unwrap_or_else(PoisonError::into_inner);
+        faults.clear();
+    }
+
+    /// The kind of the call that a fault happened to last.
+    pub fn last_fault(&self) -> Option<Call> {
+        let last = self.last_fault.lock();
+        *last.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many calls there were.
+    pub fn total(&self) -> u64 {
+        self.total.load(Relaxed)
     }
 
     /// How many calls of this kind there were.
@@ -165,6 +248,7 @@ impl Model {
 
     /// Starts counting from zero again.
     pub fn reset(&self) {
+        self.total.store(0, Relaxed);
         self.counts.iter().for_each(|count| count.store(0, Relaxed));
     }
 
@@ -179,42 +263,50 @@ impl Model {
         text
     }
 
-    /// Counts a call, lets its time pass, and says if it fails or is cut short.
-    pub(crate) fn enter(&self, call: Call) -> Result<bool, Errno> {
+    /// Counts a call about `inode`, lets its time pass, and says if it fails or is cut short.
+    pub(crate) fn enter(&self, call: Call, inode: INodeNo) -> Result<bool, Errno> {
         let number = self.counts[call as usize].fetch_add(1, Relaxed) + 1;
+        let total = self.total.fetch_add(1, Relaxed) + 1;
         let mut delay = self.delays[call as usize];
         let mut ending = Ok(false);
-        for (which, when, fault) in &self.faults {
-            if *which == call && (*when == number || *when == 0) {
-                match fault {
-                    Fault::Error(number) => ending = Err(Errno::from_i32(*number)),
+        let faults = self.faults.read().unwrap_or_else(PoisonError::into_inner);
+        for when in faults.iter() {
+            let (is_it, counted) = match when.call {
+                Some(which) => (which == call, number),
+                None => (true, total),
+            };
+            if is_it && (when.number == counted || when.number == 0) {
+                let mut last = self
+                    .last_fault
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *last = Some(call);
+                match when.fault {
+                    Fault::Error(number) => ending = Err(Errno::from_i32(number)),
                     Fault::Short => ending = Ok(true),
-                    Fault::Late(more) => delay += *more,
+                    Fault::Late(more) => delay += more,
                 }
             }
         }
+        drop(faults);
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most_waiting.fetch_max(waiting, Relaxed);
+        if let (Some(stroke), true) = (self.seek, call.moves_the_arm()) {
+            let mut arm = self.arm.lock().unwrap_or_else(PoisonError::into_inner);
+            arm.seek(inode.0, stroke);
+        }
         sleep(delay);
         self.waiting.fetch_sub(1, Relaxed);
         ending
     }
 
-    /// Lets the time of moving `size_bytes` at `offset` of file `inode` pass.
-    pub(crate) fn transfer(&self, inode: u64, offset: u64, size_bytes: u64) {
-        let moving = self.bandwidth.map_or(Duration::ZERO, |rate| {
-            Duration::from_secs_f64(size_bytes as f64 / rate.max(1) as f64)
-        });
-        let Some(seek) = self.seek else {
-            return sleep(moving);
-        };
-        let mut arm = self
-            .arm
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let there = *arm == (inode, offset);
-        *arm = (inode, offset + size_bytes);
-        sleep(if there { moving } else { moving + seek });
+    /// Lets the time of moving `size_bytes` pass.
+    pub(crate) fn transfer(&self, size_bytes: u64) {
+        if let Some(rate) = self.bandwidth {
+            sleep(Duration::from_secs_f64(
+                size_bytes as f64 / rate.max(1) as f64,
+            ));
+        }
     }
 }
 

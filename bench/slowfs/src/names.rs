@@ -13,6 +13,8 @@ pub enum Folding {
     None,
     /// Those that differ in case only, as on NTFS and APFS.
     Case,
+    /// Those that differ in Unicode composition only.
+    Composition,
     /// Those that differ in case or in Unicode composition, as on HFS+.
     CaseAndComposition,
 }
@@ -23,6 +25,7 @@ impl Folding {
         match self {
             Folding::None => None,
             Folding::Case => Some(name.to_lowercase()),
+            Folding::Composition => Some(name.nfd().collect()),
             Folding::CaseAndComposition => Some(name.to_lowercase().nfd().collect()),
         }
     }

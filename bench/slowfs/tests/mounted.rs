@@ -69,7 +69,7 @@ fn delays_are_felt_and_overlap() {
 
 #[test]
 fn a_fault_happens_once_and_where_it_should() {
-    let mut model = Model::default();
+    let model = Model::default();
     let no_space = 28;
     model.fault(Call::Create, 2, Fault::Error(no_space));
     on_mount(model, |mount, at| {
