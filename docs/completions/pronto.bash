@@ -31,6 +31,12 @@ _pronto() {
             pronto,checkout)
                 cmd="pronto__subcmd__checkout"
                 ;;
+            pronto,checkout-index)
+                cmd="pronto__subcmd__checkout__subcmd__index"
+                ;;
+            pronto,clean)
+                cmd="pronto__subcmd__clean"
+                ;;
             pronto,clone)
                 cmd="pronto__subcmd__clone"
                 ;;
@@ -76,17 +82,32 @@ _pronto() {
             pronto,multi-pack-index)
                 cmd="pronto__subcmd__multi__subcmd__pack__subcmd__index"
                 ;;
+            pronto,pack-objects)
+                cmd="pronto__subcmd__pack__subcmd__objects"
+                ;;
             pronto,read-tree)
                 cmd="pronto__subcmd__read__subcmd__tree"
                 ;;
+            pronto,reset)
+                cmd="pronto__subcmd__reset"
+                ;;
+            pronto,restore)
+                cmd="pronto__subcmd__restore"
+                ;;
             pronto,rev-parse)
                 cmd="pronto__subcmd__rev__subcmd__parse"
+                ;;
+            pronto,serve)
+                cmd="pronto__subcmd__serve"
                 ;;
             pronto,show-index)
                 cmd="pronto__subcmd__show__subcmd__index"
                 ;;
             pronto,show-ref)
                 cmd="pronto__subcmd__show__subcmd__ref"
+                ;;
+            pronto,sparse-checkout)
+                cmd="pronto__subcmd__sparse__subcmd__checkout"
                 ;;
             pronto,status)
                 cmd="pronto__subcmd__status"
@@ -97,11 +118,17 @@ _pronto() {
             pronto,symbolic-ref)
                 cmd="pronto__subcmd__symbolic__subcmd__ref"
                 ;;
+            pronto,sync)
+                cmd="pronto__subcmd__sync"
+                ;;
             pronto,unpack-objects)
                 cmd="pronto__subcmd__unpack__subcmd__objects"
                 ;;
             pronto,update-index)
                 cmd="pronto__subcmd__update__subcmd__index"
+                ;;
+            pronto,upload-pack)
+                cmd="pronto__subcmd__upload__subcmd__pack"
                 ;;
             pronto,verify-pack)
                 cmd="pronto__subcmd__verify__subcmd__pack"
@@ -119,7 +146,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout clone commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index read-tree rev-parse show-index show-ref status switch symbolic-ref unpack-objects update-index verify-pack version write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index pack-objects read-tree reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -290,8 +317,52 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__checkout__subcmd__index)
+            opts="-a -f -q -n -u -z --all --ignore-skip-worktree-bits --force --quiet --no-create --index --stdin --temp --prefix --stage"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stage)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__clean)
+            opts="-q -n -f -i -d -e -x -X --quiet --dry-run --force --interactive --exclude"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__clone)
-            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --config --server-option --filter --ipv4 --ipv6"
+            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --sparse --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --config --server-option --filter --ipv4 --ipv6"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -908,6 +979,36 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__pack__subcmd__objects)
+            opts="-q --stdout --revs --all --thin --include-tag --delta-base-offset --no-reuse-delta --no-reuse-object --window --depth --threads --compression --sparse --use-bitmap-index --write-bitmap-index --non-empty --keep-true-parents --progress --all-progress --all-progress-implied"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --compression)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__read__subcmd__tree)
             opts="-v -m -u -i -n -q --index-output --empty --verbose --trivial --aggressive --reset --prefix --dry-run --no-sparse-checkout --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -930,6 +1031,62 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__reset)
+            opts="-q -p -N --quiet --no-refresh --mixed --soft --hard --merge --keep --recurse-submodules --patch --intent-to-add --pathspec-from-file --pathspec-file-nul"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --recurse-submodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pathspec-from-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__restore)
+            opts="-s -S -W -q -m -2 -3 -p --source --staged --worktree --ignore-unmerged --overlay --quiet --recurse-submodules --progress --merge --conflict --ours --theirs --patch --ignore-skip-worktree-bits --pathspec-from-file --pathspec-file-nul"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --recurse-submodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --conflict)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pathspec-from-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__rev__subcmd__parse)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -937,6 +1094,24 @@ _pronto() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__serve)
+            opts="--netsync --stdio --peer --ff --allow-unrelated"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --peer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -982,6 +1157,24 @@ _pronto() {
                     return 0
                     ;;
                 --exclude-existing)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__sparse__subcmd__checkout)
+            opts="-z --cone --sparse-index --stdin --skip-checks --rules-file"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rules-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1102,6 +1295,40 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__sync)
+            opts="-n -q --dry-run --pull --push --include --exclude --ff --allow-unrelated --name --as --remote-program --json --progress --quiet"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --include)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote-program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__unpack__subcmd__objects)
             opts="-n -q -r --strict --max-input-size --pack_header"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1129,6 +1356,20 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__update__subcmd__index)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__upload__subcmd__pack)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

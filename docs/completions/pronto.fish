@@ -53,6 +53,8 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show th
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-attr" -d 'show what attributes files say of paths'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-ignore" -d 'tell which paths are ignored, and why'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch branches or put files back'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout-index" -d 'copy files from the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "clean" -d 'remove files that are not tracked'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit-graph" -d 'write and verify the commit-graph'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
@@ -68,15 +70,22 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repo
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'take the branch, the index and files to another commit'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'put files back as the index or a commit has them'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'let peers take part in a repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list references and what they hold'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "sparse-checkout" -d 'have a part of the tracked files in the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "status" -d 'show the working tree status'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "switch" -d 'switch branches'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'read and change references that stand for others'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "sync" -d 'become one history with a peer'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'make loose objects of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "update-index" -d 'change single entries of the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "upload-pack" -d 'send objects to those who fetch'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "write-tree" -d 'make trees of the index'
@@ -144,6 +153,25 @@ complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l overlay -d 'Leave tracked files that the commit does not have (the default)'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-file-nul -d 'Paths in that file end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -l prefix -d 'Put this in front of the names of files' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -l stage -d 'Of a conflict, take this stage (1, 2, 3 or all)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s a -l all -d 'Copy all files in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s f -l force -d 'Overwrite files that are there'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s q -l quiet -d 'Say nothing of files that are there, or not in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s n -l no-create -d 'Write no file that is not there yet'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s u -l index -d 'Record the facts of what is written in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -s z -d 'Paths end with NUL, in and out'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -l stdin -d 'Read paths from the standard input'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout-index" -l temp -d 'Write to files of new names, and tell these'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s e -l exclude -d 'Take this pattern for ignored, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s n -l dry-run -d 'Only say what would be removed'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s f -l force -d 'Remove; twice: repositories too'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s i -l interactive -d 'Ask what to remove (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s d -d 'Remove untracked directories too'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s x -d 'Remove ignored files too'
+complete -c pronto -n "__fish_pronto_using_subcommand clean" -s X -d 'Remove only ignored files'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l recurse-submodules -d 'Clone the submodules too' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s j -l jobs -d 'How many submodules to clone at once' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l template -d 'Where the templates of new repositories are' -r
@@ -164,6 +192,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -s v -l verbose -d 
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s q -l quiet -d 'Show nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l progress -d 'Show progress even if the standard error is no terminal'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reject-shallow -d 'Refuse a source whose history is cut off'
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l sparse -d 'Have the files at the top alone in the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s n -l no-checkout -d 'Do not check out files'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l bare -d 'Make a repository without a work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l mirror -d 'Take all references as they are, and keep doing so'
@@ -373,6 +402,27 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l batch
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin-packs -d 'Cover only the packs whose indexes are named on the standard input'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'With how many others each object is compared' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The longest chain of deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l threads -d 'How many threads may look for deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l compression -d 'How hard to deflate, 0 to 9' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l stdout -d 'Write the pack to the standard output, without an index'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l revs -d 'Read revisions instead of objects: everything they lead to is packed'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all -d 'Pack everything that references lead to'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l thin -d 'Let deltas be based on what the receiver has'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l include-tag -d 'Pack tags of what is packed, too'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l delta-base-offset -d 'Let deltas name their base by its distance'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l no-reuse-delta -d 'Make all deltas anew'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l no-reuse-object -d 'Deflate everything anew'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l sparse -d 'Compare trees only along paths on which something changed'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l use-bitmap-index -d 'Ask bitmaps'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l write-bitmap-index -d 'Write bitmaps beside the pack'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l non-empty -d 'Make no pack of nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-true-parents -d 'Take history as it was written'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l progress -d 'Show progress'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress -d 'Show progress while a stream is written, too'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress-implied -d 'As `--all-progress`, if progress is shown'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -s q -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l index-output -d 'Write the index to this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l prefix -d 'Read the tree into this directory of the index' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l empty -d 'Only empty the index'
@@ -386,6 +436,39 @@ complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Do not
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Take no notice of a sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not say why it fails'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l pathspec-from-file -d 'Read paths from this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l no-refresh -d 'Do not look which files are not as the new index says'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l mixed -d 'Reset HEAD and the index (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l soft -d 'Reset only HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l hard -d 'Reset HEAD, the index and the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l merge -d 'Reset HEAD, the index and the work tree, but keep changes that are not staged'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l keep -d 'Reset HEAD, but keep local changes'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -s p -l patch -d 'Choose changes one by one (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -s N -l intent-to-add -d 'Record that paths which leave the index will be added later'
+complete -c pronto -n "__fish_pronto_using_subcommand reset" -l pathspec-file-nul -d 'Paths in that file end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s s -l source -d 'Take contents from this commit or tree, not from the index (with --staged: not from HEAD)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-from-file -d 'Read paths from this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s S -l staged -d 'Restore the index'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s W -l worktree -d 'Restore the work tree (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-unmerged -d 'Leave paths in conflict alone'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l overlay -d 'Leave tracked files that the source does not have'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s q -l quiet -d 'Say nothing but errors'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s m -l merge -d 'Make conflicts anew (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 2 -l ours -d 'Of files in conflict, take the side of HEAD'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 3 -l theirs -d 'Of files in conflict, take the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s p -l patch -d 'Choose changes one by one (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-file-nul -d 'Paths in that file end with NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'What the peer is called here: its branches are refs/remotes/NAME/*' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Speak netsync: both sides give and take'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on the standard input and output, as \'sync\' has it done'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Move branches forward to those of the peer, unless they are checked out'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Take part even if the two histories have nothing in common'
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r
@@ -397,6 +480,12 @@ complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s h -l head -d 
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l verify -d 'Take names in full, and insist on them'
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s d -l dereference -d 'Also what tags point to in the end'
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s q -l quiet -d 'Print nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -l rules-file -d 'Check by the rules of this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -l cone -d 'Directories instead of patterns'
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -l sparse-index -d 'Have entries for whole directories in the index'
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -l stdin -d 'Read directories or patterns from the standard input, too'
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -l skip-checks -d 'Take the words as they are'
+complete -c pronto -n "__fish_pronto_using_subcommand sparse-checkout" -s z -d 'End paths with a NUL, on both sides'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l porcelain -d 'Machine-readable output' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s u -l untracked-files -d 'Show untracked files: all, normal, no' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignored -d 'Show ignored files: traditional, matching, no' -r
@@ -429,6 +518,19 @@ complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quie
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l short -d 'Show the short name of the other reference'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l no-recurse -d 'Show the next reference, even if that is symbolic too'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l include -d 'Let only these branches, or references from \'refs/\' on, take part' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l exclude -d 'Let these take no part' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l name -d 'What the peer is called here: its branches become refs/remotes/NAME/*' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l as -d 'What this repository is called there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l remote-program -d 'The program on the other side of ssh' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -s n -l dry-run -d 'Only tell what would be done'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l pull -d 'Only take, give nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l push -d 'Only give, take nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l ff -d 'Move branches forward to those of the peer, unless they are checked out'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l allow-unrelated -d 'Sync even if the two histories have nothing in common'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l json -d 'Tell what was done as JSON'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -s q -l quiet -d 'Show nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l strict -d 'Write nothing that is broken, or links to what is not there' -r
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l max-input-size -d 'Refuse packs of more bytes than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l pack_header -d 'The start of the pack, which somebody has read already' -r
