@@ -54,10 +54,7 @@ pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
 pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context) -> CliError {
     let message = error.message();
     if !message.starts_with("fsck error") {
-        return match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            _ => error.into(),
-        };
+        return CliError::of(error);
     }
     let reason = std::error::Error::source(&error).map(ToString::to_string);
     for line in reason.iter().flat_map(|reason| reason.lines()) {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pronto::{Environment, ErrorKind, Repository};
+use pronto::{Environment, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_trace::Session;
@@ -142,7 +142,7 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        Ok(self.take(found.map_err(unusable)?))
+        Ok(self.take(found.map_err(CliError::of)?))
     }
 
     /// As [`repository`](Self::repository), for commands that can do without: `None` when there
@@ -156,7 +156,7 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover_optional(environment.current_dir(), &environment);
-        Ok(found.map_err(unusable)?.map(|found| self.take(found)))
+        Ok(found.map_err(CliError::of)?.map(|found| self.take(found)))
     }
 
     /// The repository around the current directory, to be changed and then
@@ -166,7 +166,7 @@ impl Context {
     /// As for [`repository`](Self::repository).
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
-        Repository::discover(environment.current_dir(), &environment).map_err(unusable)
+        Repository::discover(environment.current_dir(), &environment).map_err(CliError::of)
     }
 
     /// Makes `found` the repository of this command.
@@ -289,14 +289,6 @@ impl Context {
         let _ = self.out.flush();
         self.settle();
         write_to_stderr(format!("{prefix}{message}\n").as_bytes());
-    }
-}
-
-/// A repository that needs what pronto lacks goes to git.
-fn unusable(error: pronto::Error) -> CliError {
-    match error.kind() {
-        ErrorKind::Unsupported => CliError::lacking(error),
-        _ => error.into(),
     }
 }
 

@@ -104,6 +104,16 @@ impl CliError {
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![error.to_string()])
     }
 
+    /// An error of the library. Where pronto lacks what the call needs, git gets it; so whoever asks
+    /// for this has done nothing yet. An interrupt is no failure.
+    pub(crate) fn of(error: pronto::Error) -> Self {
+        match error.kind() {
+            pronto::ErrorKind::Unsupported => Self::lacking(error),
+            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            _ => error.into(),
+        }
+    }
+
     /// Ends with `code` and says nothing more.
     pub fn silent(code: ExitCode) -> Self {
         Self::new(Kind::Silent, code, Vec::new())

@@ -173,7 +173,7 @@ impl Walk<'_> {
                 let shown = directory.to_string();
                 self.repository.warn(format!(
                     "could not open directory '{shown}/': {}",
-                    reason(&error)
+                    pronto_io::error::reason(&error)
                 ));
                 return Ok(Vec::new());
             }
@@ -329,11 +329,4 @@ impl Walk<'_> {
         }
         Ok(holds)
     }
-}
-
-/// What the operating system says, without the number.
-fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let reason = text.split(" (os error").next();
-    reason.unwrap_or_default().to_owned()
 }

@@ -67,20 +67,32 @@ impl Repository {
     /// # Errors
     /// It cannot be read, or a value is no boolean.
     pub fn sparse_definition(&self) -> Result<Option<Definition>> {
-        let file = self.git_path("info/sparse-checkout");
-        let text = match std::fs::read(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                let message = format!("cannot read '{}'", path::as_bytes(&file));
-                return Err(Error::new(ErrorKind::Io, message).because(error));
-            }
+        let Some(text) = self.sparse_text()? else {
+            return Ok(None);
         };
         let (definition, warning) = Definition::parse(&text, self.uses_cone()?);
+        self.warn_of_sparse(warning.as_deref());
+        Ok(Some(definition))
+    }
+
+    /// The bytes of `info/sparse-checkout`; `None` if there is no such file.
+    pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
+        let file = self.git_path("info/sparse-checkout");
+        match std::fs::read(&file) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let message = format!("cannot read '{}'", path::as_bytes(&file));
+                Err(Error::new(ErrorKind::Io, message).because(error))
+            }
+        }
+    }
+
+    /// Passes on what is wrong with its patterns.
+    pub(crate) fn warn_of_sparse(&self, warning: Option<&str>) {
         for line in warning.iter().flat_map(|warning| warning.lines()) {
             self.warn(line.trim_start_matches("warning: "));
         }
-        Ok(Some(definition))
     }
 
     /// Makes this a sparse checkout with `modes`, in the configuration of the work tree. One that

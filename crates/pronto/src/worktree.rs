@@ -15,7 +15,7 @@ use pronto_worktree::checkout;
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
-use crate::{Error, ErrorKind, Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
     /// `core.fileMode`: whether the file system keeps executable bits.
@@ -229,23 +229,14 @@ impl Repository {
     /// # Errors
     /// A value is no boolean, or the patterns cannot be read.
     pub fn sparse_checkout(&self) -> Result<Option<Sparse>> {
-        if !self.config().bool_or("core.sparsecheckout", false)? {
+        if !self.is_sparse_checkout()? {
             return Ok(None);
         }
-        let file = self.git_path("info/sparse-checkout");
-        let text = match std::fs::read(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                let message = format!("cannot read '{}'", path::as_bytes(&file));
-                return Err(Error::new(ErrorKind::Io, message).because(error));
-            }
+        let Some(text) = self.sparse_text()? else {
+            return Ok(None);
         };
-        let cone = self.config().bool_or("core.sparsecheckoutcone", true)?;
-        let (sparse, warning) = Sparse::parse(&text, cone, self.ignores_case()?);
-        for line in warning.iter().flat_map(|warning| warning.lines()) {
-            self.warn(line.trim_start_matches("warning: "));
-        }
+        let (sparse, warning) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
+        self.warn_of_sparse(warning.as_deref());
         Ok(Some(sparse))
     }
 }

@@ -103,23 +103,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     options.pathspec = repository
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
-        .map_err(lacking)?;
+        .map_err(CliError::of)?;
     if args.refresh {
         return Err(CliError::unsupported("option '--refresh' of add"));
     }
     // `add PATH` stages that files are gone, too.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
-    let report = repository.add(&options, &interrupt).map_err(lacking)?;
+    let report = repository.add(&options, &interrupt).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
-}
-
-fn lacking(error: pronto::Error) -> CliError {
-    match error.kind() {
-        pronto::ErrorKind::Unsupported => CliError::lacking(error),
-        pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-        _ => error.into(),
-    }
 }
 
 /// `--all`, or the opposite of `--ignore-removal`.

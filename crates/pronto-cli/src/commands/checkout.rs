@@ -117,12 +117,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
     let specs = specs.iter().map(|spec| spec.as_bstr());
-    let pathspec = repository
-        .pathspec(specs)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            _ => error.into(),
-        })?;
+    let pathspec = repository.pathspec(specs).map_err(CliError::of)?;
     put_back((&repository, context), args, start, pathspec)
 }
 

@@ -91,11 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let interrupt = context.interrupt.clone();
     let report = repository
         .checkout_index(&options, &*progress, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            _ => error.into(),
-        })?;
+        .map_err(CliError::of)?;
     tell((&repository, context), args, (stages, prefix), &report)
 }
 

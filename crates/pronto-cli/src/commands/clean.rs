@@ -74,11 +74,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let interrupt = context.interrupt.clone();
     let said = repository
         .clean(&options, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            _ => error.into(),
-        })?;
+        .map_err(CliError::of)?;
     context.report();
     tell_all((&repository, context), args, &said)
 }

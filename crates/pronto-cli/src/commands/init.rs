@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use pronto::init::{self, Options, Template, shared};
 use pronto::repository::hash_named;
-use pronto::{Environment, ErrorKind, Repository, path};
+use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
 
 use crate::{CliError, Context, ExitCode};
@@ -77,11 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         );
         return Err(CliError::fatal(message));
     }
-    let outcome =
-        Repository::init(&git_dir, &options, &environment).map_err(|error| match error.kind() {
-            ErrorKind::Unsupported => CliError::lacking(error),
-            _ => error.into(),
-        })?;
+    let outcome = Repository::init(&git_dir, &options, &environment).map_err(CliError::of)?;
     for warning in outcome.repository.take_warnings() {
         context.warn(&warning);
     }

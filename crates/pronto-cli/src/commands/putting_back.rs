@@ -27,11 +27,7 @@ pub(crate) fn put_back(
     let interrupt = context.interrupt.clone();
     let report = repository
         .checkout_paths(options, &*progress, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            _ => error.into(),
-        })?;
+        .map_err(CliError::of)?;
     for message in &report.errors {
         context.complain(message);
     }

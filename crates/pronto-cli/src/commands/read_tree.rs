@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
+use pronto::Repository;
 use pronto::read_tree::{Mode, Options, ReadTrees};
 use pronto::revision::Want;
-use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
 
 use super::switching::tell_failures;
@@ -112,8 +112,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Ok(ReadTrees::Unmerged) => Err(unmerged()),
         Ok(ReadTrees::Refused(_)) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
         Ok(ReadTrees::Refused(why)) => Err(CliError::error(why).with_code(ExitCode::FATAL)),
-        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(CliError::lacking(error)),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(CliError::of(error)),
     }
 }
 

@@ -87,14 +87,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome =
-        repository
-            .reset(&options, &*progress, &interrupt)
-            .map_err(|error| match error.kind() {
-                pronto::ErrorKind::Unsupported => CliError::lacking(error),
-                pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-                _ => error.into(),
-            })?;
+    let outcome = repository
+        .reset(&options, &*progress, &interrupt)
+        .map_err(CliError::of)?;
     match outcome {
         Outcome::Done(report) => tell(context, &options, &report, args.quiet),
         Outcome::Refused(reason) => {

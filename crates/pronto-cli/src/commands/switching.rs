@@ -298,14 +298,9 @@ pub(crate) fn switch(
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome =
-        repository
-            .switch(options, &*progress, &interrupt)
-            .map_err(|error| match error.kind() {
-                pronto::ErrorKind::Unsupported => CliError::lacking(error),
-                pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-                _ => error.into(),
-            })?;
+    let outcome = repository
+        .switch(options, &*progress, &interrupt)
+        .map_err(CliError::of)?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
         Outcome::Refused(refusals) if options.discard => {

@@ -43,10 +43,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let said = repository
         .update_index(&options, &interrupt)
         .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Unsupported => CliError::lacking(error),
-            pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
             pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-            _ => error.into(),
+            _ => CliError::of(error),
         })?;
     tell(said, &how, context)
 }

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
-use pronto::ErrorKind;
 use pronto::write_tree::WrittenTree;
 
 use crate::{CliError, Context, ExitCode};
@@ -28,10 +27,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .as_ref()
         .map(|prefix| prefix.as_bytes().as_bstr());
     let written = repository.write_tree(prefix, args.missing_ok, &context.interrupt);
-    let written = written.map_err(|error| match error.kind() {
-        ErrorKind::Unsupported => CliError::lacking(error),
-        _ => error.into(),
-    })?;
+    let written = written.map_err(CliError::of)?;
     let failure = || Err(CliError::fatal("git-write-tree: error building trees"));
     match written {
         WrittenTree::Tree(id) => {

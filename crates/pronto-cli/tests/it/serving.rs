@@ -359,6 +359,9 @@ fn without_framing(mut conversation: &[u8]) -> Vec<(u8, Vec<u8>)> {
         }
     }
     assert!(conversation.is_empty(), "half a length");
-    let greeted = said.iter().position(|(_, line)| line.is_empty()).expect("it greets");
+    let greeted = said
+        .iter()
+        .position(|(_, line)| line.is_empty())
+        .expect("it greets");
     said.split_off(greeted)
 }

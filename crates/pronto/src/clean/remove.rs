@@ -70,7 +70,8 @@ impl Remover<'_> {
 
     fn fail(&mut self, path: &BStr, error: &io::Error) {
         let place = self.place(path.to_owned());
-        self.said.push(Said::Failed(place, reason(error)));
+        self.said
+            .push(Said::Failed(place, pronto_io::error::reason(error)));
     }
 
     /// Whether the file is gone now, or would be.
