@@ -950,7 +950,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__multi__subcmd__pack__subcmd__index)
-            opts="--object-dir --preferred-pack --stdin-packs --bitmap --refs-snapshot --batch-size --progress"
+            opts="--object-dir --preferred-pack --stdin-packs --bitmap --refs-snapshot --incremental --batch-size --progress"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

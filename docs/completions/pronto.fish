@@ -401,6 +401,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l refs-
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l batch-size -d 'Combine packs that together have at least this size' -r
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin-packs -d 'Cover only the packs whose indexes are named on the standard input'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
+complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l incremental -d 'Leave what there is as it is, and cover new packs by a layer on top of it'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'With how many others each object is compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The longest chain of deltas' -r

@@ -1,27 +1,40 @@
 //! Writing, verifying and thinning out the multi-pack-index of a repository.
 
 mod bitmap;
+mod expire;
+mod incremental;
 mod merge;
+mod present;
+mod repack;
 mod verify;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
-use pronto_pack::idx::{Index, IndexPosition};
-use pronto_pack::midx::{MultiIndex, write};
+use pronto_pack::idx::Index;
+use pronto_pack::midx::write;
 
-use crate::history::from_graph;
 use crate::init::shared;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
+use present::Present;
+
+/// The list of the layers of a chain.
+const CHAIN: &str = "multi-pack-index-chain";
+
+/// What the files of a layer end in.
+const LAYER_ENDINGS: &[&str] = &[".bitmap", ".rev", ".midx"];
+
+const NOT_WRITTEN: &str = "could not write multi-pack-index";
 
 /// How to write a multi-pack-index. The default is Git's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +48,9 @@ pub struct WriteOptions {
     pub packs: Option<BTreeSet<BString>>,
     /// Whether to write bitmaps, too, and how.
     pub bitmap: Option<BitmapOptions>,
+    /// Whether the packs that are not covered yet become a new layer of a chain, in which what
+    /// there is stays as it is.
+    pub incremental: bool,
 }
 
 /// A pack that a multi-pack-index is made of.
@@ -71,52 +87,9 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let work = self.multi_pack_work(options.object_dir.as_ref(), progress, interrupt)?;
-        work.write(options, &BTreeSet::new())
-    }
-
-    /// Removes the packs of which the multi-pack-index uses no object, and writes it anew without
-    /// them.
-    ///
-    /// # Errors
-    /// As [`write_multi_pack_index`](Self::write_multi_pack_index).
-    pub fn expire_multi_pack_index(
-        &self,
-        object_dir: Option<&PathBuf>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
-        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
-        let Some(index) = work.present()? else {
-            return Ok(());
-        };
-        let mut used = vec![false; index.pack_names().len()];
-        let meter = progress.begin("Counting referenced objects", Some(index.len().into()));
-        for row in 0..index.len() {
-            let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
-            used[pack.0 as usize] = true;
-            meter.add(1);
-        }
-        meter.finish();
-        let title = "Finding and deleting unreferenced packfiles";
-        let meter = progress.begin(title, Some(used.len() as u64));
-        let mut dropped = BTreeSet::new();
-        for (name, used) in index.pack_names().iter().zip(used) {
-            meter.add(1);
-            let path = work.directory.join(name);
-            let beside = |extension: &str| path.with_extension(extension);
-            let is_kept = beside("keep").exists() || beside("mtimes").exists();
-            if used || is_kept || !beside("pack").exists() {
-                continue;
-            }
-            dropped.insert(BString::from(name.as_str()));
-            for extension in ["idx", "pack", "rev", "bitmap", "promisor"] {
-                let _ = std::fs::remove_file(beside(extension));
-            }
-        }
-        meter.finish();
-        match dropped.is_empty() {
-            true => Ok(()),
-            false => work.write(&WriteOptions::default(), &dropped),
+        match options.incremental {
+            true => work.write_layer(options),
+            false => work.write(options, &BTreeSet::new()),
         }
     }
 
@@ -144,65 +117,38 @@ impl Work<'_> {
         self.repository.spoken(path)
     }
 
-    /// The multi-pack-index there is, if it may be used.
-    fn present(&self) -> Result<Option<MultiIndex>> {
-        let repository = self.repository;
-        if !repository.config().bool_or("core.multipackindex", true)? {
-            return Ok(None);
-        }
-        self.open()
-    }
-
-    /// The multi-pack-index, if there is one that can be read. What Git can do without is a
-    /// complaint.
-    fn open(&self) -> Result<Option<MultiIndex>> {
-        let path = self.path();
-        if !path.exists() {
-            return Ok(None);
-        }
-        let kind = self.repository.object_hash();
-        let access = self.repository.objects()?.options().access;
-        match MultiIndex::open(&path, kind, access) {
-            Ok(index) => Ok(Some(index)),
-            Err(error) => {
-                let message = error.message().to_owned();
-                let is_hash = message.starts_with("multi-pack-index hash version");
-                if *error.kind() != pronto_pack::ErrorKind::Truncated && !is_hash {
-                    return Err(Error::new(ErrorKind::Object, message));
-                }
-                let spoken = self.spoken(&path);
-                let small = format!("multi-pack-index file {} is too small", spoken.display());
-                let is_small = message == "multi-pack-index file is too small";
-                self.repository
-                    .complain(if is_small { small } else { message });
-                Ok(None)
-            }
-        }
-    }
-
     fn write(&self, options: &WriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
-        let mut present = match options.packs {
-            None => self.present()?,
+        self.undisturbed(|last| self.write_once((options, dropped), last))
+    }
+
+    /// False if it has to be done again, for somebody else has written or removed packs meanwhile,
+    /// unless this is the `last` time.
+    fn write_once(
+        &self,
+        (options, dropped): (&WriteOptions, &BTreeSet<BString>),
+        last: bool,
+    ) -> Result<bool> {
+        let before = self.state();
+        let present = match options.packs {
+            None => self.sound()?,
             Some(_) => None,
         };
-        if let Some(index) = &present
-            && !index.checksum_holds().map_err(from_graph)?
-        {
-            let message = "ignoring existing multi-pack-index; checksum mismatch";
-            self.repository.warn(message);
-            present = None;
-        }
-        let mut sources = self.sources(present.as_ref(), options)?;
+        let names = present.iter().flat_map(Present::pack_names);
+        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let mut sources = self.sources(known, options, None)?;
         let is_complete = present
             .as_ref()
-            .filter(|index| index.pack_names().len() == sources.len() && dropped.is_empty());
-        if let Some(index) = is_complete {
+            .filter(|present| present.pack_names().count() == sources.len() && dropped.is_empty());
+        if let Some(present) = is_complete {
             if options.bitmap.is_none() {
-                self.clear(&[".bitmap"], None);
-                return Ok(());
+                self.clear(&self.directory, &[".bitmap"], &[]);
+                return Ok(true);
             }
-            if self.has_bitmaps(index)? {
-                return Ok(());
+            if let [index] = present.layers.as_slice()
+                && !present.is_chain
+                && self.has_bitmaps(index)?
+            {
+                return Ok(true);
             }
         }
         let preferred = match (&options.preferred_pack, &options.bitmap) {
@@ -215,75 +161,67 @@ impl Work<'_> {
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
         let mut lock = Lock::acquire(self.path(), Duration::ZERO)?;
-        let mut names: Vec<&BString> = sources
-            .iter()
-            .filter(|source| !source.dropped)
-            .map(|source| &source.name)
-            .collect();
-        names.sort_unstable();
-        if names.is_empty() {
-            return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
+        if !last && self.is_disturbed(&before, &sources) {
+            return Ok(false);
         }
-        let mut written = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let number = numbers.get(entry.pack as usize).copied().flatten();
-            let pack = number.ok_or_else(|| {
-                let message = format!("object in an expired pack with id {}", entry.pack);
-                Error::new(ErrorKind::Object, message)
-            })?;
-            written.push(write::Entry { pack, ..entry });
+        let contents = Contents::new(&sources, entries, &numbers)?;
+        if contents.names.is_empty() {
+            return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
         }
         let preferred = preferred.and_then(|number| numbers[number]);
         let order = options
             .bitmap
             .as_ref()
-            .map(|_| write::order(&written, preferred));
-        let id = self.fill(&mut lock, &names, &written, order.as_deref())?;
-        drop((written, order));
+            .map(|_| write::order(&contents.entries, preferred));
+        let path = lock.path().to_owned();
+        let Some(file) = lock.file() else {
+            return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
+        };
+        let id = self.fill((&*file, &path), &contents, order.as_deref())?;
+        drop((contents, order));
         if let Some(bitmap) = &options.bitmap {
             self.write_bitmaps(bitmap, lock.path(), id)?;
         }
         lock.commit()?;
-        self.clear(&[".bitmap", ".rev"], Some(&id.to_string()));
-        Ok(())
+        self.clear(&self.directory, &[".bitmap", ".rev"], &[id]);
+        let chain = self.chain_directory();
+        // What counts is the file: only then may the chain go.
+        let _ = std::fs::remove_file(chain.join(CHAIN));
+        self.clear(&chain, LAYER_ENDINGS, &[]);
+        Ok(true)
     }
 
-    /// Writes the file that is locked; its checksum.
+    /// Fills a file that nobody reads yet; its checksum.
     fn fill(
         &self,
-        lock: &mut Lock,
-        names: &[&BString],
-        entries: &[write::Entry],
+        (mut file, path): (&File, &Path),
+        contents: &Contents<'_>,
         order: Option<&[u32]>,
     ) -> Result<ObjectId> {
-        let path = lock.path().to_owned();
-        let failed = "could not write multi-pack-index";
-        let Some(file) = lock.file() else {
-            return Err(Error::new(ErrorKind::Io, failed));
-        };
         let kind = self.repository.object_hash();
-        let id = write::write(file, kind, names, entries, order);
-        let id = id.context(ErrorKind::Io, failed, &path)?;
-        file.sync_all().context(ErrorKind::Io, failed, &path)?;
-        shared::adjust(self.repository.objects()?.options().sharing, &path)?;
+        let id = write::write(&mut file, kind, &contents.names, &contents.entries, order);
+        let id = id.context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        file.sync_all().context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        shared::adjust(self.repository.objects()?.options().sharing, path)?;
         Ok(id)
     }
 
-    /// The packs: first those of the multi-pack-index there is, then others in the order of the
-    /// directory, which decides between equals as in Git.
-    fn sources(&self, present: Option<&MultiIndex>, options: &WriteOptions) -> Result<Vec<Source>> {
+    /// The packs: first those that are known, then others in the order of the directory, which
+    /// decides between equals as in Git; none of those that are covered `below`.
+    fn sources(
+        &self,
+        known: Vec<Source>,
+        options: &WriteOptions,
+        below: Option<&Present>,
+    ) -> Result<Vec<Source>> {
         let title = "Adding packfiles to multi-pack-index";
         let meter = self.progress.begin(title, None);
-        let names = present.map(MultiIndex::pack_names).unwrap_or_default();
-        let mut sources: Vec<Source> = names
-            .iter()
-            .map(|name| Source {
-                name: name.as_str().into(),
-                index: None,
-                modified: 0,
-                dropped: false,
-            })
+        let names = known.iter().map(|source| source.name.clone());
+        let below = below.into_iter().flat_map(Present::pack_names);
+        let names: HashSet<BString> = names
+            .chain(below.map(|name| name.as_str().into()))
             .collect();
+        let mut sources = known;
         let failed = "unable to open object pack directory";
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -298,9 +236,7 @@ impl Work<'_> {
                 continue;
             }
             meter.add(1);
-            let is_known = names
-                .iter()
-                .any(|known| known.as_bytes() == name.as_bytes());
+            let is_known = names.contains(&name);
             let is_asked_for = options
                 .packs
                 .as_ref()
@@ -375,11 +311,11 @@ impl Work<'_> {
             let message = format!("unknown preferred pack: '{wanted}'");
             self.repository.warn(message);
         }
-        // Git then takes the first one.
-        let number = found.unwrap_or(0);
-        if sources.is_empty() {
+        // Git then takes the first one, or none since it writes layers.
+        if sources.is_empty() || found.is_none() && options.incremental {
             return Ok(None);
         }
+        let number = found.unwrap_or(0);
         if self.open_index(&mut sources[number])?.is_empty() {
             let pack = self.spoken(&self.pack_path(&sources[number]));
             let message = format!(
@@ -391,11 +327,12 @@ impl Work<'_> {
         Ok(Some(number))
     }
 
-    /// Removes files that belong to a multi-pack-index other than `keep`.
-    fn clear(&self, endings: &[&str], keep: Option<&str>) {
-        let Ok(entries) = std::fs::read_dir(&self.directory) else {
+    /// Removes the files in `directory` that belong to a multi-pack-index that is none of `keep`.
+    fn clear(&self, directory: &Path, endings: &[&str], keep: &[ObjectId]) {
+        let Ok(entries) = std::fs::read_dir(directory) else {
             return;
         };
+        let keep: Vec<String> = keep.iter().map(ToString::to_string).collect();
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = path::as_bytes(Path::new(&name));
@@ -405,10 +342,59 @@ impl Work<'_> {
             let ending = endings
                 .iter()
                 .find_map(|ending| rest.strip_suffix(ending.as_bytes()));
-            if ending.is_some_and(|id| keep.is_none_or(|keep| id != keep.as_bytes())) {
+            if ending.is_some_and(|id| !keep.iter().any(|keep| id == keep.as_bytes())) {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
+    }
+}
+
+impl Source {
+    /// A pack that a multi-pack-index names.
+    fn known(name: &str) -> Source {
+        Source {
+            name: name.into(),
+            index: None,
+            modified: 0,
+            dropped: false,
+        }
+    }
+}
+
+/// What is written.
+struct Contents<'a> {
+    /// The names of the packs, sorted.
+    names: Vec<&'a BString>,
+    entries: Vec<write::Entry>,
+}
+
+impl<'a> Contents<'a> {
+    /// Those of `sources` that are not dropped, and `entries`, which have the places of packs there,
+    /// with their `numbers` instead.
+    ///
+    /// # Errors
+    /// An object is in a pack that is dropped.
+    fn new(
+        sources: &'a [Source],
+        entries: Vec<write::Entry>,
+        numbers: &[Option<u32>],
+    ) -> Result<Contents<'a>> {
+        let kept = sources.iter().filter(|source| !source.dropped);
+        let mut names: Vec<&BString> = kept.map(|source| &source.name).collect();
+        names.sort_unstable();
+        let mut written = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let number = numbers.get(entry.pack as usize).copied().flatten();
+            let pack = number.ok_or_else(|| {
+                let message = format!("object in an expired pack with id {}", entry.pack);
+                Error::new(ErrorKind::Object, message)
+            })?;
+            written.push(write::Entry { pack, ..entry });
+        }
+        Ok(Contents {
+            names,
+            entries: written,
+        })
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use bstr::BString;
-use pronto::ErrorKind;
+use bstr::{BStr, BString};
+use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
+use pronto::{ErrorKind, Repository};
 
 use super::commit_graph::lines;
 use crate::{CliError, Context, ExitCode};
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// What references point to, for the bitmap
     #[arg(long, value_name = "FILE")]
     refs_snapshot: Option<PathBuf>,
+    /// Leave what there is as it is, and cover new packs by a layer on top of it
+    #[arg(long)]
+    incremental: bool,
     /// Combine packs that together have at least this size
     #[arg(long, value_name = "SIZE")]
     batch_size: Option<String>,
@@ -46,17 +50,25 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // Git knows but one option before the command.
     let before = context.arguments.iter();
     let mut before = before.take_while(|word| !args.command.contains(word));
-    if args.batch_size.is_some() || before.any(|word| !is_directory(word)) {
+    if before.any(|word| !is_directory(word)) {
         return Err(unsupported());
     }
     let writes = args.preferred_pack.is_some() || args.stdin_packs || args.bitmap;
-    let writes = writes || args.refs_snapshot.is_some();
+    let writes = writes || args.refs_snapshot.is_some() || args.incremental;
+    if args.batch_size.is_some() && command.as_slice() != [Some("repack")] {
+        return Err(unsupported());
+    }
     if command.as_slice() == [Some("verify")] && !writes {
         return verify(args, context);
+    }
+    // Git knows how bitmaps go on from layer to layer.
+    if args.incremental && (args.bitmap || args.refs_snapshot.is_some()) {
+        return Err(unsupported());
     }
     let repository = context.repository()?;
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
+    let mut made_pack = None;
     let result = match command.as_slice() {
         [Some("write")] => {
             repository.write_multi_pack_index(&args.options()?, &*progress, &interrupt)
@@ -65,8 +77,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let directory = args.object_dir.as_ref();
             repository.expire_multi_pack_index(directory, &*progress, &interrupt)
         }
+        [Some("repack")] if !writes => {
+            let batch_bytes = batch_bytes(args, &repository)?;
+            let about = (args.object_dir.as_ref(), batch_bytes);
+            let made = repository.repack_multi_pack_index(about, &*progress, &interrupt);
+            made.map(|counts| made_pack = counts)
+        }
         _ => return Err(unsupported()),
     };
+    if let Some(counts) = made_pack.filter(|_| context.shows_progress(args.progress, false)) {
+        super::pack_objects::tell(&counts, context);
+    }
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if *error.kind() == ErrorKind::Refused => {
@@ -87,10 +108,25 @@ impl Args {
             object_dir: self.object_dir.clone(),
             preferred_pack: preferred.map(|name| BString::from(name.as_encoded_bytes())),
             packs,
+            incremental: self.incremental,
             bitmap: self.bitmap.then(|| BitmapOptions {
                 refs_snapshot: self.refs_snapshot.clone(),
             }),
         })
+    }
+}
+
+/// The size of a batch, if the pack is of the kind that is made here.
+fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
+    let config = repository.config();
+    let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
+        || config.bool_or("repack.usedeltaislands", false)?
+        || config.contains("extensions.partialclone");
+    let size = args.batch_size.as_deref().unwrap_or("0");
+    match parse_u64(BStr::new(size)) {
+        Ok(size) if !is_lacking => Ok(size),
+        // What is wrong with a size is told by git.
+        _ => Err(CliError::unsupported("this way to repack")),
     }
 }
 

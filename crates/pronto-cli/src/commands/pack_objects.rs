@@ -329,7 +329,8 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
     }
 }
 
-fn tell(counts: &Counts, context: &mut Context) {
+/// Says what a pack was made of.
+pub(super) fn tell(counts: &Counts, context: &mut Context) {
     context.remark(&format!(
         "Total {} (delta {}), reused {} (delta {}), pack-reused {}",
         counts.objects, counts.deltas, counts.reused, counts.reused_deltas, counts.whole_pack

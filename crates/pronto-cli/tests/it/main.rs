@@ -10,6 +10,7 @@ mod folding;
 mod large_blobs;
 mod memory;
 mod monitor;
+mod multi_pack_index;
 mod netsync;
 mod options;
 mod packing;

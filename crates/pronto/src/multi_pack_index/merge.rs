@@ -7,10 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use pronto_hash::ObjectId;
 use pronto_io::pool::{self, Workers};
 use pronto_pack::idx::IndexPosition;
-use pronto_pack::midx::MultiIndex;
 use pronto_pack::midx::write::Entry;
 
-use super::{Source, Work};
+use super::{Present, Source, Work};
 use crate::history::from_graph;
 use crate::{Error, ErrorKind, Result};
 
@@ -22,7 +21,7 @@ type Copy = (ObjectId, bool, Reverse<u64>, u32, u64);
 /// memory is needed for what is kept and little more.
 pub(super) fn merge(
     work: &Work<'_>,
-    present: Option<&MultiIndex>,
+    present: Option<&Present>,
     sources: &[Source],
     preferred: Option<usize>,
 ) -> Result<Vec<Entry>> {
@@ -64,7 +63,7 @@ pub(super) fn merge(
         .collect())
 }
 
-fn object_count(present: Option<&MultiIndex>, sources: &[Source]) -> usize {
+fn object_count(present: Option<&Present>, sources: &[Source]) -> usize {
     let packs = sources.iter().filter_map(|source| source.index.as_ref());
     let known = present.map_or(0, |present| present.len() as usize);
     known + packs.map(|index| index.len() as usize).sum::<usize>()
@@ -72,7 +71,7 @@ fn object_count(present: Option<&MultiIndex>, sources: &[Source]) -> usize {
 
 fn bucket(
     work: &Work<'_>,
-    present: Option<&MultiIndex>,
+    present: Option<&Present>,
     sources: &[Source],
     (preferred, byte): (Option<usize>, u8),
 ) -> Result<Vec<Entry>> {
@@ -81,14 +80,16 @@ fn bucket(
     };
     work.interrupt.check().map_err(interrupted)?;
     let mut copies: Vec<Copy> = Vec::new();
-    if let Some(present) = present {
-        for row in present.bucket(byte) {
+    let layers = present.into_iter().flat_map(Present::numbered);
+    for (first, layer) in layers {
+        for row in layer.bucket(byte) {
             let position = IndexPosition(row);
-            let (pack, offset) = present.location_at(position).map_err(from_graph)?;
+            let (pack, offset) = layer.location_at(position).map_err(from_graph)?;
+            let pack = first + pack.0;
             // The copies of a preferred pack come from its own index.
-            if preferred != Some(pack.0 as usize) {
-                let id = present.id_at(position).map_err(from_graph)?;
-                copies.push((id, true, Reverse(0), pack.0, offset.0));
+            if preferred != Some(pack as usize) {
+                let id = layer.id_at(position).map_err(from_graph)?;
+                copies.push((id, true, Reverse(0), pack, offset.0));
             }
         }
     }

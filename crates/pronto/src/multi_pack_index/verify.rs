@@ -26,21 +26,25 @@ impl Repository {
         report: &mut dyn FnMut(&str),
     ) -> Result<bool> {
         let work = self.multi_pack_work(object_dir, progress, interrupt)?;
-        let Some(index) = work.open()? else {
+        let Some(present) = work.open()? else {
             let exists = work.path().exists();
             if exists {
                 self.complain("multi-pack-index file exists, but failed to parse");
             }
             return Ok(!exists);
         };
-        let mut check = Check {
-            work: &work,
-            index: &index,
-            report,
-            sound: true,
-        };
-        check.run()?;
-        Ok(check.sound)
+        let mut sound = true;
+        for index in &present.layers {
+            let mut check = Check {
+                work: &work,
+                index,
+                report,
+                sound: true,
+            };
+            check.run()?;
+            sound &= check.sound;
+        }
+        Ok(sound)
     }
 }
 

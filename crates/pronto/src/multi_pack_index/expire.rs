@@ -1,0 +1,65 @@
+//! Removing packs that a multi-pack-index has no use for.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use bstr::BString;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_pack::idx::IndexPosition;
+
+use super::WriteOptions;
+use crate::history::from_graph;
+use crate::{Repository, Result};
+
+impl Repository {
+    /// Writes the multi-pack-index anew without the packs of which it uses no object, and then
+    /// removes them: whatever it names is there at any moment.
+    ///
+    /// # Errors
+    /// As [`write_multi_pack_index`](Self::write_multi_pack_index); or it is a chain.
+    pub fn expire_multi_pack_index(
+        &self,
+        object_dir: Option<&PathBuf>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
+        let Some(present) = work.present()? else {
+            return Ok(());
+        };
+        let index = present.single("expire packs from")?;
+        let mut used = vec![false; index.pack_names().len()];
+        let meter = progress.begin("Counting referenced objects", Some(index.len().into()));
+        for row in 0..index.len() {
+            let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
+            used[pack.0 as usize] = true;
+            meter.add(1);
+        }
+        meter.finish();
+        let title = "Finding and deleting unreferenced packfiles";
+        let meter = progress.begin(title, Some(used.len() as u64));
+        let mut dropped = BTreeSet::new();
+        for (name, used) in index.pack_names().iter().zip(used) {
+            meter.add(1);
+            let path = work.directory.join(name);
+            let beside = |extension: &str| path.with_extension(extension);
+            let is_kept = beside("keep").exists() || beside("mtimes").exists();
+            if !used && !is_kept && beside("pack").exists() {
+                dropped.insert(BString::from(name.as_str()));
+            }
+        }
+        meter.finish();
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        work.write(&WriteOptions::default(), &dropped)?;
+        for name in &dropped {
+            let path = work.directory.join(crate::path::borrow(name));
+            for extension in ["idx", "pack", "rev", "bitmap", "promisor"] {
+                let _ = std::fs::remove_file(path.with_extension(extension));
+            }
+        }
+        Ok(())
+    }
+}
