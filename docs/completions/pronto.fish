@@ -88,6 +88,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "update-index" -d 'cha
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "upload-pack" -d 'send objects to those who fetch'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'check packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "worktree" -d 'manage the work trees of a repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "write-tree" -d 'make trees of the index'
 complete -c pronto -n "__fish_pronto_using_subcommand add" -l chmod -d 'Make the files executable in the index (+x), or not (-x)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand add" -l pathspec-from-file -d 'Read paths from this file' -r
@@ -542,5 +543,21 @@ complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -l object-for
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s v -l verbose -d 'List what is in the packs'
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s s -l stat-only -d 'Count what is in the packs, and say nothing else'
 complete -c pronto -n "__fish_pronto_using_subcommand version" -l build-options -d 'Also tell how this binary was built'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s b -d 'Make a branch (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s B -d 'Make or move a branch (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l reason -d 'Why it is locked (add, lock)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l track -d 'Let the new branch follow what it starts at (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l expire -d 'Only those unused since then (list, prune)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s f -l force -d 'Take a branch that is in use, or a place; twice: a locked one (add, move, remove)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s d -l detach -d 'Be on no branch (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l orphan -d 'Begin a branch without commits (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l no-checkout -d 'Write no files (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l lock -d 'Keep it locked (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s q -l quiet -d 'Say nothing but errors (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l guess-remote -d 'Take a branch of a remote with the name of the directory (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l porcelain -d 'Print for scripts (list)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s z -d 'End lines with NUL (list)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s v -l verbose -d 'Say more (list, prune)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s n -l dry-run -d 'Only say what would go (prune)'
 complete -c pronto -n "__fish_pronto_using_subcommand write-tree" -l prefix -d 'The tree of this directory' -r
 complete -c pronto -n "__fish_pronto_using_subcommand write-tree" -l missing-ok -d 'Objects need not be there'

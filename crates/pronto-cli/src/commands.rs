@@ -43,6 +43,7 @@ mod update_index;
 mod upload_pack;
 mod verify_pack;
 mod version;
+mod worktree;
 mod write_tree;
 
 use std::ffi::OsString;
@@ -183,6 +184,7 @@ pub static COMMANDS: &[Command] = &[
     command!(upload_pack, "upload-pack", "send objects to those who fetch", Plumbing, Options, signals: false),
     command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
+    command!(worktree, "worktree", "manage the work trees of a repository", Start, Options, signals: true),
     command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),
 ];
 

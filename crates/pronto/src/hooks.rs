@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind as Io, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::{Error, ErrorKind, Repository, Result};
@@ -16,6 +16,9 @@ pub struct Call<'a> {
     pub input: Vec<u8>,
     /// Variables beyond those that tie it to the repository.
     pub variables: Vec<(&'a str, &'a OsStr)>,
+    /// Where it runs, and finds by itself what repository that is; by default at the top of the
+    /// work tree.
+    pub elsewhere: Option<&'a Path>,
 }
 
 /// The program for hook `name`, if there is one that can be run. One that is there but may not be
@@ -52,7 +55,8 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     let Some(path) = find(repository, name) else {
         return Ok(None);
     };
-    let directory = repository.work_tree().unwrap_or(repository.git_dir());
+    let usual = || repository.work_tree().unwrap_or(repository.git_dir());
+    let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
     let mut command = Command::new(&path);
     command
@@ -65,6 +69,9 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
         })
         .stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
     tie_to(repository, &mut command);
+    if call.elsewhere.is_some() {
+        command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    }
     command.envs(call.variables.iter().copied());
     let cannot_run = |error: std::io::Error| {
         let message = format!("cannot run {}", repository.spoken(&path).display());

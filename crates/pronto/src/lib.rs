@@ -45,6 +45,7 @@ pub mod switch;
 pub mod update_index;
 pub mod upload_pack;
 mod worktree;
+pub mod worktrees;
 pub mod write_tree;
 
 pub use environment::Environment;

@@ -2,7 +2,7 @@
 
 pub(crate) mod discover;
 mod format;
-mod git_dir;
+pub(crate) mod git_dir;
 pub(crate) mod safety;
 
 use std::path::{Path, PathBuf};

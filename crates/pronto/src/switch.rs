@@ -7,7 +7,6 @@ mod move_files;
 mod remotes;
 mod start;
 mod state;
-mod worktrees;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -25,6 +24,7 @@ pub use left_behind::LeftBehind;
 pub use remotes::Candidates;
 pub use start::Start;
 
+pub(crate) use branch::Point;
 pub(crate) use move_files::{MovedFiles, Prepared};
 
 /// Where to go and how.
@@ -168,7 +168,7 @@ impl Repository {
             if options.ignore_other_worktrees || old.name() == Some(name) {
                 return Ok(());
             }
-            self.refuse_branch_in_use(name)
+            self.refuse_branch_in_use(name, false)
         };
         if let Some(create) = &options.create {
             self.check_new_branch(create)?;

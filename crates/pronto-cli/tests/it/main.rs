@@ -24,3 +24,4 @@ mod system_calls;
 mod traces;
 mod transports;
 mod whole;
+mod worktrees;

@@ -233,5 +233,5 @@ fn is_checked_out(repository: &Repository, offer: &Offer) -> Result<bool> {
     let name = offer.name.as_bstr();
     let head = repository.refs().head()?;
     let is_here = !repository.is_bare() && head.name() == Some(name);
-    Ok(is_here || repository.worktree_using(name).is_some())
+    Ok(is_here || repository.work_tree_using(name, false).is_some())
 }

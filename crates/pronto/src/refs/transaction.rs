@@ -204,7 +204,7 @@ impl<'r> Transaction<'r> {
             && code != 0
         {
             prepared.abort()?;
-            let message = "in 'prepared' phase, update aborted by the reference-transaction hook";
+            let message = "ref updates aborted by hook";
             return Err(Error::new(ErrorKind::Hook, message));
         }
         prepared.aborts = true;
@@ -315,7 +315,7 @@ impl Prepared<'_> {
         let call = hooks::Call {
             arguments: vec![OsStr::new(state)],
             input,
-            variables: Vec::new(),
+            ..hooks::Call::default()
         };
         hooks::run(self.repository, name, &call)
     }

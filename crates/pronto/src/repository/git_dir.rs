@@ -82,45 +82,87 @@ pub(crate) enum Candidate {
     PointsTo(PathBuf),
 }
 
+/// What is wrong with a file that should point to a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// It is not there.
+    Missing,
+    /// It is no file; perhaps a directory.
+    NotAFile { directory: bool },
+    /// It cannot be opened or read.
+    Unreadable(String),
+    /// It does not begin as it must.
+    Format,
+    /// It names nothing.
+    NoPath,
+    /// What it names, as it says, is no repository.
+    NotARepository(PathBuf),
+    /// It is longer than any such file.
+    TooLarge,
+}
+
+impl Flaw {
+    /// The number by which Git calls it.
+    pub(crate) fn number(&self) -> u8 {
+        match self {
+            Flaw::Missing => 1,
+            Flaw::NotAFile { .. } => 2,
+            Flaw::Unreadable(_) => 3,
+            Flaw::Format => 5,
+            Flaw::NoPath => 6,
+            Flaw::NotARepository(_) => 7,
+            Flaw::TooLarge => 8,
+        }
+    }
+}
+
+/// The repository that `file` points to.
+pub(crate) fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
+    let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
+    if !metadata.is_file() {
+        let directory = metadata.is_dir();
+        return Err(Flaw::NotAFile { directory });
+    }
+    if metadata.len() > MAX_GIT_FILE_SIZE {
+        return Err(Flaw::TooLarge);
+    }
+    let bytes =
+        std::fs::read(file).map_err(|error| Flaw::Unreadable(pronto_io::error::reason(&error)))?;
+    let target = bytes.strip_prefix(b"gitdir: ").ok_or(Flaw::Format)?;
+    let target = target.trim_end_with(|c| c == '\n' || c == '\r');
+    if target.is_empty() {
+        return Err(Flaw::NoPath);
+    }
+    let target = path::borrow(target);
+    let full = file.with_file_name("").join(target);
+    if !is_git_dir(&full, env) {
+        return Err(Flaw::NotARepository(target.to_owned()));
+    }
+    Ok(std::fs::canonicalize(&full).unwrap_or(full))
+}
+
 /// Looks at `file`, usually some `.git`. `spoken` is how messages spell it.
 ///
 /// # Errors
 /// It is a file but does not point to a repository.
 pub(crate) fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
-    let Ok(metadata) = std::fs::metadata(file) else {
-        return Ok(Candidate::Nothing);
-    };
-    if metadata.is_dir() {
-        return Ok(Candidate::Directory);
-    }
-    if !metadata.is_file() {
-        return Ok(Candidate::Nothing);
-    }
-    let fail = |message| Err(Error::new(ErrorKind::NotARepository, message));
     let said = spoken.display();
-    if metadata.len() > MAX_GIT_FILE_SIZE {
-        return fail(format!("too large to be a .git file: '{said}'"));
-    }
-    let bytes = std::fs::read(file).map_err(|error| {
-        Error::new(ErrorKind::Io, format!("error opening '{said}'")).because(error)
-    })?;
-    let Some(target) = bytes.strip_prefix(b"gitdir: ") else {
-        return fail(format!("invalid gitfile format: {said}"));
+    let message = match read_git_file(file, env) {
+        Ok(target) => return Ok(Candidate::PointsTo(target)),
+        Err(Flaw::Missing) => return Ok(Candidate::Nothing),
+        Err(Flaw::NotAFile { directory: true }) => return Ok(Candidate::Directory),
+        Err(Flaw::NotAFile { directory: false }) => return Ok(Candidate::Nothing),
+        Err(Flaw::Unreadable(reason)) => {
+            let message = format!("error opening '{said}': {reason}");
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        Err(Flaw::TooLarge) => format!("too large to be a .git file: '{said}'"),
+        Err(Flaw::Format) => format!("invalid gitfile format: {said}"),
+        Err(Flaw::NoPath) => format!("no path in gitfile: {said}"),
+        Err(Flaw::NotARepository(target)) => {
+            let place = spoken.with_file_name("").join(target);
+            format!("not a git repository: {}", place.display())
+        }
     };
-    let target = target.trim_end_with(|c| c == '\n' || c == '\r');
-    if target.is_empty() {
-        return fail(format!("no path in gitfile: {said}"));
-    }
-    let target = path::borrow(target);
-    let beside = |file: &Path| file.with_file_name("").join(target);
-    let full = beside(file);
-    if !is_git_dir(&full, env) {
-        return fail(format!(
-            "not a git repository: {}",
-            beside(spoken).display()
-        ));
-    }
-    Ok(Candidate::PointsTo(
-        std::fs::canonicalize(&full).unwrap_or(full),
-    ))
+    Err(Error::new(ErrorKind::NotARepository, message))
 }

@@ -1,6 +1,7 @@
 //! New branches, and what they follow.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
 
 use super::Destination;
 use crate::config::edit;
@@ -45,6 +46,16 @@ enum Policy {
     Always,
     /// Somebody asked for it.
     Explicit,
+}
+
+/// Where a branch begins.
+pub(crate) struct Point<'a> {
+    /// What it was called.
+    pub(crate) name: &'a BStr,
+    /// The full name of the reference that was named, if the branch may follow it.
+    pub(crate) reference: Option<&'a BStr>,
+    /// The commit.
+    pub(crate) commit: ObjectId,
 }
 
 /// What a new branch follows.
@@ -95,14 +106,30 @@ impl Repository {
         let Some(commit) = at.commit else {
             return Ok(Vec::new());
         };
-        let full = create.full_name();
-        let policy = self.tracking_policy(create.tracking)?;
+        let explicit = self.tracking_policy(create.tracking)? == Policy::Explicit;
         let reference = at
             .reference
             .as_ref()
-            .filter(|_| at.name != "HEAD" || policy == Policy::Explicit);
-        let followed = match reference {
-            Some(reference) => self.followed(reference.as_bstr(), policy, create)?,
+            .filter(|_| at.name != "HEAD" || explicit);
+        let point = Point {
+            name: at.name.as_bstr(),
+            reference: reference.map(|reference| reference.as_bstr()),
+            commit,
+        };
+        self.create_branch_at(create, &point)
+    }
+
+    /// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+    pub(crate) fn create_branch_at(
+        &self,
+        create: &NewBranch,
+        at: &Point<'_>,
+    ) -> Result<Vec<String>> {
+        let commit = at.commit;
+        let full = create.full_name();
+        let policy = self.tracking_policy(create.tracking)?;
+        let followed = match at.reference {
+            Some(reference) => self.followed(reference, policy, create)?,
             None if policy == Policy::Explicit => {
                 let message = format!(
                     "cannot set up tracking information; starting point '{}' is not a branch",
@@ -130,6 +157,14 @@ impl Repository {
             Some(followed) => self.set_up_following(create.name.as_bstr(), &followed),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Whether what is configured about new branches can be done.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), or a value is not well formed.
+    pub(crate) fn check_tracking(&self, tracking: Tracking) -> Result<()> {
+        self.tracking_policy(tracking).map(|_| ())
     }
 
     fn tracking_policy(&self, tracking: Tracking) -> Result<Policy> {

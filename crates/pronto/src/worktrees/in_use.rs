@@ -42,23 +42,22 @@ impl Repository {
         Ok(found)
     }
 
-    /// Refuses a branch that another work tree has checked out, or is rebasing or bisecting.
-    pub(crate) fn refuse_branch_in_use(&self, full: &BStr) -> Result<()> {
-        match self.worktree_using(full) {
+    /// Refuses a branch that another work tree (or with `anywhere` this one) has checked out, or is
+    /// rebasing or bisecting.
+    pub(crate) fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
+        match self.work_tree_using(full, anywhere) {
             None => Ok(()),
             Some(place) => {
                 let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
-                let message = format!(
-                    "'{short}' is already used by worktree at '{}'",
-                    place.display()
-                );
+                let place = place.display();
+                let message = format!("'{short}' is already checked out at '{place}'");
                 Err(Error::new(ErrorKind::Refused, message))
             }
         }
     }
 
-    /// The work tree, other than this one, that has the branch checked out.
-    pub(crate) fn worktree_using(&self, full: &BStr) -> Option<PathBuf> {
+    /// The work tree that has the branch checked out, other than this one unless `anywhere`.
+    pub(crate) fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
         let mut places = vec![common.to_owned()];
         if let Ok(listing) = std::fs::read_dir(common.join("worktrees")) {
@@ -66,20 +65,26 @@ impl Repository {
         }
         places
             .into_iter()
-            .filter(|git_dir| git_dir != self.git_dir())
-            .find(|git_dir| uses(git_dir, full))
-            .and_then(|git_dir| self.top_of(&git_dir))
+            .filter(|git_dir| anywhere || git_dir != self.git_dir())
+            .filter(|git_dir| uses(git_dir, full))
+            .find_map(|git_dir| self.top_of(&git_dir))
     }
 
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
         if git_dir == self.common_dir() {
             // A bare repository has no work tree that could use anything.
             let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
-            return (!bare).then(|| git_dir.parent().unwrap_or(git_dir).to_owned());
+            let top = match git_dir.file_name() {
+                Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),
+                _ => git_dir,
+            };
+            return (!bare).then(|| top.to_owned());
         }
         let back = std::fs::read(git_dir.join("gitdir")).ok()?;
-        let file = git_dir.join(path::borrow(back.trim_end()));
-        Some(file.parent().unwrap_or(&file).to_owned())
+        let back = back.trim_ascii_end();
+        Some(path::from_bytes(
+            back.strip_suffix(b"/.git").unwrap_or(back),
+        ))
     }
 }
 

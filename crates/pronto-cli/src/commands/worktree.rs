@@ -1,0 +1,235 @@
+//! `worktree`: the work trees of a repository.
+
+mod add;
+mod list;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use clap::ArgAction;
+use pronto::worktrees::Expiry;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `worktree`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Take a branch that is in use, or a place; twice: a locked one (add, move, remove)
+    #[arg(short, long, action = ArgAction::Count)]
+    force: u8,
+    /// Make a branch (add)
+    #[arg(short = 'b', value_name = "BRANCH")]
+    create: Option<OsString>,
+    /// Make or move a branch (add)
+    #[arg(short = 'B', value_name = "BRANCH")]
+    force_create: Option<OsString>,
+    /// Be on no branch (add)
+    #[arg(short, long)]
+    detach: bool,
+    /// Begin a branch without commits (add)
+    #[arg(long)]
+    orphan: bool,
+    /// Write no files (add)
+    #[arg(long)]
+    no_checkout: bool,
+    /// Keep it locked (add)
+    #[arg(long)]
+    lock: bool,
+    /// Why it is locked (add, lock)
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<OsString>,
+    /// Say nothing but errors (add)
+    #[arg(short, long)]
+    quiet: bool,
+    /// Let the new branch follow what it starts at (add)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct")]
+    track: Option<String>,
+    /// Take a branch of a remote with the name of the directory (add)
+    #[arg(long)]
+    guess_remote: Option<bool>,
+    /// Print for scripts (list)
+    #[arg(long)]
+    porcelain: bool,
+    /// End lines with NUL (list)
+    #[arg(short = 'z')]
+    null: bool,
+    /// Say more (list, prune)
+    #[arg(short, long)]
+    verbose: bool,
+    /// Only those unused since then (list, prune)
+    #[arg(long, value_name = "TIME")]
+    expire: Option<OsString>,
+    /// Only say what would go (prune)
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// `add`, `list`, `lock`, `move`, `prune`, `remove`, `repair` or `unlock`, and what it is about
+    #[arg(value_name = "COMMAND")]
+    words: Vec<OsString>,
+}
+
+/// The options of a command, by the names that they are given by.
+const OPTIONS: &[(&str, &[&str])] = &[
+    (
+        "add",
+        &[
+            "f",
+            "force",
+            "b",
+            "B",
+            "d",
+            "detach",
+            "orphan",
+            "checkout",
+            "lock",
+            "reason",
+            "q",
+            "quiet",
+            "track",
+            "guess-remote",
+        ],
+    ),
+    ("list", &["porcelain", "z", "v", "verbose", "expire"]),
+    ("lock", &["reason"]),
+    ("move", &["f", "force"]),
+    ("prune", &["n", "dry-run", "v", "verbose", "expire"]),
+    ("remove", &["f", "force"]),
+    ("repair", &[]),
+    ("unlock", &[]),
+];
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let unsupported = || CliError::unsupported("this way of calling worktree");
+    let Some((command, words)) = args.words.split_first() else {
+        return Err(unsupported());
+    };
+    let words: Vec<BString> = words.iter().map(|word| word.as_bytes().into()).collect();
+    let command = command.to_str().unwrap_or_default();
+    // The command comes before its options.
+    let is_first = context
+        .arguments
+        .first()
+        .is_some_and(|first| first == command);
+    let known = OPTIONS.iter().find(|(name, _)| *name == command);
+    let Some((_, known)) = known.filter(|_| is_first) else {
+        return Err(unsupported());
+    };
+    if !args.given().all(|given| known.contains(&given)) {
+        return Err(unsupported());
+    }
+    match (command, words.as_slice()) {
+        ("add", [place]) => add::run(args, (place, None), context),
+        ("add", [place, commit]) => add::run(args, (place, Some(commit)), context),
+        ("list", []) => list::run(args, context),
+        ("lock", [place]) => {
+            let reason = args.reason.as_ref().map(|reason| reason.as_bytes());
+            let repository = context.repository()?;
+            repository.lock_work_tree(place.as_bstr(), reason.unwrap_or_default().as_bstr())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ("unlock", [place]) => {
+            context.repository()?.unlock_work_tree(place.as_bstr())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ("move", [place, to]) => {
+            let repository = context.repository()?;
+            let moved = repository.move_work_tree(place.as_bstr(), to.as_bstr(), args.force);
+            context.report();
+            moved.map(|()| ExitCode::SUCCESS).map_err(CliError::from)
+        }
+        ("prune", []) => prune(args, context),
+        ("remove", [place]) => remove(args, place.as_bstr(), context),
+        ("repair", places) => repair(places, context),
+        _ => Err(unsupported()),
+    }
+}
+
+impl Args {
+    /// The names of the options that were given.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.force > 0, "force"),
+            (self.create.is_some(), "b"),
+            (self.force_create.is_some(), "B"),
+            (self.detach, "detach"),
+            (self.orphan, "orphan"),
+            (self.no_checkout, "checkout"),
+            (self.lock, "lock"),
+            (self.reason.is_some(), "reason"),
+            (self.quiet, "quiet"),
+            (self.track.is_some(), "track"),
+            (self.guess_remote.is_some(), "guess-remote"),
+            (self.porcelain, "porcelain"),
+            (self.null, "z"),
+            (self.verbose, "verbose"),
+            (self.expire.is_some(), "expire"),
+            (self.dry_run, "dry-run"),
+        ]
+        .into_iter()
+        .filter_map(|(given, name)| given.then_some(name))
+    }
+
+    fn expiry(&self) -> Result<Expiry, CliError> {
+        let Some(text) = &self.expire else {
+            return Ok(Expiry::Now);
+        };
+        match text.as_bytes() {
+            b"all" | b"now" => Ok(Expiry::Now),
+            b"never" | b"false" => Ok(Expiry::Before(0)),
+            text => match pronto::revision::parse_date(text.as_bstr()) {
+                Some(moment) => Ok(Expiry::Before(moment)),
+                None => Err(CliError::unsupported("this date of expiry")),
+            },
+        }
+    }
+}
+
+fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let pruned = repository.prune_work_trees(args.expiry()?, args.dry_run)?;
+    for gone in &pruned {
+        if args.dry_run || args.verbose {
+            let (id, reason) = (&gone.id, &gone.reason);
+            context.remark(&format!("Removing worktrees/{id}: {reason}"));
+        }
+        if let Some(failure) = &gone.failure {
+            context.complain(failure);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let interrupt = context.interrupt.clone();
+    let removed = repository
+        .remove_work_tree(place, args.force, &interrupt)
+        .map_err(CliError::of)?;
+    for failure in &removed.failures {
+        context.complain(failure);
+    }
+    Ok(match removed.failures.is_empty() {
+        true => ExitCode::SUCCESS,
+        // Git's code for it is -1.
+        false => ExitCode::new(255),
+    })
+}
+
+fn repair(places: &[BString], context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mut code = ExitCode::SUCCESS;
+    for told in repository.repair_work_trees(places)? {
+        let (what, place) = (told.what, &told.place);
+        if told.is_done {
+            context.remark(&format!("repair: {what}: {place}"));
+        } else {
+            context.complain(&format!("{what}: {place}"));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}

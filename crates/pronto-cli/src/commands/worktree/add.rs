@@ -1,0 +1,147 @@
+//! `worktree add`.
+
+use std::io::Write;
+
+use bstr::BString;
+use pronto::reset::{Outcome, Report};
+use pronto::switch::Tracking;
+use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Preparation};
+
+use super::Args;
+use crate::commands::switching::{follows_nothing, tell_failures, text};
+use crate::{CliError, Context, ExitCode};
+
+pub(super) fn run(
+    args: &Args,
+    (place, commit): (&BString, Option<&BString>),
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let branching = branching(args, commit.is_some())?;
+    let lock = match (args.lock, &args.reason) {
+        (false, Some(_)) => {
+            return Err(CliError::fatal("the option '--reason' requires '--lock'"));
+        }
+        (false, None) => None,
+        (true, Some(reason)) => text(Some(reason)),
+        (true, None) => Some("added with --lock".into()),
+    };
+    let tracking = match args.track.as_deref() {
+        Some("direct") => Some(Tracking::Direct),
+        Some(_) => return Err(CliError::unsupported("this value of option '--track'")),
+        None => follows_nothing(context).then_some(Tracking::Never),
+    };
+    let repository = context.repository()?;
+    let guess_remote = match args.guess_remote {
+        Some(guess) => guess,
+        None => repository.config().bool_or("worktree.guessremote", false)?,
+    };
+    let options = AddOptions {
+        place: place.clone(),
+        commit: commit.cloned(),
+        branching,
+        tracking,
+        guess_remote,
+        force: args.force,
+        no_checkout: args.no_checkout,
+        lock,
+        quiet: args.quiet,
+    };
+    let addition = repository.plan_work_tree(options).map_err(CliError::of)?;
+    if !args.quiet {
+        let what = match &addition.preparation {
+            Preparation::NewBranch(name) => format!("new branch '{name}'"),
+            Preparation::Reset(name, old) => format!("resetting branch '{name}'; was at {old}"),
+            Preparation::Branch(name) => format!("checking out '{name}'"),
+            Preparation::Detached(commit) => format!("detached HEAD {commit}"),
+        };
+        context.remark(&format!("Preparing worktree ({what})"));
+    }
+    let progress = context.progress(None, args.quiet);
+    let interrupt = context.interrupt.clone();
+    let outcome = repository.add_work_tree(&addition, &*progress, &interrupt);
+    context.report();
+    match outcome {
+        Ok(AddOutcome::Added(added)) => tell(&added, args.quiet, context),
+        // Git's code for it is -1.
+        Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
+        // It is too late for git.
+        Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
+            Err(CliError::fatal(error.to_string()))
+        }
+        Err(error) => Err(CliError::of(error)),
+    }
+}
+
+fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {
+    let together = |message: &str| {
+        let message = format!("{message} cannot be used together");
+        Err(CliError::fatal(message))
+    };
+    let (create, force) = (text(args.create.as_ref()), text(args.force_create.as_ref()));
+    if u8::from(args.detach) + u8::from(create.is_some()) + u8::from(force.is_some()) > 1 {
+        return together("options '-b', '-B', and '--detach'");
+    }
+    if args.orphan {
+        if args.detach {
+            return together("options '--orphan' and '--detach'");
+        }
+        if args.track.is_some() {
+            return together("options '--orphan' and '--track'");
+        }
+        if args.no_checkout {
+            return together("options '--orphan' and '--no-checkout'");
+        }
+        if has_commit {
+            return together("option '--orphan' and commit-ish");
+        }
+        return Ok(Branching::Orphan(create.or(force)));
+    }
+    Ok(match (args.detach, create, force) {
+        (true, ..) => Branching::Detach,
+        (_, Some(name), _) => Branching::New(name),
+        (_, _, Some(name)) => Branching::Force(name),
+        _ => Branching::Guess,
+    })
+}
+
+fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+    for line in &added.set_up {
+        match line.strip_prefix("not ") {
+            Some(_) => context.warn(line),
+            None if quiet => {}
+            None => writeln!(context.out, "{line}")?,
+        }
+    }
+    let name = "HEAD";
+    let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
+    match &added.reset {
+        None => {}
+        Some(Outcome::Refused(reason)) => {
+            context.complain(reason);
+            return Err(not_reset());
+        }
+        Some(Outcome::Done(report)) => {
+            if tell_failures(context, &report.warnings, &report.failed) {
+                return Err(not_reset());
+            }
+            if !quiet {
+                tell_head(report, context)?;
+            }
+        }
+    }
+    let code = added.hook.unwrap_or(0);
+    Ok(ExitCode::new(u8::try_from(code & 0xff).unwrap_or(u8::MAX)))
+}
+
+fn tell_head(report: &Report, context: &mut Context) -> Result<(), CliError> {
+    if let Some((id, title)) = &report.head {
+        let line: BString = match title.is_empty() {
+            true => format!("HEAD is now at {id}\n").into(),
+            false => [b"HEAD is now at ", id.as_slice(), b" ", title, b"\n"]
+                .concat()
+                .into(),
+        };
+        context.out.write_all(&line)?;
+    }
+    Ok(())
+}

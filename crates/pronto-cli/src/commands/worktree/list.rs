@@ -1,0 +1,159 @@
+//! `worktree list`.
+
+use std::io::Write;
+
+use bstr::{BString, ByteSlice, ByteVec};
+use pronto::Repository;
+use pronto::worktrees::{HeadState, WorkTree};
+
+use super::Args;
+use crate::{CliError, Context, ExitCode};
+
+/// What is shown of a work tree.
+struct Row {
+    work_tree: WorkTree,
+    lock: Option<BString>,
+    prune: Option<String>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.verbose && args.porcelain {
+        let message = "options '--verbose' and '--porcelain' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    if args.null && !args.porcelain {
+        return Err(CliError::fatal("the option '-z' requires '--porcelain'"));
+    }
+    let expiry = args.expiry()?;
+    let repository = context.repository()?;
+    let mut all = repository.work_trees()?;
+    let folds = repository.ignores_case()?;
+    all[1..].sort_by_cached_key(|work_tree| match folds {
+        true => work_tree.path.to_ascii_lowercase().into(),
+        false => work_tree.path.clone(),
+    });
+    let mut rows = Vec::with_capacity(all.len());
+    for work_tree in all {
+        rows.push(Row {
+            lock: repository
+                .work_tree_lock(&work_tree)?
+                .reason()
+                .map(ToOwned::to_owned),
+            prune: repository.work_tree_prune_reason(&work_tree, expiry),
+            work_tree,
+        });
+    }
+    let text = match args.porcelain {
+        true => porcelain(&repository, &rows, args.null),
+        false => table(&repository, &rows, args.verbose)?,
+    };
+    context.out.write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn porcelain(repository: &Repository, rows: &[Row], null: bool) -> BString {
+    let end = if null { 0 } else { b'\n' };
+    let mut out = BString::default();
+    let mut line = |parts: &[&[u8]]| {
+        parts.iter().for_each(|part| out.push_str(part));
+        out.push(end);
+    };
+    for Row {
+        work_tree,
+        lock,
+        prune,
+    } in rows
+    {
+        line(&[b"worktree ", &work_tree.path]);
+        if work_tree.is_bare {
+            line(&[b"bare"]);
+        } else {
+            let id = work_tree
+                .head
+                .id()
+                .unwrap_or(repository.object_hash().null());
+            line(&[b"HEAD ", id.to_string().as_bytes()]);
+            match &work_tree.head {
+                HeadState::Broken => {}
+                HeadState::Detached(_) => line(&[b"detached"]),
+                HeadState::Branch(name, _) => line(&[b"branch ", name]),
+            }
+        }
+        match lock {
+            None => {}
+            Some(reason) if reason.is_empty() => line(&[b"locked"]),
+            Some(reason) if null => line(&[b"locked ", reason]),
+            Some(reason) => {
+                let all = repository.config().bool_or("core.quotepath", true);
+                let quoted = pronto::quote::c_quote(reason.as_bstr(), all.unwrap_or(true));
+                line(&[b"locked ", &quoted]);
+            }
+        }
+        if let Some(reason) = prune {
+            line(&[b"prunable ", reason.as_bytes()]);
+        }
+        line(&[]);
+    }
+    out
+}
+
+fn table(repository: &Repository, rows: &[Row], verbose: bool) -> Result<BString, CliError> {
+    let is_wide = |row: &Row| row.work_tree.path.chars().any(|c| c >= '\u{300}');
+    if rows.iter().any(is_wide) {
+        return Err(CliError::unsupported("columns of wide characters"));
+    }
+    let id_of = |row: &Row| {
+        row.work_tree
+            .head
+            .id()
+            .unwrap_or(repository.object_hash().null())
+    };
+    let widest = rows.iter().map(|row| row.work_tree.path.len()).max();
+    let widest = widest.unwrap_or(0) + 1;
+    let ids = rows
+        .iter()
+        .map(|row| repository.abbreviate(&id_of(row)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let id_width = ids.iter().map(String::len).max().unwrap_or(0);
+    let mut out = BString::default();
+    for (row, id) in rows.iter().zip(&ids) {
+        let place = &row.work_tree.path;
+        let characters = place.chars().count();
+        out.push_str(place);
+        out.extend(std::iter::repeat_n(b' ', widest - characters.min(widest)));
+        out.push(b' ');
+        if row.work_tree.is_bare {
+            out.push_str("(bare)");
+        } else {
+            out.push_str(format!("{id:id_width$} "));
+            match &row.work_tree.head {
+                HeadState::Broken => out.push_str("(error)"),
+                HeadState::Detached(_) => out.push_str("(detached HEAD)"),
+                HeadState::Branch(name, _) => {
+                    let short = repository.shorten_reference(name.as_bstr(), false)?;
+                    out.push_str("[");
+                    out.push_str(&short);
+                    out.push_str("]");
+                }
+            }
+        }
+        match &row.lock {
+            None => {}
+            Some(reason) if verbose && !reason.is_empty() => {
+                out.push_str("\n\tlocked: ");
+                out.push_str(reason);
+            }
+            Some(_) => out.push_str(" locked"),
+        }
+        match &row.prune {
+            None => {}
+            Some(reason) if verbose => {
+                out.push_str("\n\tprunable: ");
+                out.push_str(reason);
+            }
+            Some(_) => out.push_str(" prunable"),
+        }
+        out.push(b'\n');
+    }
+    Ok(out)
+}

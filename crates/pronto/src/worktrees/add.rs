@@ -1,0 +1,493 @@
+//! Making work trees.
+//!
+//! Their names are settled first ([`Repository::plan_work_tree`]), so that a front end can say what
+//! is about to be made; then they are made ([`Repository::add_work_tree`]).
+
+mod make;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+
+use super::locks::Mark;
+use super::refused;
+use crate::refs::{Expected, name};
+use crate::revision::Want;
+use crate::switch::{NewBranch, Point, Tracking};
+use crate::{Error, ErrorKind, Repository, Result, path, reset};
+
+const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an upstream\n\
+    branch that already exists at the remote, you may need to\n\
+    run \"git fetch\" to retrieve it.\n\n\
+    If you are planning to push out a new local branch that\n\
+    will track its remote counterpart, you may want to use\n\
+    \"git push -u\" to set the upstream config as you push.\n\
+    Disable this message with \"git config advice.setUpstreamFailure false\"";
+
+/// What to make.
+#[derive(Clone, Debug, Default)]
+pub struct AddOptions {
+    /// Where, as the user wrote it.
+    pub place: BString,
+    /// What to check out there, as the user wrote it.
+    pub commit: Option<BString>,
+    /// On which branch.
+    pub branching: Branching,
+    /// Whether a new branch follows what it starts at; `None`: nobody said so.
+    pub tracking: Option<Tracking>,
+    /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
+    pub guess_remote: bool,
+    /// Take a branch that another work tree has, or with two, the place of one that is locked.
+    pub force: u8,
+    /// Write no files.
+    pub no_checkout: bool,
+    /// It stays locked, for this reason.
+    pub lock: Option<BString>,
+    /// Nobody wants to hear what branches follow.
+    pub quiet: bool,
+}
+
+/// On which branch a new work tree begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Branching {
+    /// The one that was named; else one with the name of the directory, new if need be.
+    #[default]
+    Guess,
+    /// A new one.
+    New(BString),
+    /// A new one, or one that is moved.
+    Force(BString),
+    /// None.
+    Detach,
+    /// A new one without commits, by its name or by that of the directory.
+    Orphan(Option<BString>),
+}
+
+/// A work tree to be made, all names settled.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    options: AddOptions,
+    /// The branch to be made, and whether one may be moved.
+    new_branch: Option<(BString, bool)>,
+    /// What the branch starts at, or what is checked out.
+    start: BString,
+    orphan: bool,
+    /// What is about to be done.
+    pub preparation: Preparation,
+}
+
+/// What is about to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// A branch is made.
+    NewBranch(BString),
+    /// A branch is moved, which was at this commit, its id short.
+    Reset(BString, String),
+    /// A branch is checked out.
+    Branch(BString),
+    /// A commit, its id short.
+    Detached(String),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum AddOutcome {
+    /// The branch could not be made: nothing was done.
+    NoBranch(Error),
+    /// It is made, unless files could not be written.
+    Added(Added),
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// What was set up for the new branch, as Git prints it on the standard output.
+    pub set_up: Vec<String>,
+    /// What became of files, unless none were to be written.
+    pub reset: Option<reset::Outcome>,
+    /// What the hook `post-checkout` said, if it ran.
+    pub hook: Option<i32>,
+}
+
+impl Added {
+    /// Whether something went wrong with the files. There is no work tree then.
+    pub fn has_failed(&self) -> bool {
+        match &self.reset {
+            None => false,
+            Some(reset::Outcome::Refused(_)) => true,
+            Some(reset::Outcome::Done(report)) => !report.failed.is_empty(),
+        }
+    }
+}
+
+impl Repository {
+    /// Settles what `options` mean. Nothing is changed.
+    ///
+    /// # Errors
+    /// A branch is checked out elsewhere, a name means nothing, or
+    /// [`Unsupported`](ErrorKind::Unsupported).
+    pub fn plan_work_tree(&self, options: AddOptions) -> Result<Addition> {
+        self.check_tracking(options.tracking.unwrap_or_default())?;
+        let spoken = self.spoken_argument(options.place.as_bstr());
+        let mut start = match &options.commit {
+            None => BString::from("HEAD"),
+            Some(commit) if commit == "-" => "@{-1}".into(),
+            Some(commit) => commit.clone(),
+        };
+        let mut orphan = false;
+        let mut new_branch = None;
+        match &options.branching {
+            Branching::Detach => {}
+            Branching::New(name) => new_branch = Some((name.clone(), false)),
+            Branching::Force(name) => {
+                if let Some(full) = self.existing_branch(name.as_bstr())?
+                    && options.force == 0
+                {
+                    self.refuse_branch_in_use(full.as_bstr(), true)?;
+                }
+                new_branch = Some((name.clone(), true));
+            }
+            Branching::Orphan(name) => {
+                orphan = true;
+                let name = name.clone();
+                let name = name.unwrap_or_else(|| base_name(spoken.as_bstr()));
+                self.check_unborn(name.as_bstr())?;
+                new_branch = Some((name, false));
+            }
+            Branching::Guess => match &options.commit {
+                None => {
+                    let name = base_name(spoken.as_bstr());
+                    if self.existing_branch(name.as_bstr())?.is_some() {
+                        start = name;
+                    } else {
+                        let remote = match options.guess_remote {
+                            true => self.remote_branches_named(name.as_bstr())?.chosen,
+                            false => None,
+                        };
+                        start = remote.unwrap_or(start);
+                        new_branch = Some((name, false));
+                    }
+                }
+                Some(_) if self.commit_named(start.as_bstr())?.is_none() => {
+                    if let Some(remote) = self.remote_branches_named(start.as_bstr())?.chosen {
+                        new_branch = Some((std::mem::replace(&mut start, remote), false));
+                    }
+                }
+                Some(_) => {}
+            },
+        }
+        let preparation = self.preparation(&options, new_branch.as_ref(), start.as_bstr())?;
+        Ok(Addition {
+            options,
+            new_branch,
+            start,
+            orphan,
+            preparation,
+        })
+    }
+
+    fn preparation(
+        &self,
+        options: &AddOptions,
+        new_branch: Option<&(BString, bool)>,
+        start: &BStr,
+    ) -> Result<Preparation> {
+        if let Some((name, force)) = new_branch {
+            let old = match force {
+                true => self.commit_named(name.as_bstr())?,
+                false => None,
+            };
+            return Ok(match old {
+                Some(old) => Preparation::Reset(name.clone(), self.abbreviate(&old)?),
+                None => Preparation::NewBranch(name.clone()),
+            });
+        }
+        if options.branching != Branching::Detach && self.existing_branch(start)?.is_some() {
+            return Ok(Preparation::Branch(start.to_owned()));
+        }
+        match self.commit_named(start)? {
+            Some(commit) => Ok(Preparation::Detached(self.abbreviate(&commit)?)),
+            None => Err(invalid_reference(start)),
+        }
+    }
+
+    /// Makes a work tree: its branch, what the repository keeps of it, its files, and its index.
+    /// If it fails or the process is asked to end, all but the branch goes again; if the process
+    /// is killed, [`prune_work_trees`](Self::prune_work_trees) forgets it later.
+    ///
+    /// # Errors
+    /// The place is taken, a branch cannot be made or is checked out elsewhere, or files of the
+    /// repository cannot be written. Files that cannot be written are no error: see
+    /// [`Added::has_failed`].
+    pub fn add_work_tree(
+        &self,
+        addition: &Addition,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<AddOutcome> {
+        let options = &addition.options;
+        let mut added = Added::default();
+        let mut checked_out = addition.start.clone();
+        match &addition.new_branch {
+            Some((name, _)) if addition.orphan => checked_out = name.clone(),
+            Some((name, force)) => {
+                match self.make_branch(name, *force, addition) {
+                    Ok(set_up) => added.set_up = set_up,
+                    Err(error) => return Ok(AddOutcome::NoBranch(error)),
+                }
+                checked_out = name.clone();
+            }
+            None if options.tracking.is_some() => {
+                let message = "--[no-]track can only be used if a new branch is created";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            None => {}
+        }
+        let spoken = self.spoken_argument(options.place.as_bstr());
+        let place = self.environment().absolute(path::borrow(&options.place));
+        let all = self.work_trees()?;
+        self.check_candidate((spoken.as_bstr(), &place), &all, (options.force, "add"))?;
+        let target = self.target(addition, checked_out.as_bstr())?;
+        let (own_dir, guard) = self.make_own_dir(spoken.as_bstr())?;
+        let mark = Mark::set(&own_dir)?;
+        let place_guard = self.connect(&place, &own_dir)?;
+        self.pass_on_sparse_checkout(&own_dir)?;
+        let inside = self.open_at(&place)?;
+        target.write(&inside)?;
+        if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
+            added.reset = Some(fill(&inside, progress, interrupt)?);
+            self.collect_remarks(&inside);
+            if added.has_failed() {
+                return Ok(AddOutcome::Added(added));
+            }
+        }
+        place_guard.keep();
+        guard.keep();
+        mark.clear(options.lock.as_ref().map(|reason| reason.as_bstr()))?;
+        if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
+            added.hook = self.run_hook_there(&place, commit)?;
+        }
+        Ok(AddOutcome::Added(added))
+    }
+
+    fn collect_remarks(&self, inside: &Repository) {
+        inside
+            .take_complaints()
+            .into_iter()
+            .for_each(|text| self.complain(text));
+        inside
+            .take_warnings()
+            .into_iter()
+            .for_each(|text| self.warn(text));
+        inside
+            .take_advice()
+            .into_iter()
+            .for_each(|text| self.advise(text));
+    }
+
+    /// The full name of the branch that `name` means, if there is one.
+    fn existing_branch(&self, name: &BStr) -> Result<Option<BString>> {
+        let full = self.branch_called(name)?;
+        match full {
+            Some(full) if self.refs().resolve(&full)?.is_some() => Ok(Some(full)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The full name of a branch called `name`, if that can be a name.
+    fn branch_called(&self, name: &BStr) -> Result<Option<BString>> {
+        let meant = self.interpret_branch_name(name).ok().flatten();
+        let short = match &meant {
+            Some(full) => full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr(),
+            None => name,
+        };
+        let full: BString = [b"refs/heads/", short.as_bytes()].concat().into();
+        let is_valid = !name.starts_with(b"-")
+            && full != "refs/heads/HEAD"
+            && name::is_valid(full.as_bstr(), name::Form::Full);
+        Ok(is_valid.then_some(full))
+    }
+
+    fn commit_named(&self, name: &BStr) -> Result<Option<ObjectId>> {
+        match self.try_resolve(name, Want::Committish)? {
+            Some(id) => self.peel_to(id, Kind::Commit),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses a name for a branch without commits.
+    fn check_unborn(&self, name: &BStr) -> Result<()> {
+        match self.branch_called(name)? {
+            None => Err(refused(format!("'{name}' is not a valid branch name"))),
+            Some(full) if self.refs().resolve(&full)?.is_some() => {
+                Err(refused(format!("a branch named '{name}' already exists")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Makes the branch `name`, as `git branch` does.
+    fn make_branch(&self, name: &BString, force: bool, addition: &Addition) -> Result<Vec<String>> {
+        let Some(full) = self.branch_called(name.as_bstr())? else {
+            return Err(refused(format!("'{name}' is not a valid branch name")));
+        };
+        let short = full.strip_prefix(b"refs/heads/").unwrap_or(&full).as_bstr();
+        if self.refs().resolve(&full)?.is_some() {
+            if !force {
+                return Err(refused(format!("a branch named '{short}' already exists")));
+            }
+            if let Some(place) = self.work_tree_using(full.as_bstr(), true) {
+                let place = place.display();
+                return Err(refused(format!(
+                    "cannot force update the branch '{short}' checked out at '{place}'"
+                )));
+            }
+        }
+        let start = addition.start.as_bstr();
+        let tracking = addition.options.tracking.unwrap_or_default();
+        let Some(id) = self.try_resolve(start, Want::Anything)? else {
+            return Err(match tracking {
+                Tracking::Direct => self.no_upstream(start)?,
+                _ => refused(format!("not a valid object name: '{start}'")),
+            });
+        };
+        let Some(commit) = self.peel_to(id, Kind::Commit)? else {
+            return Err(refused(format!("not a valid branch point: '{start}'")));
+        };
+        let reference = self.find_reference(start)?.map(|found| found.name);
+        let reference = match reference {
+            Some(name) if name == "HEAD" => self.head()?.name().map(ToOwned::to_owned),
+            other => other,
+        };
+        let create = NewBranch {
+            name: short.to_owned(),
+            force,
+            tracking,
+            ..NewBranch::default()
+        };
+        let point = Point {
+            name: start,
+            reference: reference.as_ref().map(|name| name.as_bstr()),
+            commit,
+        };
+        self.create_branch_at(&create, &point)
+    }
+
+    fn no_upstream(&self, start: &BStr) -> Result<Error> {
+        let error = refused(format!(
+            "the requested upstream branch '{start}' does not exist"
+        ));
+        Ok(
+            match self.config().bool_or("advice.setupstreamfailure", true)? {
+                true => error.with_hint(UPSTREAM_ADVICE),
+                false => error,
+            },
+        )
+    }
+
+    /// What the `HEAD` of the new work tree will be.
+    fn target(&self, addition: &Addition, name: &BStr) -> Result<Target> {
+        if addition.orphan {
+            let full = self.branch_called(name)?;
+            return full
+                .map(Target::Unborn)
+                .ok_or_else(|| invalid_reference(name));
+        }
+        let branch = match addition.options.branching {
+            Branching::Detach => None,
+            _ => self.existing_branch(name)?,
+        };
+        if let (Some(full), 0) = (&branch, addition.options.force) {
+            self.refuse_branch_in_use(full.as_bstr(), true)?;
+        }
+        let commit = self
+            .commit_named(name)?
+            .ok_or_else(|| invalid_reference(name))?;
+        Ok(match branch {
+            Some(full) => Target::Branch(full, commit),
+            None => Target::Commit(commit),
+        })
+    }
+}
+
+/// What `HEAD` becomes.
+enum Target {
+    Branch(BString, ObjectId),
+    Commit(ObjectId),
+    Unborn(BString),
+}
+
+impl Target {
+    fn commit(&self) -> Option<ObjectId> {
+        match self {
+            Target::Branch(_, commit) | Target::Commit(commit) => Some(*commit),
+            Target::Unborn(_) => None,
+        }
+    }
+
+    fn write(&self, inside: &Repository) -> Result<()> {
+        let mut transaction = inside.transaction();
+        match self {
+            Target::Branch(full, _) | Target::Unborn(full) => {
+                transaction.set_symbolic("HEAD", full, None);
+            }
+            Target::Commit(commit) => {
+                transaction.update("HEAD", *commit, Expected::Anything, "");
+            }
+        }
+        transaction.commit()
+    }
+}
+
+/// Writes all files.
+fn fill(
+    inside: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<reset::Outcome> {
+    let options = reset::Options {
+        to: inside.reset_target("HEAD".into(), false)?,
+        mode: reset::Mode::Hard,
+        pathspec: crate::status::Pathspec::default(),
+        intent_to_add: false,
+        refresh: false,
+    };
+    inside.reset(&options, progress, interrupt)
+}
+
+fn invalid_reference(name: &BStr) -> Error {
+    Error::new(
+        ErrorKind::UnknownRevision,
+        format!("invalid reference: {name}"),
+    )
+}
+
+/// The last component of a path, slashes at its end left out.
+fn base_name_of(place: &BStr) -> &BStr {
+    let end = place.trim_end_with(|c| c == '/');
+    let start = end.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+    end[start..].as_bstr()
+}
+
+/// The name of the branch that is made for a work tree at `place`. As in Git, a slash at the end of
+/// a path with several components is part of it.
+fn base_name(place: &BStr) -> BString {
+    let length = place.trim_end_with(|c| c == '/').len();
+    let start = length - base_name_of(place).len();
+    let rest = &place[start..];
+    rest[..rest.len().min(length)].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_named_after_directories() {
+        for (place, branch) in [("a", "a"), ("../a", "a"), ("a/", "a"), ("../a/", "a/")] {
+            assert_eq!(base_name(place.into()), branch, "{place}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a new work tree consists of.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::cleanup::Guard;
+use pronto_io::error::{IoContext, OsReason};
+
+use super::base_name_of;
+use crate::config::edit::{self, Refusal};
+use crate::worktrees::{DIRECTORY, canonical, replace_file};
+use crate::{Environment, Error, ErrorKind, Repository, Result, hooks, path};
+
+impl Repository {
+    /// Makes a directory below `worktrees` with a name like that of `place`.
+    pub(super) fn make_own_dir(&self, place: &BStr) -> Result<(PathBuf, Guard)> {
+        let id = component(base_name_of(place));
+        let directory = self.common_dir().join(DIRECTORY);
+        std::fs::create_dir_all(&directory).context(
+            ErrorKind::Io,
+            "could not create leading directories of",
+            self.spoken_own_dir(id.as_bstr()),
+        )?;
+        let mut counter = 0_u32;
+        loop {
+            let mut name = id.clone();
+            if counter > 0 {
+                name.extend_from_slice(counter.to_string().as_bytes());
+            }
+            let own_dir = directory.join(path::borrow(&name));
+            match std::fs::create_dir(&own_dir) {
+                Ok(()) => {
+                    let guard = Guard::new(&own_dir);
+                    return Ok((own_dir, guard));
+                }
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::AlreadyExists && counter < u32::MAX =>
+                {
+                    counter += 1;
+                }
+                Err(error) => {
+                    let said = self.spoken_own_dir(name.as_bstr());
+                    let message = format!("could not create directory of '{}'", said.display());
+                    return Err(Error::new(ErrorKind::Io, message).because(OsReason(error)));
+                }
+            }
+        }
+    }
+
+    /// Makes the top of the work tree, and lets it and `own_dir` point to each other.
+    pub(super) fn connect(&self, place: &Path, own_dir: &Path) -> Result<Guard> {
+        std::fs::create_dir_all(place).context(
+            ErrorKind::Io,
+            "could not create leading directories of",
+            place.join(".git"),
+        )?;
+        let guard = Guard::new(place);
+        let (top, own) = (canonical(place)?, canonical(own_dir)?);
+        let line = |parts: &[&[u8]]| [&parts.concat()[..], b"\n"].concat();
+        let bytes = |path| path::as_bytes(path).as_bytes();
+        replace_file(&own_dir.join("gitdir"), &line(&[bytes(&top), b"/.git"]))?;
+        replace_file(&top.join(".git"), &line(&[b"gitdir: ", bytes(&own)]))?;
+        // Anything that looks like an id makes it a repository; the right one follows.
+        let null = self.object_hash().null().to_string();
+        replace_file(&own_dir.join("HEAD"), &line(&[null.as_bytes()]))?;
+        replace_file(&own_dir.join("commondir"), b"../..\n")?;
+        Ok(guard)
+    }
+
+    /// A new work tree has the sparse checkout, and the configuration, of this one.
+    pub(super) fn pass_on_sparse_checkout(&self, own_dir: &Path) -> Result<()> {
+        let copy = |from: &Path, to: &Path| -> std::io::Result<bool> {
+            let content = match std::fs::read(from) {
+                Ok(content) => content,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            if let Some(directory) = to.parent() {
+                std::fs::create_dir_all(directory)?;
+            }
+            std::fs::write(to, content)?;
+            Ok(true)
+        };
+        if self.is_sparse_checkout()? {
+            let from = self.git_path("info/sparse-checkout");
+            let to = own_dir.join("info/sparse-checkout");
+            if copy(&from, &to).is_err() {
+                let (from, to) = (self.spoken(&from), self.spoken(&to));
+                let (from, to) = (from.display(), to.display());
+                self.complain(format!(
+                    "failed to copy '{from}' to '{to}'; sparse-checkout may not work correctly"
+                ));
+            }
+        }
+        if !self.format().worktree_config {
+            return Ok(());
+        }
+        let from = self.git_dir().join("config.worktree");
+        let to = own_dir.join("config.worktree");
+        match copy(&from, &to) {
+            Ok(false) => Ok(()),
+            Ok(true) => leave_out_place(&to),
+            Err(_) => {
+                let (from, to) = (self.spoken(&from), self.spoken(&to));
+                let (from, to) = (from.display(), to.display());
+                self.complain(format!(
+                    "failed to copy worktree config from '{from}' to '{to}'"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    /// The repository as the work tree at `place` sees it.
+    pub(super) fn open_at(&self, place: &Path) -> Result<Repository> {
+        let mut environment: Environment = self.environment().clone();
+        environment.set("GIT_DIR", place.join(".git"));
+        environment.set("GIT_WORK_TREE", place);
+        Repository::discover(environment.current_dir(), &environment)
+    }
+
+    pub(super) fn run_hook_there(&self, place: &Path, commit: ObjectId) -> Result<Option<i32>> {
+        let (old, new) = (self.object_hash().null().to_string(), commit.to_string());
+        let call = hooks::Call {
+            arguments: vec![old.as_ref(), new.as_ref(), "1".as_ref()],
+            elsewhere: Some(place),
+            ..hooks::Call::default()
+        };
+        hooks::run(self, "post-checkout", &call)
+    }
+}
+
+/// Removes from a copied configuration what is true of one work tree only.
+fn leave_out_place(file: &Path) -> Result<()> {
+    edit::edit_file(file, path::as_bytes(file), |document| {
+        let gone = |set| match set {
+            Ok(()) | Err(Refusal::NothingSet) => Ok(()),
+            Err(_) => {
+                let message = format!("failed to unset values in '{}'", file.display());
+                Err(Error::new(ErrorKind::Config, message))
+            }
+        };
+        let is_true = |value: &BStr| crate::config::value::parse_bool(Some(value)).unwrap_or(false);
+        gone(document.unset("core.bare".into(), false, is_true))?;
+        gone(document.unset("core.worktree".into(), false, |_| true))
+    })
+}
+
+/// `text` as one component of the name of a reference.
+fn component(text: &BStr) -> BString {
+    let mut name = BString::default();
+    let mut last = 0;
+    for &byte in text.iter() {
+        match byte {
+            b'.' if last == b'.' => {}
+            b'{' if last == b'@' => name.push(b'-'),
+            0..=b' ' | 0x7f | b'~' | b'^' | b':' | b'?' | b'[' | b'\\' | b'*' => name.push(b'-'),
+            _ => name.push(byte),
+        }
+        last = byte;
+    }
+    if name.first() == Some(&b'.') {
+        name[0] = b'-';
+    }
+    while let Some(shorter) = name.strip_suffix(b".lock") {
+        name = shorter.into();
+    }
+    match name.as_slice() {
+        b"" | b"@" => "-".into(),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_named_as_references_can_be() {
+        for (given, made) in [
+            ("a", "a"),
+            ("a b", "a-b"),
+            (".a", "-a"),
+            ("a..b", "a.b"),
+            ("a.lock.lock", "a"),
+            ("x@{y", "x@-y"),
+            ("@", "-"),
+            ("..", "-"),
+        ] {
+            assert_eq!(component(given.into()), made, "{given}");
+        }
+    }
+}

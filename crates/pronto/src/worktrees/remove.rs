@@ -1,0 +1,109 @@
+//! Removing work trees.
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::interrupt::Interrupt;
+
+use super::{WorkTree, exists, refused};
+use crate::status::{self, IgnoreSubmodules, Untracked};
+use crate::{Environment, Error, ErrorKind, Repository, Result, path};
+
+/// What became of a work tree that was to go.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// What could not be removed, in Git's words.
+    pub failures: Vec<String>,
+}
+
+impl Repository {
+    /// Removes the linked work tree that `argument` means, with all its files. One with changes or
+    /// untracked files only with `force`, a locked one only with `force` of two.
+    ///
+    /// Its `.git` goes first: if the rest is broken off, it is no work tree any more, and
+    /// [`prune_work_trees`](Self::prune_work_trees) forgets it.
+    ///
+    /// # Errors
+    /// There is no such work tree, it is the main one, it is locked, broken, or not clean. What
+    /// cannot be removed is no error: the rest goes.
+    pub fn remove_work_tree(
+        &self,
+        argument: &BStr,
+        force: u8,
+        interrupt: &Interrupt,
+    ) -> Result<Removed> {
+        let all = self.work_trees()?;
+        let (work_tree, id) = self.linked_work_tree(&all, argument)?;
+        if force < 2 {
+            self.refuse_locked(&work_tree, "remove")?;
+        }
+        self.validate(&work_tree, true).map_err(|reason| {
+            refused(format!(
+                "validation failed, cannot remove working tree: {reason}"
+            ))
+        })?;
+        let mut removed = Removed::default();
+        let top = path::borrow(&work_tree.path);
+        if exists(top) {
+            if force == 0 {
+                self.refuse_unclean(&work_tree, argument, interrupt)?;
+            }
+            // What is wrong with it shows in what follows.
+            let _ = std::fs::remove_file(work_tree.git_file());
+            if let Err(error) = std::fs::remove_dir_all(top) {
+                let reason = pronto_io::error::reason(&error);
+                let place = &work_tree.path;
+                let failure = format!("failed to delete '{place}': {reason}");
+                removed.failures.push(failure);
+            }
+        }
+        removed
+            .failures
+            .extend(self.remove_own_dir(id.as_bstr()).err());
+        self.remove_empty_work_tree_directory();
+        Ok(removed)
+    }
+
+    fn refuse_unclean(
+        &self,
+        work_tree: &WorkTree,
+        argument: &BStr,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        self.refuse_submodules(work_tree)?;
+        let environment = self.environment_in(work_tree);
+        let inside = Repository::discover(environment.current_dir(), &environment)?;
+        let configured = inside.config().string("status.showuntrackedfiles")?;
+        let untracked = match configured.map(|value| value.as_bytes()) {
+            Some(b"no" | b"false" | b"off" | b"0") => Untracked::No,
+            _ => Untracked::Normal,
+        };
+        let options = status::Options {
+            untracked,
+            ignore_submodules: Some(IgnoreSubmodules::None),
+            state: false,
+            detached_from: false,
+            ..status::Options::default()
+        };
+        let report = inside.status(&options, interrupt).map_err(|error| {
+            let message = format!("failed to run 'git status' on '{argument}'");
+            match error.kind() {
+                ErrorKind::Unsupported | ErrorKind::Interrupted => error,
+                _ => Error::new(ErrorKind::Worktree, message).because(error),
+            }
+        })?;
+        match report.entries.is_empty() && report.untracked.is_empty() {
+            true => Ok(()),
+            false => Err(refused(format!(
+                "'{argument}' contains modified or untracked files, use --force to delete it"
+            ))),
+        }
+    }
+
+    /// The environment of a command that is run in `work_tree`.
+    fn environment_in(&self, work_tree: &WorkTree) -> Environment {
+        let mut environment = self.environment().clone();
+        environment.set("GIT_DIR", work_tree.git_file());
+        environment.set("GIT_WORK_TREE", path::borrow(&work_tree.path));
+        environment.set_current_dir(path::borrow(&work_tree.path));
+        environment
+    }
+}
