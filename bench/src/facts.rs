@@ -16,14 +16,8 @@ pub(crate) fn collect(
     repository: &Repository,
     arguments: &Arguments,
 ) -> Facts {
-    let mut facts = Facts::new();
+    let mut facts = bench::machine::facts(data);
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
-    fact("processor", proc_field("/proc/cpuinfo", "model name"));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    fact("cores", cores.to_string());
-    fact("memory", proc_field("/proc/meminfo", "MemTotal"));
-    fact("kernel", read("/proc/sys/kernel/osrelease"));
-    fact("file system", file_system(data));
     if let Some(delay) = arguments.slow {
         fact("added to each metadata call", format!("{delay:?}"));
     }
@@ -57,35 +51,4 @@ pub(crate) fn collect(
         fact(&peer.name, peer.version.clone());
     }
     facts
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(path)
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
-}
-
-fn proc_field(path: &str, name: &str) -> String {
-    let text = read(path);
-    let line = text
-        .lines()
-        .find(|line| line.starts_with(name))
-        .unwrap_or_default();
-    line.split_once(':')
-        .map_or(String::new(), |(_, value)| value.trim().to_owned())
-}
-
-/// The type of the file system with the longest mount point above `data`.
-fn file_system(data: &Path) -> String {
-    let mounts = read("/proc/mounts");
-    mounts
-        .lines()
-        .filter_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            Some((words.next()?, words.next()?))
-        })
-        .filter(|(point, _)| data.starts_with(point))
-        .max_by_key(|(point, _)| point.len())
-        .map_or(String::new(), |(_, kind)| kind.to_owned())
 }

@@ -13,7 +13,6 @@ mod measure;
 mod peer;
 mod place;
 mod report;
-mod sampler;
 mod scenario;
 mod series;
 mod syscalls;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bench::sampler::Sampler;
 use wait4::Wait4;
 
 use crate::Arguments;
 use crate::peer::Peer;
 use crate::place::Place;
-use crate::sampler::Sampler;
 use crate::scenario::Scenario;
 use crate::syscalls;
 
@@ -164,7 +164,10 @@ fn time(
             return Err(format!("failed with {}", used.status));
         }
         cpu += used.rusage.utime + used.rusage.stime;
-        (peak_bytes, peak_anonymous_bytes) = sampled.unwrap_or((used.rusage.maxrss, 0));
+        (peak_bytes, peak_anonymous_bytes) = match sampled {
+            Some(sampled) => (sampled.resident, sampled.anonymous),
+            None => (used.rusage.maxrss, 0),
+        };
     }
     Ok(Run {
         wall_seconds: wall.as_secs_f64() / f64::from(repeat),

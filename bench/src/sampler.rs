@@ -6,27 +6,46 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Reads the memory of a process and its descendants a few hundred times a second.
-pub(crate) struct Sampler {
+#[derive(Debug)]
+pub struct Sampler {
     stop: Arc<AtomicBool>,
     peak: Arc<Peak>,
     thread: JoinHandle<()>,
 }
 
-#[derive(Default)]
-struct Peak {
+/// What was seen at most, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sampled {
+    /// The largest address space of any one process.
+    pub size: u64,
     /// The largest resident set of any one process. (What `wait4` says is no less than what this
     /// program had when it forked.)
+    pub resident: u64,
+    /// The largest sum of anonymous memory over all processes.
+    pub anonymous: u64,
+}
+
+#[derive(Debug, Default)]
+struct Peak {
+    size: AtomicU64,
     resident: AtomicU64,
     anonymous: AtomicU64,
 }
 
 impl Sampler {
-    pub(crate) fn start(process: u32) -> Self {
+    /// Looks at `process` and all that it starts.
+    pub fn start(process: u32) -> Self {
+        Self::without(process, None)
+    }
+
+    /// Looks at `process` and all that it starts, but for processes with the argument `left_out`
+    /// and what these start.
+    pub fn without(process: u32, left_out: Option<&'static str>) -> Self {
         let (stop, peak) = <(Arc<AtomicBool>, Arc<Peak>)>::default();
         let (seen_stop, seen_peak) = (stop.clone(), peak.clone());
         let thread = std::thread::spawn(move || {
             while !seen_stop.load(Relaxed) {
-                let anonymous = look(process, &seen_peak.resident);
+                let anonymous = seen_peak.look(process, left_out);
                 seen_peak.anonymous.fetch_max(anonymous, Relaxed);
                 std::thread::sleep(Duration::from_millis(4));
             }
@@ -34,29 +53,47 @@ impl Sampler {
         Sampler { stop, peak, thread }
     }
 
-    /// The largest resident set of any one process, and the largest sum of anonymous memory, both
-    /// in bytes.
-    pub(crate) fn finish(self) -> (u64, u64) {
+    /// Ends, and tells what was seen.
+    pub fn finish(self) -> Sampled {
         self.stop.store(true, Relaxed);
         let _ = self.thread.join();
         let load = |peak: &AtomicU64| peak.load(Relaxed);
-        (load(&self.peak.resident), load(&self.peak.anonymous))
+        Sampled {
+            size: load(&self.peak.size),
+            resident: load(&self.peak.resident),
+            anonymous: load(&self.peak.anonymous),
+        }
     }
 }
 
-/// The anonymous memory of the process and all that it started, in bytes.
-fn look(process: u32, resident: &AtomicU64) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let kibibytes = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
-        kibibytes.unwrap_or(0) * 1024
-    };
-    resident.fetch_max(field("VmHWM:"), Relaxed);
-    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let children = children.unwrap_or_default();
-    let below = children
-        .split_whitespace()
-        .filter_map(|child| child.parse().ok());
-    field("RssAnon:") + below.map(|child| look(child, resident)).sum::<u64>()
+impl Peak {
+    /// The anonymous memory of the process and all that it started, in bytes.
+    fn look(&self, process: u32, left_out: Option<&str>) -> u64 {
+        let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}"));
+        if let Some(left_out) = left_out {
+            let command = read("cmdline").unwrap_or_default();
+            if command
+                .split(|byte| *byte == 0)
+                .any(|argument| argument == left_out.as_bytes())
+            {
+                return 0;
+            }
+        }
+        let status = read("status").unwrap_or_default();
+        let status = String::from_utf8_lossy(&status);
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kibibytes =
+                line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
+            kibibytes.unwrap_or(0) * 1024
+        };
+        self.size.fetch_max(field("VmPeak:"), Relaxed);
+        self.resident.fetch_max(field("VmHWM:"), Relaxed);
+        let children = read(&format!("task/{process}/children")).unwrap_or_default();
+        let children = String::from_utf8_lossy(&children);
+        let below = children
+            .split_whitespace()
+            .filter_map(|child| child.parse().ok());
+        field("RssAnon:") + below.map(|child| self.look(child, left_out)).sum::<u64>()
+    }
 }

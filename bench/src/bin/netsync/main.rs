@@ -1,0 +1,129 @@
+//! `cargo run --release -p bench --bin netsync`: report 004's table. Nine workloads, five
+//! operations, and for each the processor time, memory, and what is copied and allocated, of pronto
+//! and of git side by side.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
+
+mod operation;
+mod process;
+mod relay;
+mod table;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Measures what report 004 measured, of pronto and of git.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "netsync")]
+struct Arguments {
+    /// Directory for what is made on the way; up to 4 GB.
+    #[arg(long, default_value = "bench/data")]
+    data: PathBuf,
+    /// Directory for results.
+    #[arg(long, default_value = "bench/results")]
+    results: PathBuf,
+    /// A repository with the history of monotone; generated files stand in for it when absent.
+    #[arg(long, value_name = "REPOSITORY")]
+    monotone: Option<PathBuf>,
+    /// The pronto to measure; the release build of this workspace when absent.
+    #[arg(long)]
+    pronto: Option<PathBuf>,
+    /// A git to compare with, by path; may be given more than once.
+    #[arg(long, default_value = "git")]
+    git: Vec<PathBuf>,
+    /// Measure this workload only; may be given more than once.
+    #[arg(long)]
+    workload: Vec<String>,
+    /// Runs of each, after the one in which copies are counted.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+}
+
+/// Whoever is measured.
+#[derive(Clone, Debug)]
+struct Peer {
+    name: String,
+    program: PathBuf,
+    is_pronto: bool,
+}
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == relay::NAME) {
+        return relay::run(words);
+    }
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("netsync: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let data = arguments.data.join("netsync");
+    std::fs::create_dir_all(&data).map_err(|error| error.to_string())?;
+    let data = data.canonicalize().map_err(|error| error.to_string())?;
+    let peers = peers(arguments)?;
+    let mut rows = Vec::new();
+    for workload in workload::NAMES {
+        let is_wanted = arguments.workload.iter().any(|name| name == workload);
+        if !is_wanted && !arguments.workload.is_empty() {
+            continue;
+        }
+        eprintln!("{workload}");
+        let made = workload::make(workload, &data, arguments.monotone.as_deref())?;
+        rows.extend(operation::all(&made, &peers, arguments.runs)?);
+        made.remove()?;
+        // A long series that is stopped keeps what it has.
+        table::write(arguments, &data, &peers, &rows)?;
+    }
+    print!("{}", table::text(arguments, &data, &peers, &rows));
+    Ok(())
+}
+
+fn peers(arguments: &Arguments) -> Result<Vec<Peer>, String> {
+    let ours = arguments.pronto.clone().map_or_else(own, Ok)?;
+    let mut peers = vec![Peer {
+        name: "pronto".to_owned(),
+        program: ours
+            .canonicalize()
+            .map_err(|error| format!("{}: {error}", ours.display()))?,
+        is_pronto: true,
+    }];
+    for git in &arguments.git {
+        let version = process::output(git.as_os_str(), &["version"], None)?;
+        let number = version.trim().rsplit(' ').next().unwrap_or_default();
+        peers.push(Peer {
+            name: format!("git {number}"),
+            program: git.clone(),
+            is_pronto: false,
+        });
+    }
+    Ok(peers)
+}
+
+/// A program that was built beside this one.
+fn own() -> Result<PathBuf, String> {
+    beside("pronto")
+}
+
+fn beside(name: &str) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let path = own.with_file_name(name);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(format!(
+            "{} is missing: cargo build --release --workspace",
+            path.display()
+        )),
+    }
+}

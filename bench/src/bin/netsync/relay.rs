@@ -1,0 +1,151 @@
+//! What stands in for ssh: it starts the other side, carries the bytes, and writes down how many
+//! there were and what the other side used.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use bench::sampler::{Sampled, Sampler};
+use wait4::Wait4 as _;
+
+use crate::process::Used;
+
+/// The first argument of a call as a relay.
+pub(crate) const NAME: &str = "relay-of-bytes";
+
+/// Below the directory of counts, that of the other side.
+pub(crate) const SERVER: &str = "server";
+
+/// What a relay saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// What the other side used.
+    pub(crate) server: Used,
+    /// What the relay itself and the other side used together.
+    pub(crate) both_cpu_seconds: f64,
+    /// Bytes in both directions.
+    pub(crate) wire_bytes: u64,
+}
+
+/// The command that stands in for ssh and leaves what it saw in `file`.
+pub(crate) fn command(file: &Path) -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(format!("'{}' {NAME} '{}'", own.display(), file.display()))
+}
+
+/// Reads what a relay left in `file`.
+pub(crate) fn read(file: &Path) -> Result<Seen, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("no relay ran: {error}"))?;
+    let numbers: Vec<f64> = text
+        .split(' ')
+        .filter_map(|word| word.trim().parse().ok())
+        .collect();
+    let [
+        cpu_seconds,
+        size,
+        resident,
+        anonymous,
+        both_cpu_seconds,
+        wire,
+    ] = numbers[..]
+    else {
+        return Err(format!("'{}' is not what a relay writes", file.display()));
+    };
+    let memory = Sampled {
+        size: size as u64,
+        resident: resident as u64,
+        anonymous: anonymous as u64,
+    };
+    Ok(Seen {
+        server: Used {
+            cpu_seconds,
+            memory,
+        },
+        both_cpu_seconds,
+        wire_bytes: wire as u64,
+    })
+}
+
+/// Called as ssh is: `FILE [OPTION…] HOST COMMAND`.
+pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let (Some(file), Some(command)) = (words.next(), words.last()) else {
+        return ExitCode::from(129);
+    };
+    match carry(&PathBuf::from(file), &command) {
+        Ok(code) => ExitCode::from(code),
+        Err(message) => {
+            eprintln!("relay: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
+    let mut shell = Command::new("sh");
+    // One process, so that what is seen is the server's.
+    let mut line = OsString::from("exec ");
+    line.push(command);
+    shell
+        .arg("-c")
+        .arg(&line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    if let Some(counts) = std::env::var_os("COUNTER_DIRECTORY") {
+        shell.env("COUNTER_DIRECTORY", Path::new(&counts).join(SERVER));
+    }
+    let mut child = shell.spawn().map_err(|error| error.to_string())?;
+    let sampler = Sampler::start(child.id());
+    let (input, output) = (child.stdin.take(), child.stdout.take());
+    // Not joined: this side may keep its end open after the other has gone.
+    let there = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let sent = there.clone();
+    std::thread::spawn(move || {
+        let stdin = std::io::stdin();
+        if let Some(mut input) = input {
+            pump(&mut stdin.lock(), &mut input, |bytes| {
+                sent.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+    });
+    let mut back = 0;
+    if let Some(mut output) = output {
+        let stdout = std::os::fd::AsFd::as_fd(&std::io::stdout()).try_clone_to_owned();
+        let mut stdout = std::fs::File::from(stdout.map_err(|error| error.to_string())?);
+        pump(&mut output, &mut stdout, |bytes| back += bytes);
+    }
+    let ended = child.wait4().map_err(|error| error.to_string())?;
+    let memory = sampler.finish();
+    let cpu = (ended.rusage.utime + ended.rusage.stime).as_secs_f64();
+    let own = own_cpu_seconds();
+    let wire = back + there.load(std::sync::atomic::Ordering::Relaxed);
+    let text = format!(
+        "{cpu} {} {} {} {} {wire}\n",
+        memory.size,
+        memory.resident,
+        memory.anonymous,
+        cpu + own,
+    );
+    std::fs::write(file, text).map_err(|error| error.to_string())?;
+    Ok(ended.status.code().map_or(255, |code| code as u8))
+}
+
+/// User and system time of this process, in seconds.
+fn own_cpu_seconds() -> f64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
+}
+
+fn pump(from: &mut impl Read, to: &mut impl Write, mut count: impl FnMut(u64)) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        count(bytes as u64);
+        if to
+            .write_all(&buffer[..bytes])
+            .and_then(|()| to.flush())
+            .is_err()
+        {
+            return;
+        }
+    }
+}

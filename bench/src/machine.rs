@@ -1,0 +1,48 @@
+//! What is worth knowing about the machine a result comes from.
+
+use std::path::Path;
+
+/// Its processor, cores, memory and kernel, and the type of the file system that `data` is on.
+pub fn facts(data: &Path) -> Vec<(String, String)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    [
+        ("processor", proc_field("/proc/cpuinfo", "model name")),
+        ("cores", cores.to_string()),
+        ("memory", proc_field("/proc/meminfo", "MemTotal")),
+        ("kernel", read("/proc/sys/kernel/osrelease")),
+        ("file system", file_system(data)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn proc_field(path: &str, name: &str) -> String {
+    let text = read(path);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_default();
+    line.split_once(':')
+        .map_or(String::new(), |(_, value)| value.trim().to_owned())
+}
+
+/// The type of the file system with the longest mount point above `data`.
+fn file_system(data: &Path) -> String {
+    let mounts = read("/proc/mounts");
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            Some((words.next()?, words.next()?))
+        })
+        .filter(|(point, _)| data.starts_with(point))
+        .max_by_key(|(point, _)| point.len())
+        .map_or(String::new(), |(_, kind)| kind.to_owned())
+}
