@@ -56,6 +56,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout" -d 'switch 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "checkout-index" -d 'copy files from the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clean" -d 'remove files that are not tracked'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "clone" -d 'copy a repository into a new directory'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit" -d 'record what is staged'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "commit-graph" -d 'write and verify the commit-graph'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "config" -d 'read and change configuration'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compare files with the index'
@@ -205,6 +206,13 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -l no-tags -d 'Take
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-submodules -d 'Clone submodules with a depth of one'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 4 -l ipv4 -d 'Use internet addresses of version 4 only'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 6 -l ipv6 -d 'Use internet addresses of version 6 only'
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -s m -l message -d 'What the commit says; each one more is a paragraph' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -s F -l file -d 'Read what it says from this file' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -l cleanup -d 'What to take out of the message: verbatim, whitespace, strip or default' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -s q -l quiet -d 'Say nothing (a commit that is summed up is made by git)'
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -s n -l no-verify -d 'Do not ask the hooks pre-commit and commit-msg'
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -l allow-empty -d 'Record it even if nothing has changed'
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -l allow-empty-message -d 'Record it even if the message says nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l object-dir -d 'The object directory to work in: the repository\'s own or one of its alternates' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l max-new-filters -d 'Make at most this many new filters' -r
 complete -c pronto -n "__fish_pronto_using_subcommand commit-graph" -l split -d 'Write a layer on top of others: `no-merge` leaves them alone, `replace` removes them' -r

@@ -8,6 +8,7 @@ mod checkout;
 mod checkout_index;
 mod clean;
 mod clone;
+mod commit;
 mod commit_graph;
 mod config;
 mod diff_files;
@@ -152,6 +153,7 @@ pub static COMMANDS: &[Command] = &[
     command!(checkout_index, "checkout-index", "copy files from the index", Plumbing, Options, signals: true),
     command!(clean, "clean", "remove files that are not tracked", Start, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
+    command!(commit, "commit", "record what is staged", Grow, Options, signals: true),
     command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
     command!(diff_files, "diff-files", "compare files with the index", Plumbing, Options, signals: false),

@@ -22,6 +22,7 @@ mod diffing;
 pub mod error;
 mod fallback;
 pub mod globals;
+mod maintenance;
 pub mod output;
 mod paths;
 pub mod progress;

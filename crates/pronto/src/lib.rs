@@ -8,6 +8,7 @@ pub mod checkout_paths;
 pub mod checkout_tree;
 pub mod clean;
 pub mod clone;
+pub mod commit;
 pub mod commit_graph;
 pub mod config;
 pub mod diff;

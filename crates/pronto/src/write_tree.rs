@@ -55,31 +55,10 @@ impl Repository {
         (prefix, missing_ok): (Option<&BStr>, bool),
         encode: &dyn Fn(&Edit<'_>) -> Result<Vec<u8>>,
     ) -> Result<WrittenTree> {
-        let store = self.objects()?;
-        let mut contains = |id: &oid| contains(store, id);
-        let cached = index.cached_tree();
-        let known = trees::are_known(index, cached.as_ref(), &mut contains);
-        if known.map_err(from_worktree)?
-            && let Some(cached) = &cached
-        {
-            return Ok(find(cached, prefix));
-        }
-        let faults = trees::faults(index);
-        if !faults.is_empty() {
-            return Ok(WrittenTree::Faults(faults));
-        }
-        let mut write = |content: &[u8]| write_tree(store, content);
-        let mut workshop = Workshop {
-            contains: &mut contains,
-            write: &mut write,
-            missing_ok,
-        };
-        let (id, made) = match trees::make(index, cached.as_ref(), &mut workshop) {
-            Ok(made) => made,
-            Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
-                return Ok(WrittenTree::Missing(error.message().to_owned()));
-            }
-            Err(error) => return Err(from_worktree(error)),
+        let (id, made) = match self.make_trees(index, missing_ok)? {
+            Made::Known(cached, _) => return Ok(find(&cached, prefix)),
+            Made::New(made, id) => (id, made),
+            Made::Not(why) => return Ok(why),
         };
         let found = match prefix {
             None => WrittenTree::Tree(id),
@@ -92,6 +71,50 @@ impl Repository {
             let _ = lock.commit(&bytes);
         }
         Ok(found)
+    }
+}
+
+/// Trees of an index, and the uppermost of them.
+pub(crate) enum Made {
+    /// The index knew them all.
+    Known(CachedTree, ObjectId),
+    /// The index should know them from now on.
+    New(CachedTree, ObjectId),
+    /// There are none, for this reason.
+    Not(WrittenTree),
+}
+
+impl Repository {
+    /// Writes the trees that `index` makes, unless it knows them. Objects of entries have to be
+    /// there, unless `missing_ok`.
+    pub(crate) fn make_trees(&self, index: &Index, missing_ok: bool) -> Result<Made> {
+        let store = self.objects()?;
+        let mut contains = |id: &oid| contains(store, id);
+        let cached = index.cached_tree();
+        let known = trees::are_known(index, cached.as_ref(), &mut contains);
+        let is_known = known.map_err(from_worktree)?;
+        if let Some(cached) = cached.as_ref().filter(|_| is_known)
+            && let WrittenTree::Tree(id) = find(cached, None)
+        {
+            return Ok(Made::Known(cached.clone(), id));
+        }
+        let faults = trees::faults(index);
+        if !faults.is_empty() {
+            return Ok(Made::Not(WrittenTree::Faults(faults)));
+        }
+        let mut write = |content: &[u8]| write_tree(store, content);
+        let mut workshop = Workshop {
+            contains: &mut contains,
+            write: &mut write,
+            missing_ok,
+        };
+        match trees::make(index, cached.as_ref(), &mut workshop) {
+            Ok((id, made)) => Ok(Made::New(made, id)),
+            Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
+                Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))
+            }
+            Err(error) => Err(from_worktree(error)),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ mod table;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 use std::sync::Arc;
 
 use pronto::Repository;
@@ -171,7 +170,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     if !args.no_auto_maintenance && !args.no_auto_gc {
-        maintain(&repository, context)?;
+        crate::maintenance::maintain(&repository, context)?;
     }
     Ok(code)
 }
@@ -450,40 +449,6 @@ fn refuse_submodules(args: &Args, repository: &Repository) -> Result<(), CliErro
     let has_any = std::fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some());
     if has_any && !is_off {
         return Err(CliError::unsupported("a fetch in submodules"));
-    }
-    Ok(())
-}
-
-/// Lets git tidy up if there is likely to be something to tidy up.
-fn maintain(repository: &Repository, context: &Context) -> Result<(), CliError> {
-    let config = repository.config();
-    let objects_at_most = config.i64("gc.auto")?.unwrap_or(6700);
-    let packs_at_most = config.i64("gc.autopacklimit")?.unwrap_or(50);
-    if objects_at_most <= 0 || !config.bool_or("maintenance.auto", true)? {
-        return Ok(());
-    }
-    let count = |directory: &str, extension: &str| {
-        let entries = std::fs::read_dir(repository.objects_dir().join(directory));
-        let entries = entries.into_iter().flatten().flatten();
-        let counted = entries.filter(|entry| {
-            extension.is_empty()
-                || entry
-                    .path()
-                    .extension()
-                    .is_some_and(|found| found == extension)
-        });
-        counted.count() as i64
-    };
-    // One of 256 directories stands for all.
-    let is_needed = count("17", "") > (objects_at_most + 255) / 256
-        || (packs_at_most > 0 && count("pack", "pack") > packs_at_most);
-    if is_needed {
-        let mut command = Command::new("git");
-        command
-            .args(["maintenance", "run", "--auto", "--quiet"])
-            .envs(context.globals.variables());
-        // What cannot be tidied up now is tidied up another time.
-        let _ = command.status();
     }
     Ok(())
 }

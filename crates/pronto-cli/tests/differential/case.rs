@@ -11,6 +11,8 @@ pub(crate) struct Case {
     pub(crate) title: String,
     /// Whether standard error is compared, too.
     pub(crate) compares_stderr: bool,
+    /// Whether pronto may hand to git what it does not have.
+    pub(crate) may_hand_over: bool,
     /// Commands that must be installed.
     pub(crate) needs: Vec<String>,
     /// The script, for `sh`.
@@ -69,6 +71,7 @@ fn parse(path: &Path) -> Vec<Case> {
                 file,
                 title,
                 compares_stderr: true,
+                may_hand_over: false,
                 needs: Vec::new(),
                 script,
             });
@@ -81,6 +84,7 @@ fn parse(path: &Path) -> Vec<Case> {
             let case = cases.last_mut().expect("a directive stands below a title");
             match directive.trim().split_once(' ') {
                 Some(("stderr", "ignored")) => case.compares_stderr = false,
+                Some(("git", "allowed")) => case.may_hand_over = true,
                 Some(("needs", command)) => case.needs.push(command.trim().to_owned()),
                 _ => panic!("unknown directive '{line}' in {}", path.display()),
             }

@@ -91,7 +91,11 @@ fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
     std::fs::write(home.join(".gitconfig"), GLOBAL_CONFIG).expect("a file can be written");
     let calls = base.join("calls");
     let script = format!("exec 9>'{}'\n{PRELUDE}\n{}", calls.display(), case.script);
-    let output = shell(&work, &home)
+    let mut command = shell(&work, &home);
+    if !case.may_hand_over {
+        command.env("PRONTO_NO_FALLBACK", "1");
+    }
+    let output = command
         .env("VCS", vcs)
         .arg("-c")
         .arg(script)
@@ -128,8 +132,7 @@ fn shell(directory: &Path, home: &Path) -> Command {
         .env(
             "GIT_CEILING_DIRECTORIES",
             directory.parent().unwrap_or(directory),
-        )
-        .env("PRONTO_NO_FALLBACK", "1");
+        );
     command
 }
 

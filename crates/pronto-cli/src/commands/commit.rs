@@ -1,0 +1,85 @@
+//! `commit`: record what is staged.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+use pronto::commit::message::{Cleanup, joined};
+use pronto::commit::{Options, Outcome};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `commit`. What is not among them, and a commit that is to be summed up or edited, is
+/// handed to git.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Say nothing (a commit that is summed up is made by git)
+    #[arg(long, short)]
+    quiet: bool,
+    /// What the commit says; each one more is a paragraph
+    #[arg(long, short, value_name = "MESSAGE")]
+    message: Vec<OsString>,
+    /// Read what it says from this file
+    #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "message")]
+    file: Option<OsString>,
+    /// Do not ask the hooks pre-commit and commit-msg
+    #[arg(long, short = 'n')]
+    no_verify: bool,
+    /// Record it even if nothing has changed
+    #[arg(long)]
+    allow_empty: bool,
+    /// Record it even if the message says nothing
+    #[arg(long)]
+    allow_empty_message: bool,
+    /// What to take out of the message: verbatim, whitespace, strip or default
+    #[arg(long, value_name = "MODE")]
+    cleanup: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if !args.quiet {
+        return Err(CliError::unsupported("commits that are summed up"));
+    }
+    let cleanup = args.cleanup.as_deref().map(|name| {
+        Cleanup::named(name.as_bytes().as_bstr())
+            .ok_or_else(|| CliError::unsupported("this cleanup of messages"))
+    });
+    let repository = context.repository()?;
+    let options = Options {
+        message: message(args, &repository)?,
+        cleanup: cleanup.transpose()?,
+        allow_empty: args.allow_empty,
+        allow_empty_message: args.allow_empty_message,
+        no_verify: args.no_verify,
+    };
+    let interrupt = context.interrupt.clone();
+    let outcome = repository
+        .commit(&options, &interrupt)
+        .map_err(CliError::of)?;
+    match outcome {
+        Outcome::Done(_) => {
+            crate::maintenance::maintain(&repository, context)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::EmptyMessage => {
+            context.remark("Aborting commit due to empty commit message.");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn message(args: &Args, repository: &pronto::Repository) -> Result<BString, CliError> {
+    match &args.file {
+        // The standard input can be read once only, and git might have to.
+        Some(file) if file == "-" => Err(CliError::unsupported("messages from the standard input")),
+        Some(file) => {
+            let path = repository.environment().current_dir().join(file);
+            let read = std::fs::read(path).map(BString::from);
+            read.map_err(|_| CliError::unsupported("a message that cannot be read"))
+        }
+        None if args.message.is_empty() => Err(CliError::unsupported("messages from an editor")),
+        None => Ok(joined(
+            args.message.iter().map(|text| text.as_bytes().as_bstr()),
+        )),
+    }
+}
