@@ -30,5 +30,5 @@ pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
-    Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Store,
+    Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Salvaged, Store,
 };

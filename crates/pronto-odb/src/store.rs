@@ -6,6 +6,7 @@ mod details;
 mod enumerate;
 mod lookup;
 pub mod packing;
+mod salvage;
 mod unpack;
 mod write;
 
@@ -24,6 +25,7 @@ pub use batch::Inventory;
 pub use bitmapped::Bitmapped;
 pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
+pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::options::Options;

@@ -12,6 +12,7 @@
 //! - [`bitmap`]: what commits lead to.
 //! - [`deflate`]: whole objects deflated, for packs and loose files.
 //! - [`search`]: which objects are best stored as deltas of which others.
+//! - [`salvage`]: what can be had of a broken pack.
 //! - [`writer`]: new packs, entry by entry.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
@@ -31,6 +32,7 @@ mod install;
 pub mod midx;
 pub mod pack;
 pub mod rev;
+pub mod salvage;
 pub mod search;
 mod temporary;
 pub mod writer;

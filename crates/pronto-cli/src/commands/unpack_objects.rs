@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::packs;
-use pronto_odb::{Quarantine, Store};
+use pronto_odb::{Quarantine, Salvaged, Store};
 use pronto_pack::indexer::{self, Options, Outcome, UNPACKING, scan_stream};
+use pronto_pack::salvage;
 
 use super::index_pack::{Input, leading_number};
 use crate::bad_pack;
@@ -38,8 +39,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    if args.recover {
-        return Err(CliError::unsupported("option '-r' of 'unpack-objects'"));
+    if args.recover && args.strict.is_some() {
+        let what = "options '-r' and '--strict' of 'unpack-objects' at once";
+        return Err(CliError::unsupported(what));
     }
     let repository = context.repository()?;
     let mut options = packs::indexer_options(repository.config(), repository.object_hash())?;
@@ -51,6 +53,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut input = Input::new(args.pack_header.as_deref())?;
     let quiet = args.quiet || !std::io::stderr().is_terminal();
     let progress = context.prompt_progress(!quiet);
+    if args.recover {
+        let salvaging = salvage::Options {
+            kind: options.kind,
+            limit_bytes: options.max_input_size_bytes,
+            large_bytes: options.big_file_threshold_bytes,
+            dry_run: args.dry_run,
+        };
+        let watch = (&*progress, &context.interrupt);
+        let store = repository.objects()?;
+        let salvaged = store.salvage(&mut input, &salvaging, watch);
+        return tell(salvaged, context);
+    }
     let mut levels = Levels::strict();
     if let Some(list) = &args.strict {
         levels.set_all(list.as_bytes().as_bstr())?;
@@ -84,6 +98,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         outcome.map_err(|error| bad_pack::report_unpacking(&error, context))?;
     context.out.write_all(&leftover)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what could not be had of a broken pack.
+fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
+    for complaint in &salvaged.complaints {
+        context.complain(complaint);
+    }
+    let leftover = salvaged.ended.map_err(|error| match error.kind() {
+        pronto_odb::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+        pronto_odb::ErrorKind::Io => CliError::fatal(error.to_string()),
+        _ => CliError::fatal(error.message()),
+    })?;
+    context.out.write_all(&leftover)?;
+    Ok(match salvaged.complaints.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
 /// Unpacks where nobody sees the objects before all are checked.

@@ -1,0 +1,520 @@
+//! Taking out of a broken pack what can be taken out, one entry after the other, as
+//! `git unpack-objects -r` does: after an entry that cannot be inflated the next one is looked for
+//! where inflating stopped.
+//!
+//! Where that is, and what is said of it, is zlib's: so it is a port of zlib that inflates here.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::Arc;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, TrailerDigester, oid};
+use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
+
+use crate::delta;
+use crate::error::{Error, ErrorKind};
+
+/// What is read at once, as by Git: what is left of it when the pack ends is given back.
+const BUFFER_BYTES: usize = 4096;
+
+/// So much room is made for an object at a time; more only once that is full.
+const ROOM_BYTES: usize = 1 << 16;
+
+/// The number of bits of a distance in a zlib stream.
+const WINDOW_BITS: u8 = 15;
+
+/// Where the objects go, and where bases come from that are not in the pack.
+pub trait Salvage {
+    /// Is told how many entries there should be.
+    fn begin(&mut self, count: u32);
+
+    /// Takes an object and says what it is called.
+    ///
+    /// # Errors
+    /// It cannot be kept: then nothing more is read.
+    fn object(&mut self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error>;
+
+    /// Takes a blob of `size_bytes`, which is too large to be held.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object), and those of `content`.
+    fn large_blob(&mut self, size_bytes: u64, content: &mut dyn Read) -> Result<ObjectId, Error>;
+
+    /// The base `id`, if it is there.
+    ///
+    /// # Errors
+    /// Whether it is there cannot be found out.
+    fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
+
+    /// Is told, in Git's words, what could not be saved.
+    fn complain(&mut self, text: String);
+
+    /// Is told that one more entry has been read, whatever came of it.
+    ///
+    /// # Errors
+    /// It shall end.
+    fn advanced(&mut self) -> Result<(), Error>;
+}
+
+/// How a pack is salvaged.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The hash of the ids.
+    pub kind: Kind,
+    /// More bytes than this are not read.
+    pub limit_bytes: Option<u64>,
+    /// Larger blobs are not held whole.
+    pub large_bytes: u64,
+    /// Whether nothing is taken, only looked at: deltas are not applied.
+    pub dry_run: bool,
+}
+
+/// Reads a pack from `input` and gives what can be had of it to `into`. Gives back what was
+/// read behind the pack.
+///
+/// Memory: one object, what deltas wait for their base, and their bases on the way to where a chain
+/// ends; 32 bytes for each object.
+///
+/// # Errors
+/// What Git ends for, in its words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of
+/// `into`. What was saved before stays.
+pub fn salvage(
+    input: &mut dyn Read,
+    options: &Options,
+    into: &mut dyn Salvage,
+) -> Result<Vec<u8>, Error> {
+    let mut reader = Reader {
+        input,
+        buffer: Box::new([0; BUFFER_BYTES]),
+        start: 0,
+        end: 0,
+        consumed: 0,
+        limit_bytes: options.limit_bytes,
+        digester: TrailerDigester::new(options.kind),
+    };
+    let mut header = [0; 12];
+    header.copy_from_slice(&reader.fill(12)?[..12]);
+    let number = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
+    if header[..4] != *b"PACK" {
+        return Err(Error::new(ErrorKind::Corrupt, "bad pack file"));
+    }
+    if !matches!(number(4), 2 | 3) {
+        let message = format!("unknown pack file version {}", number(4));
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    reader.take(12)?;
+    into.begin(number(8));
+    let mut unpacking = Unpacking {
+        reader,
+        options,
+        into,
+        ids: HashMap::new(),
+        waiting: HashMap::new(),
+        waiting_count: 0,
+    };
+    for number in 0..number(8) {
+        unpacking.entry(number)?;
+        unpacking.into.advanced()?;
+    }
+    if unpacking.waiting_count > 0 {
+        let message = "unresolved deltas left after unpacking";
+        return Err(Error::new(ErrorKind::Corrupt, message));
+    }
+    unpacking.reader.finish(options.kind)
+}
+
+/// The bytes of the pack.
+struct Reader<'a> {
+    input: &'a mut dyn Read,
+    buffer: Box<[u8; BUFFER_BYTES]>,
+    start: usize,
+    end: usize,
+    consumed: u64,
+    limit_bytes: Option<u64>,
+    digester: TrailerDigester,
+}
+
+impl Reader<'_> {
+    /// What has been read and not been taken, at least `least` bytes.
+    fn fill(&mut self, least: usize) -> Result<&[u8], Error> {
+        if self.end - self.start < least {
+            self.digester.update(&self.buffer[..self.start]);
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        while self.end - self.start < least {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Err(Error::new(ErrorKind::Truncated, "early EOF")),
+                Ok(len) => self.end += len,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(Error::new(ErrorKind::Io, "read error on input").because(error));
+                }
+            }
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    fn take(&mut self, len: usize) -> Result<(), Error> {
+        self.start += len;
+        self.consumed += len as u64;
+        if self.limit_bytes.is_some_and(|limit| self.consumed > limit) {
+            let message = "pack exceeds maximum allowed size";
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(())
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        let byte = self.fill(1)?[0];
+        self.take(1)?;
+        Ok(byte)
+    }
+
+    /// Compares the checksum; what was read behind it.
+    fn finish(mut self, kind: Kind) -> Result<Vec<u8>, Error> {
+        self.digester.update(&self.buffer[..self.start]);
+        let digest = std::mem::replace(&mut self.digester, TrailerDigester::new(kind)).finish();
+        let len = kind.len_in_bytes();
+        // From here on nothing is digested any more.
+        let found = self.fill(len)?[..len] == *digest.as_slice();
+        if !found {
+            return Err(Error::new(ErrorKind::Corrupt, "final sha1 did not match"));
+        }
+        self.take(len)?;
+        Ok(self.buffer[self.start..self.end].to_vec())
+    }
+}
+
+/// The base of a delta.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Base {
+    Offset(u64),
+    Id(ObjectId),
+}
+
+/// A delta whose base is not known yet.
+struct Delta {
+    number: u32,
+    offset: u64,
+    instructions: Vec<u8>,
+}
+
+struct Unpacking<'a> {
+    reader: Reader<'a>,
+    options: &'a Options,
+    into: &'a mut dyn Salvage,
+    /// The objects that were saved, by where they begin.
+    ids: HashMap<u64, ObjectId>,
+    waiting: HashMap<Base, Vec<Delta>>,
+    waiting_count: usize,
+}
+
+impl Unpacking<'_> {
+    /// Reads the entry with this number.
+    fn entry(&mut self, number: u32) -> Result<(), Error> {
+        let offset = self.reader.consumed;
+        let mut byte = self.reader.byte()?;
+        let kind = (byte >> 4) & 7;
+        let (mut size, mut shift) = (u64::from(byte & 15), 4);
+        while byte & 0x80 != 0 {
+            byte = self.reader.byte()?;
+            size = size.wrapping_add(u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0));
+            shift = (shift + 7).min(64);
+        }
+        let object_kind = match kind {
+            1 => ObjectKind::Commit,
+            2 => ObjectKind::Tree,
+            3 => ObjectKind::Blob,
+            4 => ObjectKind::Tag,
+            6 => return self.offset_delta((number, offset), size),
+            7 => return self.id_delta((number, offset), size),
+            _ => {
+                self.into.complain(format!("bad object type {kind}"));
+                return Ok(());
+            }
+        };
+        let is_large = object_kind == ObjectKind::Blob && size > self.options.large_bytes;
+        if is_large && !self.options.dry_run {
+            return self.large_blob(offset, size);
+        }
+        match self.inflate(size)? {
+            Some(content) => self.added(offset, object_kind, content),
+            None => Ok(()),
+        }
+    }
+
+    fn offset_delta(&mut self, (number, offset): (u32, u64), size: u64) -> Result<(), Error> {
+        let mut byte = self.reader.byte()?;
+        let mut distance = u64::from(byte & 0x7f);
+        while byte & 0x80 != 0 {
+            distance += 1;
+            if distance >> 56 != 0 {
+                let message = "offset value overflow for delta base object";
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            }
+            byte = self.reader.byte()?;
+            distance = (distance << 7) + u64::from(byte & 0x7f);
+        }
+        if distance == 0 || distance >= offset {
+            let message = "offset value out of bound for delta base object";
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        let base = offset - distance;
+        let Some(instructions) = self.inflate(size)? else {
+            return Ok(());
+        };
+        let delta = Delta {
+            number,
+            offset,
+            instructions,
+        };
+        match self.ids.get(&base).copied() {
+            Some(id) => self.apply_to(&id, delta),
+            None => {
+                self.wait(Base::Offset(base), delta);
+                Ok(())
+            }
+        }
+    }
+
+    fn id_delta(&mut self, (number, offset): (u32, u64), size: u64) -> Result<(), Error> {
+        let len = self.options.kind.len_in_bytes();
+        let base = ObjectId::from_bytes_or_panic(&self.reader.fill(len)?[..len]);
+        self.reader.take(len)?;
+        let Some(instructions) = self.inflate(size)? else {
+            return Ok(());
+        };
+        let delta = Delta {
+            number,
+            offset,
+            instructions,
+        };
+        match self.into.base(&base)? {
+            Some((kind, content)) => self.resolve(delta, kind, Arc::new(content)),
+            None => {
+                self.wait(Base::Id(base), delta);
+                Ok(())
+            }
+        }
+    }
+
+    fn wait(&mut self, base: Base, delta: Delta) {
+        self.waiting_count += 1;
+        self.waiting.entry(base).or_default().push(delta);
+    }
+
+    fn apply_to(&mut self, base: &oid, delta: Delta) -> Result<(), Error> {
+        match self.into.base(base)? {
+            Some((kind, content)) => self.resolve(delta, kind, Arc::new(content)),
+            None => {
+                self.into
+                    .complain(format!("failed to read delta-pack base object {base}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn added(&mut self, offset: u64, kind: ObjectKind, content: Vec<u8>) -> Result<(), Error> {
+        let mut stack = Vec::new();
+        self.keep(offset, kind, content, &mut stack)?;
+        self.unwind(kind, stack)
+    }
+
+    fn resolve(&mut self, delta: Delta, kind: ObjectKind, base: Arc<Vec<u8>>) -> Result<(), Error> {
+        self.unwind(kind, vec![(delta, base)])
+    }
+
+    /// Applies what is on the stack, and what waits for what that makes. Its depth is that of no
+    /// call, for chains can be long.
+    fn unwind(
+        &mut self,
+        kind: ObjectKind,
+        mut stack: Vec<(Delta, Arc<Vec<u8>>)>,
+    ) -> Result<(), Error> {
+        while let Some((delta, base)) = stack.pop() {
+            let mut content = Vec::new();
+            if delta::apply(&base, &delta.instructions, &mut content).is_err() {
+                return Err(Error::new(ErrorKind::Corrupt, "failed to apply delta"));
+            }
+            self.keep(delta.offset, kind, content, &mut stack)?;
+        }
+        Ok(())
+    }
+
+    /// Gives an object away; the deltas that wait for it go onto the stack, the youngest on top.
+    fn keep(
+        &mut self,
+        offset: u64,
+        kind: ObjectKind,
+        content: Vec<u8>,
+        stack: &mut Vec<(Delta, Arc<Vec<u8>>)>,
+    ) -> Result<(), Error> {
+        let id = self.into.object(kind, &content)?;
+        self.ids.insert(offset, id);
+        let keys = [Base::Offset(offset), Base::Id(id)];
+        let mut ready: Vec<Delta> = Vec::new();
+        for key in keys {
+            ready.extend(self.waiting.remove(&key).unwrap_or_default());
+        }
+        self.waiting_count -= ready.len();
+        ready.sort_unstable_by_key(|delta| delta.number);
+        let content = Arc::new(content);
+        stack.extend(ready.into_iter().map(|delta| (delta, content.clone())));
+        Ok(())
+    }
+
+    /// Inflates what comes next, of `size` bytes; `None` if it is no such stream, which is told.
+    fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
+        let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
+        let size = usize::try_from(size).map_err(too_large)?;
+        let mut stream = Stream::new(&mut self.reader);
+        // All of it, or what came last if nobody wants it.
+        let mut out = Vec::new();
+        let mut done = 0;
+        let code = loop {
+            let start = if self.options.dry_run { 0 } else { done };
+            out.resize(start + (size - done).min(ROOM_BYTES), 0);
+            let step = stream.step(&mut out[start..])?;
+            done += step.produced;
+            out.truncate(start + step.produced);
+            match step.code {
+                Some(STREAM_END) if done == size => {
+                    return Ok((!self.options.dry_run).then_some(out));
+                }
+                Some(code) => break code,
+                None => {}
+            }
+        };
+        if let Some(remark) = stream.remark() {
+            self.into.complain(remark);
+        }
+        self.into.complain(format!("inflate returned {code}"));
+        Ok(None)
+    }
+
+    /// Passes a blob on piece by piece.
+    fn large_blob(&mut self, offset: u64, size: u64) -> Result<(), Error> {
+        let mut stream = Stream::new(&mut self.reader);
+        let given = self.into.large_blob(size, &mut stream);
+        // Whoever takes it stops at its end, but the stream has a checksum behind.
+        let end = loop {
+            if stream.code.is_some() || stream.failure.is_some() || given.is_err() {
+                break stream.code;
+            }
+            if stream.step(&mut [0])?.produced > 0 {
+                break Some(BUFFER_ERROR);
+            }
+        };
+        if let Some(failure) = stream.failure.take() {
+            return Err(failure);
+        }
+        if end.is_some_and(|code| code != STREAM_END) {
+            if let Some(remark) = stream.remark() {
+                self.into.complain(remark);
+            }
+            let message = format!("inflate returned ({})", end.unwrap_or_default());
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        self.ids.insert(offset, given?);
+        Ok(())
+    }
+}
+
+const STREAM_END: i32 = 1;
+const BUFFER_ERROR: i32 = -5;
+
+/// A zlib stream within the pack.
+struct Stream<'a, 'b> {
+    reader: &'a mut Reader<'b>,
+    inflate: Inflate,
+    /// How it ended, in zlib's numbers.
+    code: Option<i32>,
+    /// Why it ended so, for zlib.
+    error: Option<InflateError>,
+    /// What went wrong besides while it was [read](Read).
+    failure: Option<Error>,
+}
+
+/// What was made of some bytes.
+struct Step {
+    produced: usize,
+    code: Option<i32>,
+}
+
+impl<'a, 'b> Stream<'a, 'b> {
+    fn new(reader: &'a mut Reader<'b>) -> Stream<'a, 'b> {
+        Stream {
+            reader,
+            inflate: Inflate::new(true, WINDOW_BITS),
+            code: None,
+            error: None,
+            failure: None,
+        }
+    }
+
+    /// Inflates what has arrived as far as `out` has room.
+    fn step(&mut self, out: &mut [u8]) -> Result<Step, Error> {
+        let input = self.reader.fill(1)?;
+        let (taken, produced) = (self.inflate.total_in(), self.inflate.total_out());
+        let result = self.inflate.decompress(input, out, InflateFlush::NoFlush);
+        let taken = (self.inflate.total_in() - taken) as usize;
+        let produced = (self.inflate.total_out() - produced) as usize;
+        self.reader.take(taken)?;
+        let code = match result {
+            Ok(Status::Ok) => None,
+            Ok(Status::StreamEnd) => Some(STREAM_END),
+            Ok(Status::BufError) => Some(BUFFER_ERROR),
+            Err(error) => {
+                self.error = Some(error);
+                Some(named(error).1)
+            }
+        };
+        self.code = code.filter(|code| *code != BUFFER_ERROR);
+        Ok(Step { produced, code })
+    }
+
+    /// What Git says before it says which number inflating returned.
+    fn remark(&self) -> Option<String> {
+        let what = named(self.error?).0;
+        let reason = match self.inflate.error_message() {
+            // What the port says, other than zlib, when the window has been left.
+            Some("repeated call with bad state") => "invalid distance too far back",
+            reason => reason.unwrap_or("no message"),
+        };
+        Some(format!("inflate: {what} ({reason})"))
+    }
+}
+
+impl Read for Stream<'_, '_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let ended = || std::io::Error::from(std::io::ErrorKind::InvalidData);
+        while !out.is_empty() {
+            match self.code {
+                None => {}
+                Some(STREAM_END) => return Ok(0),
+                Some(_) => return Err(ended()),
+            }
+            match self.step(out) {
+                Ok(Step { produced: 0, .. }) => {}
+                Ok(step) => return Ok(step.produced),
+                Err(error) => {
+                    self.failure = Some(error);
+                    return Err(ended());
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// What Git calls the error, and its number.
+fn named(error: InflateError) -> (&'static str, i32) {
+    match error {
+        InflateError::NeedDict { .. } => ("needs dictionary", 2),
+        InflateError::StreamError => ("stream consistency error", -2),
+        InflateError::DataError => ("data stream error", -3),
+        InflateError::MemError => ("out of memory", -4),
+    }
+}
