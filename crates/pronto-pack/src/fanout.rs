@@ -118,93 +118,73 @@ impl Table {
         }
     }
 
-    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the row of
-    /// each that is there. Each search begins where the one before ended; when ids are many, the
-    /// next one is only a few rows further.
-    ///
-    /// # Errors
-    /// As [`search`](Self::search).
-    pub fn search_sorted<'a>(
-        &self,
-        view: &View,
-        fanout: &Fanout,
-        ids: impl IntoIterator<Item = &'a oid>,
-        mut found: impl FnMut(usize, u32),
-    ) -> Result<(), Error> {
-        let ids = ids.into_iter().enumerate();
-        let Some(bytes) = view.bytes() else {
-            let mut windows = Windows::new(self, view, fanout);
-            for (place, id) in ids {
-                if let Ok(row) = windows.search(id)? {
-                    found(place, row);
-                }
-            }
-            return Ok(());
-        };
-        let table = self.ids(bytes);
-        let mut cursor = 0;
-        for (place, id) in ids {
-            let rows = fanout.bucket(id.first_byte());
-            match table.search_from(rows, cursor, id) {
-                Ok(row) => {
-                    intact(view)?;
-                    found(place, row);
-                    cursor = row;
-                }
-                Err(row) => cursor = row,
-            }
-        }
-        view.verify().map_err(unreadable)
-    }
-
     /// Looks up many ids in any order and tells `found` the place in `ids` and the row of each that is
-    /// there. Of a mapped file several are searched side by side, so that their misses of the cache
-    /// overlap; `hint` is told some of the rows a while before `found` is: what belongs to them can
-    /// be fetched meanwhile. One that is not mapped is searched in rising order, which takes 32 bytes
-    /// for each id. Takes no lock, allocates nothing when mapped.
+    /// there. If they rise, each search begins where the one before ended: when they are many, the
+    /// next one is only a few rows further. Otherwise, of a mapped file several are searched side by
+    /// side, so that their misses of the cache overlap; `hint` is told some of the rows a while before
+    /// `found` is: what belongs to them can be fetched meanwhile. A file that is not mapped is
+    /// searched in rising order, which takes 32 bytes for each id that was not in it. Takes no lock,
+    /// allocates nothing when mapped.
     ///
     /// # Errors
     /// As [`search`](Self::search), and what `found` returns.
     #[inline]
-    pub fn search_many<'a>(
+    pub fn search_many<'a, I>(
         &self,
-        view: &View,
-        fanout: &Fanout,
-        ids: impl IntoIterator<Item = &'a oid>,
+        (view, fanout): (&View, &Fanout),
+        ids: I,
         hint: impl Fn(u32),
         mut found: impl FnMut(usize, u32) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Some(bytes) = view.bytes() else {
-            let mut sorted: Vec<(usize, &oid)> = ids.into_iter().enumerate().collect();
-            sorted.sort_unstable_by_key(|(_, id)| *id);
-            let mut windows = Windows::new(self, view, fanout);
-            for (place, id) in sorted {
-                if let Ok(row) = windows.search(id)? {
-                    found(place, row)?;
+    ) -> Result<(), Error>
+    where
+        I: IntoIterator<Item = &'a oid>,
+        I::IntoIter: Clone,
+    {
+        let ids = ids.into_iter();
+        let rises = ids.clone().is_sorted();
+        match view.bytes() {
+            None if rises => self.search_windows((view, fanout), ids.enumerate(), found),
+            None => {
+                let mut sorted: Vec<(usize, &oid)> = ids.enumerate().collect();
+                sorted.sort_unstable_by_key(|(_, id)| *id);
+                self.search_windows((view, fanout), sorted, found)
+            }
+            Some(bytes) if rises => {
+                let table = self.ids(bytes);
+                let mut cursor = 0;
+                for (place, id) in ids.enumerate() {
+                    let rows = fanout.bucket(id.first_byte());
+                    let row = table.search_from(rows, cursor, id);
+                    if let Ok(row) = row {
+                        intact(view)?;
+                        found(place, row)?;
+                    }
+                    cursor = row.unwrap_or_else(|row| row);
                 }
+                view.verify().map_err(unreadable)
             }
-            return Ok(());
-        };
-        let table = self.ids(bytes);
-        let mut ids = ids.into_iter();
-        let mut start = 0;
-        while let Some(first) = ids.next() {
-            let mut group = [first; many::GROUP];
-            let mut len = 1;
-            for (slot, id) in group[1..].iter_mut().zip(&mut ids) {
-                *slot = id;
-                len += 1;
+            Some(bytes) => {
+                let groups = (self.ids(bytes), fanout, view);
+                search_groups(groups, ids, hint, &mut found)?;
+                view.verify().map_err(unreadable)
             }
-            let rows = many::search(table, fanout, &group[..len], &hint);
-            intact(view)?;
-            for (place, row) in rows[..len].iter().enumerate() {
-                if let Ok(row) = row {
-                    found(start + place, *row)?;
-                }
-            }
-            start += len;
         }
-        view.verify().map_err(unreadable)
+    }
+
+    /// Searches rising ids, each with its place, in a file that is not mapped.
+    fn search_windows<'a>(
+        &self,
+        (view, fanout): (&View, &Fanout),
+        ids: impl IntoIterator<Item = (usize, &'a oid)>,
+        mut found: impl FnMut(usize, u32) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut windows = Windows::new(self, view, fanout);
+        for (place, id) in ids {
+            if let Ok(row) = windows.search(id)? {
+                found(place, row)?;
+            }
+        }
+        Ok(())
     }
 
     /// The rows whose ids start with `prefix`.
@@ -266,6 +246,34 @@ impl Table {
             hash_len: self.kind.len_in_bytes(),
         }
     }
+}
+
+/// Searches ids in memory, as many at a time as are searched side by side.
+#[inline]
+fn search_groups<'a>(
+    (table, fanout, view): (Ids<'_>, &Fanout, &View),
+    mut ids: impl Iterator<Item = &'a oid>,
+    hint: impl Fn(u32),
+    found: &mut impl FnMut(usize, u32) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut start = 0;
+    while let Some(first) = ids.next() {
+        let mut group = [first; many::GROUP];
+        let mut len = 1;
+        for (slot, id) in group[1..].iter_mut().zip(&mut ids) {
+            *slot = id;
+            len += 1;
+        }
+        let rows = many::search(table, fanout, &group[..len], &hint);
+        intact(view)?;
+        for (place, row) in rows[..len].iter().enumerate() {
+            if let Ok(row) = row {
+                found(start + place, *row)?;
+            }
+        }
+        start += len;
+    }
+    Ok(())
 }
 
 /// Found at a row, or to be inserted before one.
@@ -393,26 +401,33 @@ mod tests {
                 other.as_mut_slice()[19] ^= 1;
                 other
             }));
-            let mut many = vec![None; mixed.len()];
-            let searched = layout.search_many(
-                &view,
-                &fanout,
-                mixed.iter().map(|id| &**id),
-                |_| (),
-                |place, row| {
-                    many[place] = Some(row);
-                    Ok(())
-                },
-            );
-            searched.expect("mapped");
             let mut windows = Windows::new(&layout, &file, &fanout);
             for id in ids.iter().chain(&mixed) {
                 let expected = ids.binary_search(id);
                 let expected = expected.map(|n| n as u32).map_err(|n| n as u32);
                 assert_eq!(windows.search(id).expect("readable"), expected);
             }
-            for (id, found) in mixed.iter().zip(many) {
-                assert_eq!(found, ids.binary_search(id).ok().map(|row| row as u32));
+            let mut rising = mixed.clone();
+            rising.sort_unstable();
+            for (asked, view) in [&mixed, &rising]
+                .iter()
+                .flat_map(|ids| [(ids, &view), (ids, &file)])
+            {
+                let mut many = vec![None; asked.len()];
+                let each = asked.iter().map(|id| &**id);
+                let searched = layout.search_many(
+                    (view, &fanout),
+                    each,
+                    |_| (),
+                    |place, row| {
+                        many[place] = Some(row);
+                        Ok(())
+                    },
+                );
+                searched.expect("readable");
+                for (id, found) in asked.iter().zip(many) {
+                    assert_eq!(found, ids.binary_search(id).ok().map(|row| row as u32));
+                }
             }
             for hex_len in [1, 2, 3, 4, 7, 16, 17, 40] {
                 for id in ids.iter().step_by(37) {

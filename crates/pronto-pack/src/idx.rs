@@ -198,21 +198,25 @@ impl Index {
     }
 
     /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
-    /// each that is listed. Several are searched side by side; of ids that are sorted and as dense as
-    /// those listed, [`find_sorted`](Self::find_sorted) reads less.
+    /// each that is listed. If they rise, each search starts where the one before ended; otherwise
+    /// several are searched side by side.
     ///
     /// # Errors
     /// As [`find`](Self::find).
-    pub fn find_many<'a>(
+    pub fn find_many<'a, I>(
         &self,
-        ids: impl IntoIterator<Item = &'a oid>,
+        ids: I,
         mut found: impl FnMut(usize, IndexPosition),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        I: IntoIterator<Item = &'a oid>,
+        I::IntoIter: Clone,
+    {
         let found = |place, row| {
             found(place, IndexPosition(row));
             Ok(())
         };
-        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
+        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, |_| (), found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 
@@ -220,11 +224,15 @@ impl Index {
     ///
     /// # Errors
     /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
-    pub fn find_offsets<'a>(
+    pub fn find_offsets<'a, I>(
         &self,
-        ids: impl IntoIterator<Item = &'a oid>,
+        ids: I,
         mut found: impl FnMut(usize, IndexPosition, PackOffset),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        I: IntoIterator<Item = &'a oid>,
+        I::IntoIter: Clone,
+    {
         let (start, row_len) = self.offset_rows();
         let hint = |row: u32| self.view.prefetch(start + u64::from(row) * row_len);
         let found = |place, row| {
@@ -232,22 +240,7 @@ impl Index {
             found(place, position, self.offset_at(position)?);
             Ok(())
         };
-        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, hint, found);
-        searched.map_err(|error| error.at_path(&self.path))
-    }
-
-    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the
-    /// position of each that is listed. Each search starts where the one before ended.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
-    pub fn find_sorted<'a>(
-        &self,
-        ids: impl IntoIterator<Item = &'a oid>,
-        mut found: impl FnMut(usize, IndexPosition),
-    ) -> Result<(), Error> {
-        let found = |place, row| found(place, IndexPosition(row));
-        let searched = (self.ids).search_sorted(&self.view, &self.fanout, ids, found);
+        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, hint, found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 

@@ -209,36 +209,26 @@ impl MultiIndex {
         }
     }
 
-    /// Looks up many ids, sorted in rising order, and tells `found` the place in `ids` and the
-    /// position of each that is listed. Each search starts where the one before ended.
-    ///
-    /// # Errors
-    /// As [`find`](Self::find).
-    pub fn find_sorted<'a>(
-        &self,
-        ids: impl IntoIterator<Item = &'a oid>,
-        mut found: impl FnMut(usize, IndexPosition),
-    ) -> Result<(), Error> {
-        let found = |place, row| found(place, IndexPosition(row));
-        let searched = (self.ids).search_sorted(&self.view, &self.fanout, ids, found);
-        searched.map_err(|error| error.at_path(&self.path))
-    }
-
     /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
-    /// each that is listed. Several are searched side by side.
+    /// each that is listed. If they rise, each search starts where the one before ended; otherwise
+    /// several are searched side by side.
     ///
     /// # Errors
     /// As [`find`](Self::find).
-    pub fn find_many<'a>(
+    pub fn find_many<'a, I>(
         &self,
-        ids: impl IntoIterator<Item = &'a oid>,
+        ids: I,
         mut found: impl FnMut(usize, IndexPosition),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        I: IntoIterator<Item = &'a oid>,
+        I::IntoIter: Clone,
+    {
         let found = |place, row| {
             found(place, IndexPosition(row));
             Ok(())
         };
-        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
+        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, |_| (), found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 

@@ -223,20 +223,6 @@ impl Repository {
         Ok(())
     }
 
-    /// Bitmaps, where history is as it was written.
-    fn usable_bitmaps(&self, store: &Store) -> Result<Option<Bitmapped>> {
-        if !self.config().bool_or("pack.usebitmaps", true)? || !self.has_plain_history()? {
-            return Ok(None);
-        }
-        match store.bitmaps() {
-            Ok(found) => Ok(found),
-            Err(error) => {
-                self.complain(error.to_string());
-                Ok(None)
-            }
-        }
-    }
-
     fn select_by_bitmaps(
         &self,
         wants: &[ObjectId],

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
-use pronto_odb::Bitmapped;
+use pronto_odb::{Bitmapped, Store};
 use pronto_pack::bitmap::Bits;
 
 use crate::objects::{from_odb, tag_target};
@@ -26,7 +26,7 @@ impl Repository {
     /// to its parents and its tree; submodules lead nowhere. What is not there of what `haves`
     /// lead to is passed over.
     ///
-    /// Where there are bitmaps and history is as written, they answer for the commits that have
+    /// Where there are bitmaps (and `pack.useBitmaps` allows) and history is as written, they answer for the commits that have
     /// one; only what is younger is walked. Otherwise costs reading every commit and tree.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Repository {
         haves: &[ObjectId],
         interrupt: &Interrupt,
     ) -> Result<Reachable> {
-        let bitmaps = self.bitmaps()?;
+        let bitmaps = self.usable_bitmaps(self.objects()?)?;
         self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
     }
 
@@ -65,10 +65,14 @@ impl Repository {
         Ok(Reachable { packed, others })
     }
 
-    /// The bitmaps of the store, if they count. What is wrong with them is a complaint.
-    fn bitmaps(&self) -> Result<Option<Bitmapped>> {
-        let store = self.objects()?;
-        if store.has_replacements() || !self.has_plain_history()? {
+    /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and speak of history as it
+    /// is. What is wrong with them is a complaint.
+    ///
+    /// # Errors
+    /// A setting is no boolean, or files that change history cannot be read.
+    pub(crate) fn usable_bitmaps(&self, store: &Store) -> Result<Option<Bitmapped>> {
+        let is_wanted = self.config().bool_or("pack.usebitmaps", true)?;
+        if !is_wanted || store.has_replacements() || !self.has_plain_history()? {
             return Ok(None);
         }
         match store.bitmaps() {

@@ -111,7 +111,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
         note(MANY, searching / each);
         let merging = time(|| {
             let mut count = 0;
-            index.find_sorted(sorted.iter().map(|id| &**id), |_, _| count += 1)?;
+            index.find_many(sorted.iter().map(|id| &**id), |_, _| count += 1)?;
             Ok(count == sorted.len())
         })?;
         note(SORTED, merging / each);

@@ -99,17 +99,11 @@ impl Inventory {
         Ok(())
     }
 
-    /// Marks the ids that packs hold. Ids that rise are gone through beside each index, others are
-    /// searched several at a time, which costs less than to sort them.
+    /// Marks the ids that packs hold.
     fn mark_packed(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
-        let is_sorted = ids.is_sorted();
         let ids = || ids.iter().map(|id| -> &oid { id });
         for multi in &self.snapshot.multi {
-            let mark = |place: usize, _| found[place] = true;
-            let searched = match is_sorted {
-                true => multi.index.find_sorted(ids(), mark),
-                false => multi.index.find_many(ids(), mark),
-            };
+            let searched = multi.index.find_many(ids(), |place, _| found[place] = true);
             searched.map_err(from_pack)?;
         }
         for pack in &self.snapshot.single {
@@ -118,11 +112,7 @@ impl Inventory {
                 Err(_) if pack.has_vanished() => continue,
                 Err(error) => return Err(error),
             };
-            let mark = |place: usize, _| found[place] = true;
-            let searched = match is_sorted {
-                true => index.find_sorted(ids(), mark),
-                false => index.find_many(ids(), mark),
-            };
+            let searched = index.find_many(ids(), |place, _| found[place] = true);
             searched.map_err(from_pack)?;
         }
         Ok(())

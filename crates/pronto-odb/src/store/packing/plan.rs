@@ -1,11 +1,13 @@
 //! How each object goes into a pack: as it is stored, as a new delta, or deflated anew.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
+use pronto_pack::idx::Index;
 use pronto_pack::pack::PackOffset;
 use pronto_pack::search::{self, Candidate, Found};
 use pronto_pack::writer::sink::Streamed;
@@ -15,7 +17,7 @@ use super::super::{Location, Store};
 use super::{Contents, Counts, Member, Options, Watch, each_piece};
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::packs::PackFile;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Multi, Snapshot};
 
 /// The number of no pack: the object is loose.
 pub(super) const NO_PACK: u32 = u32::MAX;
@@ -88,11 +90,8 @@ impl<'a> Plan<'a> {
         store.refresh()?;
         let snapshot = Arc::clone(&*store.snapshot()?);
         let mut rows = Vec::with_capacity(contents.members.len() + contents.bases.len());
-        for member in contents.members {
-            rows.push(locate(&snapshot, member, false)?);
-        }
-        for member in contents.bases {
-            let row = locate(&snapshot, member, true)?;
+        rows.extend(locate(&snapshot, contents.members, false));
+        for row in locate(&snapshot, contents.bases, true) {
             // Bases that are not there are of no use, and no harm.
             if row.pack != NO_PACK || store.contains(&row.id)? {
                 rows.push(row);
@@ -260,24 +259,105 @@ pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(),
     }
 }
 
-fn locate(snapshot: &Snapshot, member: &Member, is_base_only: bool) -> Result<Row, Error> {
-    let mut failure = None;
-    let place = in_packs(snapshot, &member.id, &mut failure, &mut |pack, offset| {
-        pack.pack()?;
-        Ok((pack.number, offset))
-    });
-    let (pack, offset) = place.unwrap_or((NO_PACK, PackOffset(0)));
-    Ok(Row {
+/// Finds objects in packs, each index gone through once; those of no pack get [`NO_PACK`].
+fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Row> {
+    let row = |member: &Member| Row {
         id: member.id,
         name_hash: member.name_hash,
-        pack,
-        offset: offset.0,
+        pack: NO_PACK,
+        offset: 0,
         end: 0,
         how: How::Fresh,
         is_base_only,
         kind: None,
         size_bytes: 0,
-    })
+    };
+    let mut search = Search {
+        rows: members.iter().map(row).collect(),
+        left: (0..members.len() as u32).collect(),
+        is_doubtful: false,
+    };
+    for multi in &snapshot.multi {
+        search.in_multi(multi);
+    }
+    // The largest first, so that as much as can be lies side by side.
+    let mut packs = Vec::with_capacity(snapshot.single.len());
+    for pack in &snapshot.single {
+        match (pack.index(), pack.pack()) {
+            (Ok(index), Ok(_)) => packs.push((pack.number, index)),
+            _ => search.is_doubtful = true,
+        }
+    }
+    packs.sort_by_key(|(_, index)| Reverse(index.len()));
+    for (number, index) in packs {
+        search.in_pack(number, index);
+    }
+    if search.is_doubtful {
+        search.one_by_one(snapshot);
+    }
+    search.rows
+}
+
+/// Objects that are looked for in one file after the other.
+struct Search {
+    rows: Vec<Row>,
+    /// The numbers of the rows that were not found yet.
+    left: Vec<u32>,
+    /// A file could not be read: there may be another copy of what is left.
+    is_doubtful: bool,
+}
+
+impl Search {
+    fn in_multi(&mut self, multi: &Multi) {
+        let (mut found, rows) = (Vec::new(), &mut self.rows);
+        let ids = self
+            .left
+            .iter()
+            .map(|row| -> &oid { &rows[*row as usize].id });
+        let searched = (multi.index).find_many(ids, |place, at| found.push((place, at)));
+        self.is_doubtful |= searched.is_err();
+        for (place, at) in found {
+            let located = multi.index.location_at(at).ok();
+            let located = located.and_then(|(number, offset)| {
+                let pack = multi.packs.get(number.0 as usize)?.as_ref()?;
+                pack.pack().ok().map(|_| (pack.number, offset.0))
+            });
+            self.is_doubtful |= located.is_none();
+            if let Some((pack, offset)) = located {
+                let row = &mut rows[self.left[place] as usize];
+                (row.pack, row.offset) = (pack, offset);
+            }
+        }
+        self.left.retain(|row| rows[*row as usize].pack == NO_PACK);
+    }
+
+    fn in_pack(&mut self, number: u32, index: &Index) {
+        let (mut found, rows) = (Vec::new(), &mut self.rows);
+        let ids = self
+            .left
+            .iter()
+            .map(|row| -> &oid { &rows[*row as usize].id });
+        let searched = index.find_offsets(ids, |place, _, offset| found.push((place, offset)));
+        self.is_doubtful |= searched.is_err();
+        for (place, offset) in found {
+            let row = &mut rows[self.left[place] as usize];
+            (row.pack, row.offset) = (number, offset.0);
+        }
+        self.left.retain(|row| rows[*row as usize].pack == NO_PACK);
+    }
+
+    fn one_by_one(&mut self, snapshot: &Snapshot) {
+        for number in &self.left {
+            let row = &mut self.rows[*number as usize];
+            let place = in_packs(snapshot, &row.id, &mut None, &mut |pack, offset| {
+                pack.pack()?;
+                Ok((pack.number, offset))
+            });
+            if let Some((pack, offset)) = place {
+                (row.pack, row.offset) = (pack, offset.0);
+            }
+        }
+    }
 }
 
 /// Of what was asked for twice only the first stays.
