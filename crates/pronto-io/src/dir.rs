@@ -192,10 +192,33 @@ impl Directory {
     /// # Errors
     /// Those of `openat(2)`: `EEXIST` when there is anything of that name already.
     pub fn create_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        self.create_with(name, OFlags::WRONLY, executable)
+    }
+
+    /// As [`create_file`](Self::create_file), for one that is to be read back, too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_readable_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
+        self.create_with(name, OFlags::RDWR, executable)
+    }
+
+    fn create_with(&self, name: &[u8], access: OFlags, executable: bool) -> io::Result<NewFile> {
+        let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = Mode::from_bits_truncate(if executable { 0o777 } else { 0o666 });
         let fd = retry(|| rustix::fs::openat(&self.fd, name, flags | OFlags::CLOEXEC, mode))?;
         Ok(NewFile { fd })
+    }
+
+    /// The number by which the kernel knows the type of file system this is on (`f_type`).
+    ///
+    /// # Errors
+    /// Those of `fstatfs(2)`; `Unsupported` where there is none.
+    pub fn file_system_type(&self) -> io::Result<u64> {
+        #[cfg(target_os = "linux")]
+        return Ok(retry(|| rustix::fs::fstatfs(&self.fd))?.f_type as u64);
+        #[cfg(not(target_os = "linux"))]
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Opens the file `name` for reading.
@@ -341,6 +364,31 @@ impl NewFile {
         Ok(())
     }
 
+    /// Lets the file, which is empty, share all blocks of `source` until one of both is written
+    /// (`FICLONE`).
+    ///
+    /// # Errors
+    /// Those of `ioctl(2)`: the file system cannot, or it is another one. `Unsupported` where
+    /// there is no such call.
+    pub fn share(&self, source: &impl AsFd) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        return Ok(retry(|| rustix::fs::ioctl_ficlone(&self.fd, source))?);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = source;
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    /// Reads what is at `offset`, as much as there is and `piece` holds, from one that was
+    /// [made to be read](Directory::create_readable_file). Zero at the end.
+    ///
+    /// # Errors
+    /// Those of `pread(2)`.
+    pub fn read_at(&self, piece: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(retry(|| rustix::io::pread(&self.fd, &mut *piece, offset))?)
+    }
+
     /// Closes the file and says what it is now. Errors of closing count: network file systems
     /// report there that they are full.
     ///
@@ -356,6 +404,12 @@ impl NewFile {
             Ok(()) | Err(Errno::INTR) => Ok(metadata),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl AsFd for NewFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

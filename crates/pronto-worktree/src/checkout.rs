@@ -4,6 +4,8 @@
 //! Every system call is relative to a directory handle and follows no link. A file that cannot be
 //! written is reported and leaves nothing behind; the others are written all the same.
 
+use std::sync::Arc;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Stat, mode};
@@ -23,9 +25,11 @@ mod lane;
 mod order;
 mod remove;
 mod run;
+mod twins;
 mod write;
 
 pub use run::run;
+pub use twins::{Place, Twins};
 
 /// What is to be done, both parts in the order of the index.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +126,8 @@ pub struct Options {
     /// A directory that stays even if it is empty: where the user is. From the top of the
     /// worktree.
     pub keep_directory: Option<BString>,
+    /// Other work trees, whose contents new files may share.
+    pub twins: Option<Arc<Twins>>,
 }
 
 impl Default for Options {
@@ -132,6 +138,7 @@ impl Default for Options {
             symlinks: true,
             obstructions: Obstructions::Replace,
             keep_directory: None,
+            twins: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! and objects.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, Rules};
@@ -11,7 +12,7 @@ use pronto_io::pool::Workers;
 use pronto_odb::Store;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::{Attributes, Files, FromIndex, FromWorktree};
-use pronto_worktree::checkout;
+use pronto_worktree::checkout::{self, Twins};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
@@ -192,6 +193,7 @@ impl Repository {
                 let end = prefix.len() - usize::from(prefix.ends_with(b"/"));
                 prefix[..end].into()
             }),
+            twins: self.twins()?,
             ..checkout::Options::default()
         };
         if let Some(threshold) = threshold {
@@ -205,6 +207,27 @@ impl Repository {
             options.threshold_for_parallelism = 0;
         }
         Ok(options)
+    }
+
+    /// The other work trees, if files may share contents with theirs (`checkout.reflink`).
+    fn twins(&self) -> Result<Option<Arc<Twins>>> {
+        let value = self.config().string("checkout.reflink")?;
+        let always = match value.map(|value| value.as_bytes()) {
+            None | Some(b"auto") => false,
+            Some(b"always") => true,
+            Some(b"never") => return Ok(None),
+            Some(other) => {
+                let other = other.as_bstr();
+                let message = format!(
+                    "bad value '{other}' for 'checkout.reflink': it is auto, never or always"
+                );
+                return Err(Error::new(ErrorKind::ConfigValue, message));
+            }
+        };
+        let (common, own) = (self.common_dir().to_owned(), self.git_dir().to_owned());
+        let find = move || crate::worktrees::siblings(&common, &own);
+        let twins = Twins::new(self.object_hash(), always, find);
+        Ok(Some(Arc::new(twins)))
     }
 
     fn checkout_workers(&self) -> Result<Workers> {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
+use pronto_worktree::checkout;
 
 use crate::refs::Resolved;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -223,6 +224,33 @@ fn real(path: &Path) -> Option<PathBuf> {
         }
         _ => None,
     }
+}
+
+/// The work trees of the repository at `common` but that of `own`, the one last used first.
+pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
+    let mut found = Vec::new();
+    let mut add = |top: PathBuf, index: PathBuf| {
+        if let Ok(used) = std::fs::metadata(&index).and_then(|index| index.modified()) {
+            found.push((used, checkout::Place { top, index }));
+        }
+    };
+    let main = common.parent().filter(|_| common.ends_with(".git"));
+    if let (Some(top), true) = (main, common != own) {
+        add(top.to_owned(), common.join("index"));
+    }
+    let listing = std::fs::read_dir(common.join(DIRECTORY));
+    for entry in listing.into_iter().flatten().flatten() {
+        let own_dir = entry.path();
+        let Ok(place) = std::fs::read(own_dir.join("gitdir")) else {
+            continue;
+        };
+        let file = path::borrow(place.trim_ascii_end());
+        if let (Some(top), true) = (file.parent(), own_dir != own) {
+            add(top.to_owned(), own_dir.join("index"));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| other.cmp(one));
+    found.into_iter().map(|(_, place)| place).collect()
 }
 
 fn refused(message: impl Into<String>) -> Error {

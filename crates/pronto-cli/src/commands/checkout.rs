@@ -16,6 +16,13 @@ use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `checkout`.
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "CONFIGURATION: `checkout.reflink` says whether new files share their blocks with those \
+    of other work trees of the repository, where the file system can (btrfs, XFS, bcachefs): `auto` (the \
+    default) for files of 16 KiB and more, `always` for all, `never`. `checkout.workers` and \
+    `checkout.thresholdForParallelism` are obeyed as by git; unset, the number of workers follows what \
+    is measured."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,

@@ -14,6 +14,7 @@ mod multi_pack_index;
 mod netsync;
 mod options;
 mod packing;
+mod reflinks;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

@@ -8,6 +8,7 @@ use pronto_io::dir::{Directory, Metadata, NewFile};
 use pronto_io::interrupt::Interrupt;
 
 use super::Item;
+use super::twins::Twin;
 use super::write::unreadable;
 use crate::{Error, ErrorKind};
 
@@ -19,6 +20,8 @@ pub(super) enum Content<'a> {
     File(&'a [u8]),
     /// A file whose content has not been looked at yet.
     Stream(&'a mut dyn Read),
+    /// A file whose content another work tree may have; and space to check it in.
+    Twin(&'a Twin<'a>, &'a mut Vec<u8>),
     Symlink(&'a [u8]),
     Submodule,
 }
@@ -46,6 +49,12 @@ impl Content<'_> {
             Content::Stream(reader) => create_file((directory, name), item, |file| {
                 copy(*reader, file, item, interrupt)
             }),
+            Content::Twin(twin, piece) => {
+                let made = directory.create_readable_file(name, item.mode == mode::EXECUTABLE);
+                fill_file(made, (directory, name), item, |file| {
+                    twin.fill(file, item, (piece, interrupt))
+                })
+            }
             Content::Symlink(target) => directory
                 .make_symlink(target, name)
                 .and_then(|()| directory.metadata(name))
@@ -69,14 +78,22 @@ fn create_file(
     item: &Item,
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
-    let mut file = directory
-        .create_file(name, item.mode == mode::EXECUTABLE)
-        .map_err(|error| {
-            if error.kind() != io::ErrorKind::AlreadyExists {
-                remove_if_empty(directory, name);
-            }
-            trouble(&error, "unable to create file", item)
-        })?;
+    let made = directory.create_file(name, item.mode == mode::EXECUTABLE);
+    fill_file(made, (directory, name), item, fill)
+}
+
+fn fill_file(
+    made: io::Result<NewFile>,
+    (directory, name): (&Directory, &BStr),
+    item: &Item,
+    fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
+) -> Result<Metadata, Trouble> {
+    let mut file = made.map_err(|error| {
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            remove_if_empty(directory, name);
+        }
+        trouble(&error, "unable to create file", item)
+    })?;
     let filled = fill(&mut file);
     let finished = file.finish().map_err(|error| unwritable(&error, item));
     filled.and(finished).map_err(|error| {

@@ -82,6 +82,9 @@ fn write_all(
     let directories = Directories::new(context.top, fresh, !fresh);
     let order = order::order(&plan.write, context.objects);
     let gathered = Gathered::default();
+    if let Some(twins) = &options.twins {
+        twins.prepare(context.top, plan.write.len());
+    }
     let job = Job {
         plan,
         context,
@@ -130,6 +133,8 @@ fn write_all(
     outcome
         .warnings
         .extend(warnings.into_iter().map(|(_, text)| text));
+    let about_sharing = options.twins.as_ref().and_then(|twins| twins.warning());
+    outcome.warnings.extend(about_sharing);
     let mut found = Found {
         collided: gathered.collided.into_inner(),
         failed: gathered.failed.into_inner(),

@@ -151,6 +151,9 @@ impl<'a> Writer<'a> {
         position: Option<Location>,
         (conversion, may_delay): (&Conversion, bool),
     ) -> Result<Smudged, Error> {
+        if let Some(written) = self.share(item, conversion) {
+            return Ok(Smudged::Now(written));
+        }
         let wanted = (position, &*item.id);
         let (objects, below) = (self.context.objects, STREAMED_FROM_BYTES);
         let large = objects::blob_or_reader(objects, wanted, below, &mut self.blob);
@@ -169,6 +172,23 @@ impl<'a> Writer<'a> {
         self.filtered = Vec::new();
         self.internal.shrink();
         written
+    }
+
+    /// Lets the file share its content with that of another work tree, if one has it.
+    fn share(&mut self, item: &Item, conversion: &Conversion) -> Option<Written> {
+        let twins = self.options.twins.as_deref()?;
+        if !conversion.keeps_towards_worktree(self.context.settings) {
+            return None;
+        }
+        let mut piece = std::mem::take(&mut self.blob);
+        let mut twins = twins.of(item);
+        // Whatever went wrong: the file is written then, and that tells whether it can be.
+        let shared = twins.find_map(|twin| {
+            let content = Content::Twin(&twin, &mut piece);
+            self.place(item, content).ok()
+        });
+        self.blob = piece;
+        shared
     }
 
     pub(super) fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
