@@ -254,8 +254,13 @@ impl Place {
     }
 
     fn pronto(&self, directory: &Path, arguments: &[&str]) -> Command {
-        let mut command = self.command(directory, env!("CARGO_BIN_EXE_pronto"));
-        command.args(arguments).env("PRONTO_NO_FALLBACK", "1");
+        // A shell that starts the tests in the background has them ignore such signals.
+        let mut command = self.command(directory, "env");
+        command
+            .arg("--default-signal=INT")
+            .arg(env!("CARGO_BIN_EXE_pronto"))
+            .args(arguments)
+            .env("PRONTO_NO_FALLBACK", "1");
         command
     }
 

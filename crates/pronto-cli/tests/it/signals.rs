@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Scratch, process, pronto};
+use crate::support::{Scratch, interruptible_pronto, process};
 
 /// Killed when the test is over, however it ends.
 struct Running(Child);
@@ -66,7 +66,7 @@ fn an_interrupted_clone_leaves_nothing_and_dies_of_the_signal() {
     let asked = slow.with_extension("asked");
     for signal in [Signal::INT, Signal::TERM] {
         let before = entries(scratch.path());
-        let child = pronto()
+        let child = interruptible_pronto()
             .args(["clone", "-q", "ssh://host/path", "made"])
             .env("GIT_SSH", &ssh)
             .env("GIT_SSH_VARIANT", "simple")

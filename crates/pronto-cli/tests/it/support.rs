@@ -69,6 +69,16 @@ pub(crate) fn pronto() -> Command {
     process(pronto_path())
 }
 
+/// Our own program, for interrupting it: a shell that starts the tests in the background has them
+/// ignore such signals, and so would we.
+pub(crate) fn interruptible_pronto() -> Command {
+    let mut command = process("env");
+    command
+        .args(["--default-signal=INT", "--default-signal=TERM"])
+        .arg(pronto_path());
+    command
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
