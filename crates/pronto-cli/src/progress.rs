@@ -39,6 +39,9 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Verifying object offsets",
 ];
 
+/// Phases that do files: how many in a second is shown after what git shows.
+const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
+
 /// What to show, and on what kind of device.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
@@ -161,7 +164,7 @@ impl Progress for Terminal {
                 percent: None,
                 counters_len: 0,
                 split: false,
-                throughput: Throughput::new(now),
+                throughput: Throughput::new(now, OF_FILES.contains(&title)),
             });
             self.start_thread(&mut state);
         }
@@ -228,7 +231,7 @@ impl Line {
             return None;
         }
         let (done, bytes) = (self.meter.done(), self.meter.bytes());
-        self.throughput.record(bytes, now, over);
+        self.throughput.record((bytes, done), now, over);
         let percent = match self.meter.total() {
             Some(total) if total > 0 => {
                 Some(u64::try_from(u128::from(done) * 100 / u128::from(total)).unwrap_or(u64::MAX))

@@ -9,46 +9,60 @@ const SAMPLES: usize = 8;
 /// Samples are taken no closer than this.
 const SPACING: Duration = Duration::from_millis(500);
 
-/// Shown as `, 1.20 MiB | 2.30 MiB/s`, or as nothing while no bytes were counted.
+/// Shown as `, 1.20 MiB | 2.30 MiB/s`, with ` | 340 files/s` where files are what is done, or as
+/// nothing while no bytes were counted.
 #[derive(Debug)]
 pub(super) struct Throughput {
     begun: Instant,
-    samples: Vec<(Instant, u64)>,
+    samples: Vec<(Instant, [u64; 2])>,
+    counts_files: bool,
     text: String,
 }
 
 impl Throughput {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, counts_files: bool) -> Self {
         Throughput {
             begun: now,
             samples: Vec::new(),
+            counts_files,
             text: String::new(),
         }
     }
 
-    /// Takes note of the sum of `bytes`; the last time, the rate is that of the whole phase.
-    pub(super) fn record(&mut self, bytes: u64, now: Instant, last: bool) {
+    /// Takes note of the sum of bytes and of what is done; the last time, the rates are those of
+    /// the whole phase.
+    pub(super) fn record(&mut self, (bytes, done): (u64, u64), now: Instant, last: bool) {
         if bytes == 0 {
             return;
         }
         let (since, before) = if last {
-            (self.begun, 0)
+            (self.begun, [0; 2])
         } else {
             let newest = self.samples.last().map_or(self.begun, |(at, _)| *at);
             if now.saturating_duration_since(newest) < SPACING {
                 return;
             }
-            let oldest = self.samples.first().copied().unwrap_or((self.begun, 0));
+            let oldest = self
+                .samples
+                .first()
+                .copied()
+                .unwrap_or((self.begun, [0; 2]));
             if self.samples.len() == SAMPLES {
                 self.samples.remove(0);
             }
-            self.samples.push((now, bytes));
+            self.samples.push((now, [bytes, done]));
             oldest
         };
         let millis = now.saturating_duration_since(since).as_millis().max(1);
-        let moved = u128::from(bytes.saturating_sub(before));
-        let rate = u64::try_from(moved * 1000 / millis).unwrap_or(u64::MAX);
-        self.text = format!(", {} | {}/s", size(bytes), size(rate));
+        let rate = |now: u64, before: u64| {
+            let moved = u128::from(now.saturating_sub(before));
+            u64::try_from(moved * 1000 / millis).unwrap_or(u64::MAX)
+        };
+        self.text = format!(", {} | {}/s", size(bytes), size(rate(bytes, before[0])));
+        if self.counts_files {
+            let files = rate(done, before[1]);
+            self.text.push_str(&format!(" | {files} files/s"));
+        }
     }
 }
 

@@ -55,7 +55,7 @@ fn line(title: &'static str, total: Option<u64>, begun: Instant) -> Line {
         percent: None,
         counters_len: 0,
         split: false,
-        throughput: Throughput::new(begun),
+        throughput: Throughput::new(begun, OF_FILES.contains(&title)),
     }
 }
 
@@ -99,6 +99,22 @@ fn the_rate_follows_the_counters() {
     line.meter.add(580);
     let text = line.draw(&LOOK, begun + Duration::from_secs(1), true);
     let expected = "Receiving objects: 100% (1000/1000), 1.20 MiB | 1.20 MiB/s, done.\n";
+    assert_eq!(text.as_deref(), Some(expected));
+}
+
+#[test]
+fn files_are_shown_with_their_rate_too() {
+    let begun = Instant::now();
+    let mut line = line("Updating files", Some(1000), begun);
+    line.meter.add(420);
+    line.meter.add_bytes(1_258_291);
+    let text = line.draw(&LOOK, begun + Duration::from_millis(600), false);
+    let expected = "Updating files:  42% (420/1000), 1.20 MiB | 2.00 MiB/s | 700 files/s\r";
+    assert_eq!(text.as_deref(), Some(expected));
+    line.meter.add(580);
+    let text = line.draw(&LOOK, begun + Duration::from_secs(1), true);
+    let expected =
+        "Updating files: 100% (1000/1000), 1.20 MiB | 1.20 MiB/s | 1000 files/s, done.\n";
     assert_eq!(text.as_deref(), Some(expected));
 }
 
