@@ -63,21 +63,15 @@ pub(super) fn settle(
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }
-        writer.write(
-            Next {
-                at: *at,
-                position: None,
-            },
-            item,
-        );
+        let next = Next {
+            at: *at,
+            position: None,
+        };
+        writer.write_at_once(next, item);
         if let Some((_, stat)) = writer.done.last().filter(|(done, _)| done == at) {
             outcome.written[*at as usize] = Some(*stat);
             owners.insert(identity(stat), *at);
         }
-    }
-    // What a process must make was made once already; a collision of that kind is left as it is.
-    for at in &writer.need_program {
-        outcome.written[*at as usize] = Some(Stat::default());
     }
     for (_, text) in writer.warnings {
         outcome.warnings.push(text);

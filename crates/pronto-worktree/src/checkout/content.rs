@@ -6,6 +6,7 @@ use bstr::BStr;
 use pronto_index::mode;
 use pronto_io::dir::{Directory, Metadata, NewFile};
 use pronto_io::interrupt::Interrupt;
+use rustix::io::Errno;
 
 use super::Item;
 use super::twins::Twin;
@@ -63,7 +64,11 @@ impl Content<'_> {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     Err(trouble(&error, "cannot create submodule directory", item))
                 }
-                _ => match directory.metadata(name) {
+                made => match directory.metadata(name) {
+                    // Git records nothing of a directory that was there.
+                    Ok(metadata) if metadata.is_directory() && made.is_err() => {
+                        Ok(Metadata::default())
+                    }
                     Ok(metadata) if metadata.is_directory() => Ok(metadata),
                     Ok(_) => Err(Trouble::Exists),
                     Err(error) => Err(trouble(&error, "unable to stat just-written file", item)),
@@ -89,7 +94,7 @@ fn fill_file(
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
     let mut file = made.map_err(|error| {
-        if error.kind() != io::ErrorKind::AlreadyExists {
+        if may_have_made(&error) {
             remove_if_empty(directory, name);
         }
         trouble(&error, "unable to create file", item)
@@ -103,7 +108,16 @@ fn fill_file(
     })
 }
 
-/// A file system at the far end of a network may make a file and then fail to say so.
+/// Whether a file may be there that `error` says could not be made: a file system at the far end of
+/// a network may make it and then fail to say so. After any other error an empty file of that name
+/// is somebody else's.
+fn may_have_made(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::IO | Errno::STALE | Errno::TIMEDOUT | Errno::INTR)
+    )
+}
+
 fn remove_if_empty(directory: &Directory, name: &BStr) {
     let there = directory.metadata(name);
     if there.is_ok_and(|there| there.is_file() && there.size_bytes == 0) {

@@ -134,7 +134,17 @@ impl Directories<'_> {
                 Err(error) => return Err(error),
             };
             match parent.open_beneath(name) {
-                Err(error) if self.replace && is_obstructed(&error) => parent.remove_file(name)?,
+                Err(error) if self.replace && is_obstructed(&error) => {
+                    // Another worker may have put the directory there since.
+                    let removed = parent.remove_file(name);
+                    let is_there = || parent.metadata(name).is_ok_and(|it| it.is_directory());
+                    match removed {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound && !is_there() => {
+                            return Err(error);
+                        }
+                        _ => {}
+                    }
+                }
                 // Another process removed it in between.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 done => return done.map(|directory| (directory, made)),

@@ -100,6 +100,21 @@ impl<'a> Writer<'a> {
         self.note(next.at, item, written);
     }
 
+    /// Like [`write`](Self::write), and waits for a program that takes many files.
+    pub(super) fn write_at_once(&mut self, next: Next, item: &Item) {
+        let mut written = self.try_write(item, next.position);
+        if let Ok(Written::NeedsProgram) = written {
+            written = self
+                .conversion(item.path.as_bstr())
+                .and_then(|conversion| self.write_file(item, None, (&conversion, false)))
+                .map(|smudged| match smudged {
+                    Smudged::Now(written) => written,
+                    Smudged::Later(_) => Written::NeedsProgram,
+                });
+        }
+        self.note(next.at, item, written.unwrap_or_else(Written::Failed));
+    }
+
     pub(super) fn note(&mut self, at: u32, item: &Item, written: Written) {
         let programs = self.programs.as_mut().map(Programs::take_warnings);
         let said = self.internal.take_warnings().into_iter();
