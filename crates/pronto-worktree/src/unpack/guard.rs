@@ -105,6 +105,28 @@ pub(super) fn refuse_modified(
     Ok(())
 }
 
+/// Files that are to go, and in whose places directories are: what counts then is, as in Git,
+/// whether anything in them would be lost. `goes` says which of the modified files are to go.
+pub(super) fn tell_directories(
+    situation: &Situation<'_>,
+    goes: &dyn Fn(&BStr) -> bool,
+    may_go: &mut MayGo<'_>,
+    refusals: &mut Refusals,
+) -> Result<(), Error> {
+    let mut looker = Looker::new(situation);
+    for path in std::mem::take(&mut refusals.modified) {
+        let is_directory = goes(path.as_bstr())
+            && matches!(looker.look(path.as_bstr())?, Look::There(it) if it.is_directory());
+        let kept = !is_directory || all_may_go(situation, path.as_bstr(), &HashSet::new(), may_go)?;
+        if kept {
+            refusals.modified.push(path);
+        } else {
+            refusals.directories.push(path);
+        }
+    }
+    Ok(())
+}
+
 /// Refuses to put a file at `path`, or to take it away, if the user is in a directory there.
 pub(super) fn refuse_current_directory(
     situation: &Situation<'_>,
@@ -178,7 +200,14 @@ pub(super) fn refuse_untracked(
                 None
             }
             Look::There(_) if leaving.contains(free.path) => None,
-            Look::There(_) => (!may_go(free.path, false)?).then(|| free.path.to_owned()),
+            Look::There(_) if may_go(free.path, false)? => None,
+            Look::There(_) => {
+                // Git looks no further then.
+                if free.mode.is_some() {
+                    refusals.forget_below(free.path);
+                }
+                Some(free.path.to_owned())
+            }
         };
         match free.mode {
             Some(_) => refusals.overwritten.extend(refused),
@@ -260,6 +289,9 @@ fn refuse_directory(
     let known = refusals.current_directory.len();
     refuse_current_directory(situation, free.path, refusals);
     if refusals.current_directory.len() > known {
+        return Ok(());
+    }
+    if refusals.keep_one_below(free.path) {
         return Ok(());
     }
     if !all_may_go(situation, free.path, leaving, may_go)? {

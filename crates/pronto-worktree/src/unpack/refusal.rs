@@ -27,6 +27,25 @@ impl Refusals {
         *self == Refusals::default()
     }
 
+    /// Forgets the modified files below `path`, where something else is in the way.
+    pub(super) fn forget_below(&mut self, path: &BStr) {
+        self.modified
+            .retain(|modified| !is_below(modified.as_bstr(), path));
+    }
+
+    /// Of the modified files below `path` keeps the first only, as Git, which looks no further;
+    /// whether there is one.
+    pub(super) fn keep_one_below(&mut self, path: &BStr) -> bool {
+        let below = self.modified.iter();
+        let below = below.filter(|modified| is_below(modified.as_bstr(), path));
+        let Some(first) = below.min().cloned() else {
+            return false;
+        };
+        self.forget_below(path);
+        self.modified.push(first);
+        true
+    }
+
     pub(super) fn sort(&mut self) {
         for paths in [
             &mut self.staged,
@@ -111,4 +130,9 @@ impl Refusals {
         say(&self.removed, untracked("removed"), moving);
         text
     }
+}
+
+fn is_below(path: &BStr, directory: &BStr) -> bool {
+    let rest = path.strip_prefix(directory.as_bytes());
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }

@@ -213,6 +213,11 @@ fn guard(
         .collect();
     tracked.sort_unstable();
     guard::refuse_modified(situation, &tracked, refusals)?;
+    let goes = |path: &BStr| {
+        let found = verdicts.binary_search_by(|verdict| verdict.path.as_bstr().cmp(path));
+        found.is_ok_and(|at| verdicts[at].new.is_none())
+    };
+    guard::tell_directories(situation, &goes, may_go, refusals)?;
     let leaving: HashSet<&BStr> = verdicts
         .iter()
         .filter(|verdict| verdict.position.is_some() && verdict.standing != Standing::Above)

@@ -1,7 +1,7 @@
 //! From what was found to a plan, unless something would be lost.
 
-use bstr::ByteSlice;
-use pronto_index::{Flags, mode};
+use bstr::{BStr, ByteSlice};
+use pronto_index::Flags;
 
 use super::super::Side;
 use super::super::guard::{self, Free, MayGo};
@@ -63,6 +63,9 @@ impl Walk<'_, '_> {
         if self.request.reset || !self.request.update {
             return Ok(());
         }
+        let removals = &self.merged.plan.remove;
+        let goes = |path: &BStr| removals.iter().any(|removal| removal.path == path);
+        guard::tell_directories(self.situation, &goes, may_go, &mut self.refusals)?;
         let free: Vec<Free<'_>> = self
             .free
             .iter()
@@ -109,9 +112,6 @@ impl Walk<'_, '_> {
             while let Some((at, replaces)) = again.next_if(|(at, _)| *at < range.end) {
                 let entry = index.entry(at).to_owned();
                 let (id, mode) = (entry.id, entry.mode);
-                if mode == mode::GITLINK {
-                    continue;
-                }
                 let item = self.write(entry.path.as_bstr(), Side { id, mode }, replaces);
                 let parts = &mut self.merged.parts;
                 parts.push(Part::Old(range.start..at));

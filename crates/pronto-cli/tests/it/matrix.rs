@@ -1,0 +1,420 @@
+//! Every change of a path from one sort of thing to another, with whatever may lie there meanwhile:
+//! one, two and any number of workers leave what git leaves, say what git says, and end as it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use slowfs::Folding;
+
+use crate::faults::{Place, git};
+use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+
+/// What a path can be in a tree.
+const SORTS: [&str; 6] = ["none", "file", "program", "directory", "link", "submodule"];
+
+/// What is done to a path before the files move; `-ig` at the end of a name makes it ignored.
+const DEEDS: [&str; 11] = [
+    "nothing", "gone", "file", "program", "full", "empty", "link", "within", "file-ig", "full-ig",
+    "link-ig",
+];
+
+/// A path that is one thing in the first commit, another in the second, and has something done to
+/// it in between.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    from: &'static str,
+    /// One of [`SORTS`], or `same`.
+    to: &'static str,
+    deed: &'static str,
+}
+
+impl Change {
+    fn name(self) -> String {
+        format!("{}.{}.{}", self.from, self.to, self.deed)
+    }
+
+    fn all() -> impl Iterator<Item = Change> {
+        let targets = || SORTS.into_iter().chain(["same"]);
+        let pairs = SORTS
+            .into_iter()
+            .flat_map(move |from| targets().map(move |to| (from, to)));
+        pairs.flat_map(|(from, to)| DEEDS.map(|deed| Change { from, to, deed }))
+    }
+
+    /// Those for the call `number`: a quarter, another one for the next call. All of them with
+    /// `PRONTO_TEST_MATRIX=all`.
+    fn some(number: usize) -> BTreeSet<Change> {
+        let all = std::env::var("PRONTO_TEST_MATRIX").is_ok_and(|value| value == "all");
+        let each = if all { 1 } else { 4 };
+        let chosen = Change::all().skip(number % each);
+        chosen.step_by(each).collect()
+    }
+
+    /// Does what is to be done to it in the work tree.
+    fn disturb(self, work: &Path) {
+        let path = work.join(self.name());
+        let clear = || {
+            let is_directory = path.symlink_metadata().is_ok_and(|it| it.is_dir());
+            let _ = if is_directory {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
+        };
+        let write = |path: &Path| std::fs::write(path, "disturbed\n").expect("a file");
+        match self.deed.trim_end_matches("-ig") {
+            "nothing" => {}
+            "gone" => clear(),
+            "file" => {
+                clear();
+                write(&path);
+            }
+            "program" => {
+                clear();
+                write(&path);
+                let all = std::fs::Permissions::from_mode(0o755);
+                std::fs::set_permissions(&path, all).expect("it is ours");
+            }
+            "full" => {
+                clear();
+                std::fs::create_dir(&path).expect("a directory");
+                write(&path.join("u"));
+            }
+            "empty" => {
+                clear();
+                std::fs::create_dir(&path).expect("a directory");
+            }
+            "link" => {
+                clear();
+                symlink("elsewhere", &path).expect("a link");
+            }
+            "within" => {
+                if path.symlink_metadata().is_ok_and(|it| it.is_dir()) {
+                    write(&path.join("x"));
+                    write(&path.join("new"));
+                }
+            }
+            deed => unreachable!("{deed}"),
+        }
+    }
+}
+
+/// The repository with both commits, and where its work tree is.
+struct Scene {
+    work: PathBuf,
+    commits: [String; 2],
+}
+
+impl Scene {
+    fn new(work: &Path, paths: &BTreeSet<Change>) -> Scene {
+        std::fs::create_dir_all(work).expect("a directory");
+        expect(work, &["init", "-q", "-b", "main"]);
+        std::fs::write(work.join(".git/info/exclude"), "*-ig\n").expect("a file");
+        let blob = |content: &str| hash(work, content);
+        let (contents, links) = (
+            [blob("one\n"), blob("two, and longer\n")],
+            [blob("target"), blob("other target")],
+        );
+        let submodule = "1234567890123456789012345678901234567890";
+        let submodules = [submodule, "2234567890123456789012345678901234567890"];
+        let commits = [0, 1].map(|at| {
+            let mut info = String::new();
+            for path in paths {
+                let (sort, version) = match (at, path.to) {
+                    (0, _) | (1, "same") => (path.from, 0),
+                    (_, to) => (to, 1),
+                };
+                let (name, content) = (path.name(), &contents[version]);
+                let _ = match sort {
+                    "none" => Ok(()),
+                    "file" => writeln!(info, "100644 {content}\t{name}"),
+                    "program" => writeln!(info, "100755 {content}\t{name}"),
+                    "link" => writeln!(info, "120000 {}\t{name}", links[version]),
+                    "submodule" => writeln!(info, "160000 {}\t{name}", submodules[version]),
+                    _ => writeln!(
+                        info,
+                        "100644 {content}\t{name}/x\n100644 {content}\t{name}/y/z"
+                    ),
+                };
+            }
+            commit(work, &info)
+        });
+        Scene {
+            work: work.to_owned(),
+            commits,
+        }
+    }
+
+    /// Brings everything to the first commit, and disturbs `paths`; the others are as they were.
+    fn prepare(&self, paths: &BTreeSet<Change>) {
+        for entry in std::fs::read_dir(&self.work).expect("it lists") {
+            let path = entry.expect("an entry").path();
+            if path.ends_with(".git") {
+                continue;
+            }
+            let is_directory = path.symlink_metadata().expect("it is there").is_dir();
+            if is_directory {
+                std::fs::remove_dir_all(path).expect("it is ours");
+            } else {
+                std::fs::remove_file(path).expect("it is ours");
+            }
+        }
+        let _ = std::fs::remove_file(self.work.join(".git/index"));
+        expect(
+            &self.work,
+            &["checkout", "-q", "-f", "--detach", &self.commits[0]],
+        );
+        paths.iter().for_each(|path| path.disturb(&self.work));
+    }
+
+    /// What `call` says and leaves behind.
+    fn run(&self, program: &Path, setting: &str, call: &[String]) -> State {
+        let output = process(program)
+            .args(["-c", setting, "-c", "checkout.thresholdForParallelism=0"])
+            .args(call)
+            .env("PRONTO_NO_FALLBACK", "1")
+            .current_dir(&self.work)
+            .output()
+            .expect("it starts");
+        State::of(&self.work, &output)
+    }
+
+    /// The calls `text`, with the commits for `A` and `B`.
+    fn call(&self, text: &str) -> Vec<String> {
+        let word = |word: &str| match word {
+            "A" => self.commits[0].clone(),
+            "B" => self.commits[1].clone(),
+            word => word.to_owned(),
+        };
+        text.split(' ').map(word).collect()
+    }
+
+    /// Compares pronto with git over `paths`; what git said and left.
+    fn compare(&self, text: &str, paths: &BTreeSet<Change>) -> State {
+        let call = self.call(text);
+        self.prepare(paths);
+        let theirs = self.run(Path::new("git"), "checkout.workers=1", &call);
+        for workers in ["1", "2", "auto"] {
+            self.prepare(paths);
+            let setting = format!("checkout.workers={workers}");
+            let ours = self.run(pronto_path(), &setting, &call);
+            let context = format!("{text} with {workers} workers");
+            ours.assert_is(&theirs, &context);
+        }
+        theirs
+    }
+}
+
+/// What a call leaves and says.
+struct State {
+    files: BTreeMap<String, String>,
+    /// Entries with sizes and flags.
+    index: Vec<String>,
+    said: BTreeSet<String>,
+    code: Option<i32>,
+}
+
+impl State {
+    fn of(work: &Path, output: &Output) -> State {
+        let mut files = BTreeMap::new();
+        list(work, work, &mut files);
+        let said = format!("{}{}", stdout(output), stderr(output));
+        State {
+            files,
+            index: index(work),
+            said: said.lines().map(str::to_owned).collect(),
+            code: output.status.code(),
+        }
+    }
+
+    fn assert_is(&self, expected: &State, context: &str) {
+        differ(&self.files, &expected.files, context);
+        differ(&lines(&self.index), &lines(&expected.index), context);
+        differ(&lines(&self.said), &lines(&expected.said), context);
+        assert_eq!(self.code, expected.code, "{context}: {:?}", self.said);
+    }
+}
+
+fn lines<'a>(lines: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
+    let pairs = lines
+        .into_iter()
+        .map(|line| (line.clone(), "there".to_owned()));
+    pairs.collect()
+}
+
+/// Fails, and names what is not the same.
+fn differ(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>, context: &str) {
+    let mut report = String::new();
+    for key in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+        let (one, other) = (ours.get(key), theirs.get(key));
+        if one != other {
+            let _ = writeln!(report, "{key}: {one:?}, with git {other:?}");
+        }
+    }
+    assert!(report.is_empty(), "{context}:\n{report}");
+}
+
+fn list(top: &Path, directory: &Path, found: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(directory).expect("it lists") {
+        let path = entry.expect("an entry").path();
+        if path == top.join(".git") {
+            continue;
+        }
+        let name = path
+            .strip_prefix(top)
+            .expect("below")
+            .to_string_lossy()
+            .into_owned();
+        let metadata = path.symlink_metadata().expect("it is there");
+        let shown = if metadata.is_dir() {
+            list(top, &path, found);
+            "directory".to_owned()
+        } else if metadata.is_symlink() {
+            format!(
+                "-> {}",
+                std::fs::read_link(&path).expect("a link").display()
+            )
+        } else {
+            let mode = metadata.permissions().mode() & 0o777;
+            let content = std::fs::read(&path).expect("a file");
+            format!("{mode:o} {}", String::from_utf8_lossy(&content))
+        };
+        found.insert(name, shown);
+    }
+}
+
+/// The entries of the index with what is recorded of the files, but for times and places.
+fn index(work: &Path) -> Vec<String> {
+    let shown = expect(work, &["ls-files", "--stage", "--debug"]);
+    let is_noise = |line: &&str| {
+        let line = line.trim_start();
+        ["ctime:", "mtime:", "dev:", "uid:"]
+            .iter()
+            .any(|noise| line.starts_with(noise))
+    };
+    let mut entries: Vec<String> = Vec::new();
+    for line in shown.lines().filter(|line| !is_noise(line)) {
+        match entries.last_mut() {
+            Some(last) if line.starts_with(' ') => last.push_str(line),
+            _ => entries.push(line.to_owned()),
+        }
+    }
+    entries
+}
+
+fn expect(directory: &Path, arguments: &[&str]) -> String {
+    let output = git(directory, arguments);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    stdout(&output).trim().to_owned()
+}
+
+fn feed(work: &Path, arguments: &[&str], input: &str) -> String {
+    let mut child = process("git")
+        .args(arguments)
+        .current_dir(work)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut pipe = child.stdin.take().expect("it is a pipe");
+    pipe.write_all(input.as_bytes()).expect("git reads");
+    drop(pipe);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{arguments:?}");
+    stdout(&output).trim().to_owned()
+}
+
+fn hash(work: &Path, content: &str) -> String {
+    feed(
+        work,
+        &["hash-object", "-w", "--no-filters", "--stdin"],
+        content,
+    )
+}
+
+/// A commit of the entries that `info` lists.
+fn commit(work: &Path, info: &str) -> String {
+    let _ = std::fs::remove_file(work.join(".git/index"));
+    feed(work, &["update-index", "--add", "--index-info"], info);
+    let tree = expect(work, &["write-tree"]);
+    expect(work, &["commit-tree", "-m", "made", &tree])
+}
+
+/// What goes through whatever there is.
+const FORCED: [&str; 5] = [
+    "checkout -q -f --detach B",
+    "switch -q --discard-changes --detach B",
+    "reset -q --hard B",
+    "read-tree --reset -u B",
+    "checkout -q -f B -- .",
+];
+
+/// What refuses to lose anything.
+const CAREFUL: [&str; 4] = [
+    "checkout -q --detach B",
+    "switch -q --detach --no-overwrite-ignore B",
+    "read-tree -m -u A B",
+    "read-tree -m -u B",
+];
+
+#[test]
+fn from_everything_to_everything_by_force() {
+    let scratch = Scratch::new();
+    for (number, text) in FORCED.into_iter().enumerate() {
+        let paths = Change::some(number);
+        let scene = Scene::new(&scratch.path().join(format!("work{number}")), &paths);
+        scene.compare(text, &paths);
+    }
+}
+
+#[test]
+fn from_everything_to_everything_with_care() {
+    let scratch = Scratch::new();
+    for (number, text) in CAREFUL.into_iter().enumerate() {
+        let mut paths = Change::some(number);
+        let scene = Scene::new(&scratch.path().join(format!("work{number}")), &paths);
+        let (all, mut rounds) = (paths.len(), 0);
+        loop {
+            let theirs = scene.compare(text, &paths);
+            if theirs.code == Some(0) {
+                break;
+            }
+            // The paths that git names are left as they are in the next round.
+            let before = paths.len();
+            paths.retain(|path| {
+                let name = path.name();
+                !theirs.said.iter().any(|line| line.contains(&name))
+            });
+            assert!(paths.len() < before, "{text}: {:?}", theirs.said);
+            rounds += 1;
+            if rounds == 1 && text.starts_with("read-tree") {
+                // It names one path at a time.
+                paths.retain(|path| path.deed == "nothing" || path.deed == "gone");
+            }
+        }
+        println!(
+            "{text}: {rounds} refusals, then {} of {all} paths",
+            paths.len()
+        );
+        assert!(paths.len() > all / 8, "{text}");
+    }
+}
+
+#[test]
+fn from_everything_to_everything_where_case_does_not_count() {
+    let Some(place) = Place::new(Folding::Case) else {
+        return;
+    };
+    let mut paths = Change::some(0);
+    paths.retain(|path| path.deed != "within");
+    let scene = Scene::new(&place.work().join("work"), &paths);
+    assert_eq!(expect(&scene.work, &["config", "core.ignorecase"]), "true");
+    scene.compare(FORCED[0], &paths);
+    paths.retain(|path| path.deed == "nothing");
+    scene.compare(CAREFUL[0], &paths);
+}
