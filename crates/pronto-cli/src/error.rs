@@ -110,6 +110,8 @@ impl CliError {
         match error.kind() {
             pronto::ErrorKind::Unsupported => Self::lacking(error),
             pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
+            // As Git, whose code is that of a fatal error for all but checkouts.
+            pronto::ErrorKind::Hostile => Self::error(error.to_string()).with_code(ExitCode::FATAL),
             _ => error.into(),
         }
     }

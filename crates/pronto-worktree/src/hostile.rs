@@ -2,7 +2,7 @@
 //! `..`, and names with separators in them.
 
 use bstr::{BStr, ByteSlice};
-use gix_validate::path::component::{Mode, Options};
+use gix_validate::path::component::{Error as Refused, Mode, Options};
 
 use crate::{Error, ErrorKind};
 
@@ -41,13 +41,27 @@ impl Protect {
             protect_ntfs: self.ntfs,
         };
         let mode = is_symlink.then_some(Mode::Symlink);
-        let fits = |name: &BStr| gix_validate::path::component(name, mode, options).is_ok();
-        let mut good = fits(name) && !name.contains(&0);
+        let refused = |name: &BStr| gix_validate::path::component(name, mode, options).err();
+        let is_git = |name: &BStr| {
+            let refused = refused(name);
+            matches!(
+                refused,
+                Some(Refused::DotGitDir | Refused::SymlinkedGitModules)
+            )
+        };
+        let mut good = refused(name).is_none() && !name.contains(&0);
         if good && self.ntfs && name.contains(&b'\\') {
             // There a backslash parts components too.
-            good = name
-                .split_str("\\")
-                .all(|part| part.is_empty() || fits(part.as_bstr()));
+            let mut parts = name.split_str("\\").map(ByteSlice::as_bstr);
+            let goes_up = |part: &BStr| cfg!(windows) && (part == "." || part == "..");
+            good = !parts.any(|part| is_git(part) || goes_up(part));
+        }
+        if good && self.hfs {
+            // A name ends where it is no UTF-8.
+            let valid = name
+                .to_str()
+                .map_or_else(|error| error.valid_up_to(), str::len);
+            good = valid == name.len() || !is_git(name[..valid].as_bstr());
         }
         if good {
             return Ok(());
@@ -101,11 +115,15 @@ mod tests {
             assert!(protect.check_path(path.into(), false).is_err(), "{path}");
         }
         assert!(protect.check_path(".gitmodules".into(), true).is_err());
+        let cut = b".git\xff".as_bstr();
+        assert!(protect.check_path(cut, false).is_err());
+        assert!(protect.check_path(b"a\\GIT~1".into(), false).is_err());
         for path in [
             ".gitignore",
             "a/b",
             ".gitmodules",
             "a\\b",
+            "..\\b",
             "...",
             "git",
             "a.git",

@@ -213,7 +213,7 @@ fn expect(found: Kind, kind: Kind, id: &oid) -> Result<(), Error> {
 }
 
 /// Trees in trees may be nested so deep (Git's default of `core.maxTreeDepth`).
-const DEEPEST: usize = 2048;
+pub(crate) const DEEPEST: usize = 2048;
 
 /// Whether a tree may be `depth` trees below the top.
 ///

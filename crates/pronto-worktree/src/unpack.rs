@@ -17,6 +17,7 @@ use crate::checkout::{Item, Outcome, Plan};
 use crate::{Error, ErrorKind};
 
 mod cached;
+mod entries;
 mod fresh;
 mod guard;
 pub mod merge;

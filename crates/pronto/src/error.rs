@@ -43,6 +43,8 @@ pub enum ErrorKind {
     Refused,
     /// The index or the work tree cannot be read or written.
     Worktree,
+    /// A tree has a path that must never be written, such as `.git` in any spelling.
+    Hostile,
 }
 
 /// The error of this crate: a kind, a message in Git's words, and where it happened.

@@ -280,6 +280,7 @@ pub(crate) fn from_worktree(error: pronto_worktree::Error) -> Error {
         Below::Interrupted => ErrorKind::Interrupted,
         Below::WouldLose => ErrorKind::Refused,
         Below::Io => ErrorKind::Io,
+        Below::HostilePath => ErrorKind::Hostile,
         _ => ErrorKind::Worktree,
     })
 }

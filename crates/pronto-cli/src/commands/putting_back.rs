@@ -27,7 +27,10 @@ pub(crate) fn put_back(
     let interrupt = context.interrupt.clone();
     let report = repository
         .checkout_paths(options, &*progress, &interrupt)
-        .map_err(CliError::of)?;
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
+            _ => CliError::of(error),
+        })?;
     for message in &report.errors {
         context.complain(message);
     }

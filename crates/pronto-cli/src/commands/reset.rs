@@ -87,15 +87,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome = repository
-        .reset(&options, &*progress, &interrupt)
-        .map_err(CliError::of)?;
-    match outcome {
-        Outcome::Done(report) => tell(context, &options, &report, args.quiet),
-        Outcome::Refused(reason) => {
+    match repository.reset(&options, &*progress, &interrupt) {
+        Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
+        Ok(Outcome::Refused(reason)) => {
             context.complain(&reason);
             Err(not_reset(&options))
         }
+        Err(error) => Err(match error.kind() {
+            pronto::ErrorKind::Hostile => {
+                context.complain(&error.to_string());
+                not_reset(&options)
+            }
+            _ => CliError::of(error),
+        }),
     }
 }
 

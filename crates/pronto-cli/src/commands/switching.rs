@@ -298,9 +298,15 @@ pub(crate) fn switch(
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome = repository
-        .switch(options, &*progress, &interrupt)
-        .map_err(CliError::of)?;
+    let outcome =
+        repository
+            .switch(options, &*progress, &interrupt)
+            .map_err(|error| match error.kind() {
+                pronto::ErrorKind::Hostile if !options.discard => {
+                    CliError::of(error).with_code(ExitCode::FAILURE)
+                }
+                _ => CliError::of(error),
+            })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
         Outcome::Refused(refusals) if options.discard => {

@@ -13,6 +13,7 @@ use pronto_index::{
     CachedDirectory, CachedTree, CachedTreeBuilder, Entry, EntryRef, Flags, Index, mode,
 };
 
+use super::entries::put_in_order;
 use super::guard::{self, MayGo};
 use super::refusal::Refusals;
 use super::situation::Situation;
@@ -181,7 +182,7 @@ impl<'a, 's> Walk<'a, 's> {
         }
         objects::check_depth(depth)?;
         super::check(self.situation.interrupt)?;
-        let lists = self.read(trees)?;
+        let lists = self.read(trees, prefix.as_bstr())?;
         let mut cursors = vec![0; lists.len()];
         let mut at = entries.start;
         loop {
@@ -245,7 +246,7 @@ impl<'a, 's> Walk<'a, 's> {
         Ok(())
     }
 
-    fn read(&self, trees: &[TreeId]) -> Result<Vec<Vec<TreeEntry>>, Error> {
+    fn read(&self, trees: &[TreeId], prefix: &BStr) -> Result<Vec<Vec<TreeEntry>>, Error> {
         let source = self.situation.objects;
         let mut read = |id: &oid, content: &mut Vec<u8>| objects::tree(source, id, content);
         let mut lists: Vec<Vec<TreeEntry>> = Vec::with_capacity(trees.len());
@@ -254,7 +255,11 @@ impl<'a, 's> Walk<'a, 's> {
             lists.push(match (known, tree) {
                 (_, None) => Vec::new(),
                 (Some(known), _) => lists[known].clone(),
-                (None, Some(tree)) => read_tree(tree, &mut read)?,
+                (None, Some(tree)) => {
+                    let mut list = read_tree(tree, &mut read)?;
+                    put_in_order(&mut list, *tree, prefix)?;
+                    list
+                }
             });
         }
         Ok(lists)

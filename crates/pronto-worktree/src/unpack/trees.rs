@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use bstr::{BStr, BString, ByteSlice};
-use gix_object::TreeRefIter;
-use gix_object::tree::{EntryRef, name_order};
+use gix_object::tree::EntryRef;
 use pronto_hash::ObjectId;
 
+use super::entries::{self, Entries};
 use super::{TreeId, index_mode};
 use crate::hostile::Protect;
-use crate::{Error, ErrorKind, Objects, objects};
+use crate::{Error, Objects, objects};
 
 /// A file, a link or a submodule in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,30 +138,34 @@ impl Walk<'_> {
         Ok(buffer)
     }
 
+    // These three call one another, as deep as the tree is: what need not be held meanwhile is in
+    // functions of its own, so that they take little of the stack.
     fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
         objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
-        let mut left = Entries::new(&old_bytes, old);
-        let mut right = Entries::new(&new_bytes, new);
-        loop {
-            let order = match (&left.next()?, &right.next()?) {
-                (None, None) => break,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(one), Some(two)) => name_order(
-                    one.filename,
-                    one.mode.is_tree(),
-                    two.filename,
-                    two.mode.is_tree(),
-                ),
-            };
-            let one = if order.is_le() { left.take() } else { None };
-            let two = if order.is_ge() { right.take() } else { None };
+        let mut sides = Box::new(self.sides((&old_bytes, old), (&new_bytes, new))?);
+        while let Some((one, two)) = next_name(&mut sides)? {
             self.entry(one, two)?;
         }
+        drop(sides);
         self.spare.push(old_bytes);
         self.spare.push(new_bytes);
         Ok(())
+    }
+
+    fn sides<'b>(
+        &self,
+        (old_bytes, old): (&'b [u8], TreeId),
+        (new_bytes, new): (&'b [u8], TreeId),
+    ) -> Result<[Entries<'b>; 2], Error> {
+        if self.protect.is_none() {
+            let old = Entries::as_stored(old_bytes, old);
+            return Ok([old, Entries::as_stored(new_bytes, new)]);
+        }
+        // What is left behind may be as bad as it likes.
+        let old = Entries::in_order(old_bytes, old)?;
+        let new = Entries::checked(new_bytes, new, self.path.as_bstr())?;
+        Ok([old, new])
     }
 
     /// One name: both sides, where there are two, are trees or both are not.
@@ -174,27 +178,53 @@ impl Walk<'_> {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(any.filename);
-        if let (Some(new), Some(protect)) = (new, self.protect) {
-            let path = &self.path;
-            protect.check(new.filename, new.mode.is_link(), &|| path.to_string())?;
-        }
+        self.check(new)?;
         if any.mode.is_tree() {
             self.subtree(old.map(id), new.map(id))?;
         } else {
-            let change = Change {
-                path: self.path.as_bstr(),
-                old: old.map(side),
-                new: new.map(side),
-            };
-            let same = change.old == change.new;
-            (self.visit)(if same {
-                Step::Unchanged
-            } else {
-                Step::Change(change)
-            })?;
+            self.leaf(old.map(side), new.map(side))?;
         }
         self.path.truncate(before);
         Ok(())
+    }
+
+    fn check(&self, new: Option<EntryRef<'_>>) -> Result<(), Error> {
+        let (Some(new), Some(protect)) = (new, self.protect) else {
+            return Ok(());
+        };
+        let path = || self.first_below(new).to_string();
+        protect.check(new.filename, new.mode.is_link(), &path)
+    }
+
+    fn leaf(&mut self, old: Option<Side>, new: Option<Side>) -> Result<(), Error> {
+        let path = self.path.as_bstr();
+        let step = if old == new {
+            Step::Unchanged
+        } else {
+            Step::Change(Change { path, old, new })
+        };
+        (self.visit)(step).map(|_| ())
+    }
+
+    /// The first path that is not a directory at or below the entry that the walk has come to, as
+    /// Git names what it refuses; the entry itself if that cannot be found out.
+    fn first_below(&self, entry: EntryRef<'_>) -> BString {
+        let mut path = self.path.clone();
+        let (mut tree, mut buffer) = (entry.mode.is_tree().then(|| id(entry)), Vec::new());
+        for _ in 0..objects::DEEPEST {
+            let Some(id) = tree else { return path };
+            let read = objects::tree(self.objects, &id, &mut buffer);
+            let entries = read.and_then(|()| Entries::checked(&buffer, tree, path.as_bstr()));
+            let first = entries.and_then(|mut entries| {
+                entries.next()?;
+                Ok(entries.take())
+            });
+            let Ok(Some(first)) = first else { break };
+            path.push(b'/');
+            path.extend_from_slice(first.filename);
+            tree = first.mode.is_tree().then(|| first.oid.to_owned());
+        }
+        self.path.clone()
     }
 
     fn subtree(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
@@ -223,6 +253,22 @@ impl Walk<'_> {
     }
 }
 
+/// The entries that have the next name.
+#[expect(clippy::type_complexity, reason = "one entry of each side")]
+fn next_name<'b>(
+    [left, right]: &mut [Entries<'b>; 2],
+) -> Result<Option<(Option<EntryRef<'b>>, Option<EntryRef<'b>>)>, Error> {
+    let order = match (&left.next()?, &right.next()?) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(one), Some(two)) => entries::order(one, two),
+    };
+    let one = if order.is_le() { left.take() } else { None };
+    let two = if order.is_ge() { right.take() } else { None };
+    Ok(Some((one, two)))
+}
+
 fn id(entry: EntryRef<'_>) -> ObjectId {
     entry.oid.to_owned()
 }
@@ -231,41 +277,5 @@ fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
         mode: index_mode(entry.mode.value()),
-    }
-}
-
-/// The entries of one tree, with a look at the next.
-struct Entries<'a> {
-    iter: TreeRefIter<'a>,
-    tree: TreeId,
-    peeked: Option<EntryRef<'a>>,
-}
-
-impl<'a> Entries<'a> {
-    fn new(bytes: &'a [u8], tree: TreeId) -> Self {
-        let kind = tree.map_or(pronto_hash::Kind::Sha1, |id| id.kind());
-        Entries {
-            iter: TreeRefIter::from_bytes(bytes, kind),
-            tree,
-            peeked: None,
-        }
-    }
-
-    fn next(&mut self) -> Result<Option<EntryRef<'a>>, Error> {
-        if self.peeked.is_none() {
-            self.peeked = self.iter.next().transpose().map_err(|error| {
-                let broken = Error::new(ErrorKind::CorruptObject, "corrupt tree");
-                let broken = broken.because(error.to_string());
-                match self.tree {
-                    Some(id) => broken.on_object(id),
-                    None => broken,
-                }
-            })?;
-        }
-        Ok(self.peeked)
-    }
-
-    fn take(&mut self) -> Option<EntryRef<'a>> {
-        self.peeked.take()
     }
 }

@@ -11,7 +11,10 @@ use pronto_odb::Store;
 use super::{Outcome, Work, objects};
 use crate::checkout_tree::{self, collision_warning};
 use crate::remote::{from_store, tree_entries};
-use crate::{Repository, Result};
+use crate::{ErrorKind, Repository, Result};
+
+/// The last of the complaints.
+const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 
 /// Writes the files of `commit` into the work tree of the repository, then the index. `head` is
 /// the full name of the branch, or `HEAD`.
@@ -34,7 +37,23 @@ pub(super) fn check_out(
         &options,
         work.progress,
         work.interrupt,
-    )?;
+    );
+    let done = match done {
+        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+            // The repository is good to look at, and to check out something else.
+            let complaints = &mut outcome.complaints;
+            match error.kind() {
+                ErrorKind::Hostile => {
+                    complaints.push(format!("error: {error}"));
+                    complaints.push(NOT_CHECKED_OUT.into());
+                }
+                _ => complaints.push(format!("fatal: {error}")),
+            }
+            outcome.checkout_failed = true;
+            return Ok(());
+        }
+        done => done?,
+    };
     outcome.complaints.extend(done.warnings);
     for failure in &done.failed {
         outcome.complaints.push(format!("error: {}", failure.error));
@@ -42,7 +61,10 @@ pub(super) fn check_out(
     if !done.collided.is_empty() {
         outcome.complaints.push(collision_warning(&done.collided));
     }
-    outcome.checkout_failed = !done.failed.is_empty();
+    if !done.failed.is_empty() {
+        outcome.complaints.push(NOT_CHECKED_OUT.into());
+        outcome.checkout_failed = true;
+    }
     Ok(())
 }
 

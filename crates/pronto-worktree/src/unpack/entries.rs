@@ -1,0 +1,304 @@
+//! The entries of a tree object, in the order of the index. Trees that come from elsewhere may have
+//! another order, and names twice.
+
+use bstr::{BStr, ByteSlice};
+use gix_object::TreeRefIter;
+use gix_object::tree::{EntryRef, name_order};
+
+use pronto_hash::ObjectId;
+
+use super::TreeId;
+use crate::diff::TreeEntry;
+use crate::{Error, ErrorKind};
+
+/// The entries of one tree, with a look at the next.
+pub(super) struct Entries<'a> {
+    source: Source<'a>,
+    tree: TreeId,
+    peeked: Option<EntryRef<'a>>,
+}
+
+enum Source<'a> {
+    AsStored(TreeRefIter<'a>),
+    /// Stored in another order. Git reads such trees, so they are put in order.
+    Sorted(std::vec::IntoIter<EntryRef<'a>>),
+}
+
+impl<'a> Entries<'a> {
+    /// Those of the tree `bytes`.
+    pub(super) fn as_stored(bytes: &'a [u8], tree: TreeId) -> Self {
+        let iter = TreeRefIter::from_bytes(bytes, kind(tree));
+        Self::from(Source::AsStored(iter), tree)
+    }
+
+    fn from(source: Source<'a>, tree: TreeId) -> Self {
+        Entries {
+            source,
+            tree,
+            peeked: None,
+        }
+    }
+
+    /// Those of the tree `bytes`, which is at `path`, in order. Costs a pass over the bytes; memory
+    /// only where they are stored in another order.
+    ///
+    /// # Errors
+    /// Two entries have the same name, be they a file and a directory: only one could be written.
+    pub(super) fn checked(bytes: &'a [u8], tree: TreeId, path: &BStr) -> Result<Self, Error> {
+        match look_over(bytes, kind(tree).len_in_bytes()) {
+            Names::Ordered => return Ok(Self::as_stored(bytes, tree)),
+            Names::Twice(name) => return Err(twice(name, tree, path)),
+            Names::NoMode => return Err(broken(tree, "malformed mode in tree entry")),
+            Names::Unordered => {}
+        }
+        let entries = sorted(bytes, tree)?;
+        let mut names = Beginnings::default();
+        match entries.iter().find(|entry| names.has(entry.filename)) {
+            Some(entry) => Err(twice(entry.filename, tree, path)),
+            None => Ok(Self::from(Source::Sorted(entries.into_iter()), tree)),
+        }
+    }
+
+    /// Like [`checked`](Self::checked), but of entries with the same name only the first counts.
+    ///
+    /// # Errors
+    /// The tree is out of order and cannot be read.
+    pub(super) fn in_order(bytes: &'a [u8], tree: TreeId) -> Result<Self, Error> {
+        if look_over(bytes, kind(tree).len_in_bytes()) == Names::Ordered {
+            return Ok(Self::as_stored(bytes, tree));
+        }
+        let mut entries = sorted(bytes, tree)?;
+        let mut names = Beginnings::default();
+        entries.retain(|entry| !names.has(entry.filename));
+        Ok(Self::from(Source::Sorted(entries.into_iter()), tree))
+    }
+
+    /// The next entry, which stays the next.
+    pub(super) fn next(&mut self) -> Result<Option<EntryRef<'a>>, Error> {
+        if self.peeked.is_none() {
+            self.peeked = match &mut self.source {
+                Source::AsStored(iter) => {
+                    let next = iter.next().transpose();
+                    next.map_err(|error| broken(self.tree, error))?
+                }
+                Source::Sorted(entries) => entries.next(),
+            };
+        }
+        Ok(self.peeked)
+    }
+
+    /// Takes what [`next`](Self::next) has shown.
+    pub(super) fn take(&mut self) -> Option<EntryRef<'a>> {
+        self.peeked.take()
+    }
+}
+
+/// Puts the entries of `tree` in order; `prefix` is its path with a slash at the end.
+///
+/// # Errors
+/// Two entries have the same name, or one has a name that is no single component.
+pub(super) fn put_in_order(
+    entries: &mut [TreeEntry],
+    tree: ObjectId,
+    prefix: &BStr,
+) -> Result<(), Error> {
+    let order = |one: &TreeEntry, two: &TreeEntry| {
+        let (one_is_tree, two_is_tree) = (one.is_directory(), two.is_directory());
+        name_order(
+            one.name.as_bstr(),
+            one_is_tree,
+            two.name.as_bstr(),
+            two_is_tree,
+        )
+    };
+    if !entries.is_sorted_by(|one, two| order(one, two).is_le()) {
+        entries.sort_by(order);
+    }
+    let path = prefix.strip_suffix(b"/").unwrap_or(prefix).as_bstr();
+    let mut names = Beginnings::default();
+    for entry in entries.iter() {
+        let name = entry.name.as_bstr();
+        if name.is_empty() || name.contains(&b'/') {
+            let message = format!("invalid path '{prefix}{name}'");
+            return Err(Error::new(ErrorKind::HostilePath, message));
+        }
+        if names.has(name) {
+            return Err(twice(name, Some(tree), path));
+        }
+    }
+    Ok(())
+}
+
+fn kind(tree: TreeId) -> pronto_hash::Kind {
+    tree.map_or(pronto_hash::Kind::Sha1, |id| id.kind())
+}
+
+/// All entries in the order of the index.
+fn sorted(bytes: &[u8], tree: TreeId) -> Result<Vec<EntryRef<'_>>, Error> {
+    let entries: Result<Vec<EntryRef<'_>>, _> =
+        TreeRefIter::from_bytes(bytes, kind(tree)).collect();
+    let mut entries = entries.map_err(|error| broken(tree, error))?;
+    entries.sort_by(order);
+    Ok(entries)
+}
+
+pub(super) fn order(one: &EntryRef<'_>, two: &EntryRef<'_>) -> std::cmp::Ordering {
+    name_order(
+        one.filename,
+        one.mode.is_tree(),
+        two.filename,
+        two.mode.is_tree(),
+    )
+}
+
+fn broken(tree: TreeId, error: impl std::fmt::Display) -> Error {
+    let broken = Error::new(ErrorKind::CorruptObject, "corrupt tree");
+    let broken = broken.because(error.to_string());
+    match tree {
+        Some(id) => broken.on_object(id),
+        None => broken,
+    }
+}
+
+fn twice(name: &BStr, tree: TreeId, path: &BStr) -> Error {
+    let slash = if path.is_empty() { "" } else { "/" };
+    let message = format!("invalid path '{path}{slash}{name}': the tree has it twice");
+    let error = Error::new(ErrorKind::HostilePath, message);
+    match tree {
+        Some(id) => error.on_object(id),
+        None => error,
+    }
+}
+
+/// What the names of a tree are like.
+#[derive(Debug, PartialEq, Eq)]
+enum Names<'a> {
+    Ordered,
+    Unordered,
+    Twice(&'a BStr),
+    /// An entry says nothing about what it is.
+    NoMode,
+}
+
+/// Looks at the names only, and no further than they can be read: who reads the entries meets the
+/// fault.
+fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
+    let mut names = Beginnings::default();
+    let mut last: Option<(&BStr, bool)> = None;
+    while let Some(nul) = bytes.find_byte(0) {
+        let (head, rest) = bytes.split_at(nul);
+        let (Some(space), Some(rest)) = (head.find_byte(b' '), rest.get(1 + id_len..)) else {
+            break;
+        };
+        if space == 0 {
+            return Names::NoMode;
+        }
+        let (name, is_tree) = (head[space + 1..].as_bstr(), is_tree(&head[..space]));
+        if let Some((before, was_tree)) = last
+            && name_order(before, was_tree, name, is_tree).is_gt()
+        {
+            return Names::Unordered;
+        }
+        if names.has(name) {
+            return Names::Twice(name);
+        }
+        last = Some((name, is_tree));
+        bytes = rest;
+    }
+    Names::Ordered
+}
+
+fn is_tree(mode: &[u8]) -> bool {
+    let octal = |value: u32, digit: &u8| (value << 3) | u32::from(digit.wrapping_sub(b'0') & 7);
+    mode.iter().fold(0, octal) & 0o170_000 == 0o40_000
+}
+
+/// The names so far that a later name of an ordered tree may begin with, each the beginning of the
+/// next: a directory may follow the file of its name at some distance (`a`, `a.b`, `a/`).
+#[derive(Default)]
+struct Beginnings<'a>(Vec<&'a BStr>);
+
+impl<'a> Beginnings<'a> {
+    /// Whether `name`, which is not before any that was asked for, was there already.
+    fn has(&mut self, name: &'a BStr) -> bool {
+        while self.0.last().is_some_and(|last| !name.starts_with(last)) {
+            self.0.pop();
+        }
+        let is_there = self.0.last().is_some_and(|last| *last == name);
+        if !is_there {
+            self.0.push(name);
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(entries: &[(&str, &str)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (mode, name) in entries {
+            bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+            bytes.extend_from_slice(&[7; 20]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn names_that_are_there_twice_are_found_wherever_they_are() {
+        for (entries, expected) in [
+            (&[("100644", "a"), ("100755", "a")][..], "a"),
+            (&[("40000", "a"), ("040000", "a")], "a"),
+            (&[("100644", "a"), ("100644", "a.b"), ("40000", "a")], "a"),
+            (
+                &[
+                    ("100644", "a"),
+                    ("100644", "a-"),
+                    ("40000", "a-"),
+                    ("40000", "b"),
+                ],
+                "a-",
+            ),
+            (&[("120000", "z"), ("40000", "z")], "z"),
+        ] {
+            let bytes = tree(entries);
+            let found = look_over(&bytes, 20);
+            assert_eq!(found, Names::Twice(expected.into()), "{entries:?}");
+            let error = Entries::checked(&bytes, None, "top".into()).err();
+            let error = error.expect("refused");
+            assert_eq!(*error.kind(), ErrorKind::HostilePath);
+            let path = format!("'top/{expected}'");
+            assert!(error.message().contains(&path), "{error}");
+        }
+        // Out of order, too.
+        let bytes = tree(&[("40000", "a"), ("100644", "b"), ("100644", "a")]);
+        assert!(Entries::checked(&bytes, None, "".into()).is_err());
+    }
+
+    #[test]
+    fn trees_out_of_order_are_put_in_order() {
+        let bytes = tree(&[("40000", "a"), ("100644", "a.b"), ("100644", "A")]);
+        let mut entries = Entries::checked(&bytes, None, "".into()).expect("good names");
+        let mut names = Vec::new();
+        while entries.next().expect("whole").is_some() {
+            names.extend(entries.take().map(|entry| entry.filename.to_string()));
+        }
+        assert_eq!(names, ["A", "a.b", "a"]);
+        let bytes = tree(&[("100644", "b"), ("100644", "a"), ("40000", "b")]);
+        let entries = Entries::in_order(&bytes, None).expect("it can be left behind");
+        assert!(matches!(entries.source, Source::Sorted(entries) if entries.len() == 2));
+    }
+
+    #[test]
+    fn ordered_trees_are_taken_as_they_are() {
+        let names = ["a", "a-", "a-b", "a.", "a0", "aa", "b"].map(|name| ("100644", name));
+        assert_eq!(look_over(&tree(&names), 20), Names::Ordered);
+        let bytes = tree(&[("100644", "a.b"), ("40000", "a"), ("100644", "a0")]);
+        assert_eq!(look_over(&bytes, 20), Names::Ordered);
+        assert_eq!(look_over(b"100644 a", 20), Names::Ordered);
+        assert_eq!(look_over(b"100644 a\0short", 20), Names::Ordered);
+        assert_eq!(look_over(b"\0", 20), Names::Ordered);
+        assert_eq!(look_over(&tree(&[("", "a")]), 20), Names::NoMode);
+    }
+}
