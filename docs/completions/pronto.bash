@@ -91,6 +91,9 @@ _pronto() {
             pronto,read-tree)
                 cmd="pronto__subcmd__read__subcmd__tree"
                 ;;
+            pronto,repack)
+                cmd="pronto__subcmd__repack"
+                ;;
             pronto,reset)
                 cmd="pronto__subcmd__reset"
                 ;;
@@ -152,7 +155,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index pack-objects read-tree reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index pack-objects read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1020,12 +1023,16 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__pack__subcmd__objects)
-            opts="-q --stdout --revs --all --thin --include-tag --delta-base-offset --no-reuse-delta --no-reuse-object --window --depth --threads --compression --sparse --use-bitmap-index --write-bitmap-index --non-empty --keep-true-parents --progress --all-progress --all-progress-implied"
+            opts="-q --stdout --revs --all --reflog --indexed-objects --unpacked --incremental --local --honor-pack-keep --keep-pack --thin --include-tag --delta-base-offset --no-reuse-delta --no-reuse-object --window --depth --threads --compression --sparse --use-bitmap-index --write-bitmap-index --non-empty --keep-true-parents --progress --all-progress --all-progress-implied"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --keep-pack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1061,6 +1068,48 @@ _pronto() {
                     return 0
                     ;;
                 --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__repack)
+            opts="-a -A -d -f -F -n -q -l -b -g -m --quiet --local --write-bitmap-index --window --window-memory --depth --threads --pack-kept-objects --keep-pack --geometric --write-midx"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --window-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-pack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --geometric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -73,6 +73,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list wha
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'take the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'put files back as the index or a commit has them'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'turn names into ids, and tell where things are'
@@ -412,6 +413,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l incremental -d 'Leave what there is as it is, and cover new packs by a layer on top of it'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-pack -d 'Leave out what is in this pack' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'With how many others each object is compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The longest chain of deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l threads -d 'How many threads may look for deltas' -r
@@ -419,6 +421,12 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l compressi
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l stdout -d 'Write the pack to the standard output, without an index'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l revs -d 'Read revisions instead of objects: everything they lead to is packed'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all -d 'Pack everything that references lead to'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l reflog -d 'Pack what the logs of references name'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l indexed-objects -d 'Pack what is staged'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l unpacked -d 'Pack only commits that are in no pack, and what they lead to'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l incremental -d 'Leave out what is in a pack already'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l local -d 'Leave out what an alternate has'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l honor-pack-keep -d 'Leave out what is in packs with a `.keep`'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l thin -d 'Let deltas be based on what the receiver has'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l include-tag -d 'Pack tags of what is packed, too'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l delta-base-offset -d 'Let deltas name their base by its distance'
@@ -446,6 +454,23 @@ complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Do not
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Take no notice of a sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not say why it fails'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'With how many others each object is compared' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'How much memory objects may take that are compared' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The longest chain of deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l threads -d 'How many threads may look for deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l keep-pack -d 'Leave this pack as it is' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s g -l geometric -d 'Put packs together until each has so many times the objects of the next smaller one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s a -d 'Put everything that something leads to into one pack'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s A -d 'As `-a`; what nothing leads to becomes loose when its pack is removed'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s d -d 'Remove packs and loose objects that are of no use any more'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s f -d 'Make all deltas anew'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s F -d 'Deflate everything anew'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s n -d 'Write no lists for servers that hand out files'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s l -l local -d 'Leave objects of alternates where they are'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s b -l write-bitmap-index -d 'Write bitmaps'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l pack-kept-objects -d 'Pack the objects of packs with a `.keep` like others'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -s m -l write-midx -d 'Write one index for all packs'
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -l pathspec-from-file -d 'Read paths from this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -s q -l quiet -d 'Say nothing but errors'

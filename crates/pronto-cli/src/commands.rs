@@ -27,6 +27,7 @@ mod pack_objects;
 mod pathspecs;
 mod putting_back;
 mod read_tree;
+mod repack;
 mod reset;
 mod restore;
 mod rev_parse;
@@ -170,6 +171,7 @@ pub static COMMANDS: &[Command] = &[
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
+    command!(repack, "repack", "put objects into few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "take the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "put files back as the index or a commit has them", Change, Options, signals: true),
     command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),

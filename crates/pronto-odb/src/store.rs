@@ -5,6 +5,7 @@ mod bitmapped;
 mod details;
 mod enumerate;
 mod lookup;
+mod loosen;
 pub mod packing;
 mod salvage;
 mod unpack;

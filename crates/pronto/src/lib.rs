@@ -37,6 +37,7 @@ pub mod read_tree;
 pub mod refresh;
 pub mod refs;
 pub mod remote;
+pub mod repack;
 pub mod repository;
 pub mod reset;
 pub mod revision;

@@ -17,6 +17,8 @@
 //! # }
 //! ```
 
+mod leave_out;
+mod tips;
 mod trees;
 
 use std::collections::HashSet;
@@ -36,6 +38,9 @@ use crate::history::{Painting, Until};
 use crate::objects::{from_odb, tag_target};
 use crate::packs::compression;
 use crate::{Error, ErrorKind, Repository, Result};
+
+pub use leave_out::LeaveOut;
+pub(crate) use leave_out::{Known, loose_objects, mark, names};
 
 /// So many tips of what the receiver has are tried as bases (Git's `window` bounds them, too).
 const MOST_EDGES: usize = 10;
@@ -60,6 +65,9 @@ pub struct Select {
     /// Whether bitmaps may answer (`pack.useBitmaps`): then the set is exact. Without, an object
     /// that the receiver has only in its older history may be sent once more, as Git does.
     pub bitmaps: bool,
+    /// Whether only commits count that are in no pack yet, with all that they lead to
+    /// (`--unpacked`).
+    pub unpacked: bool,
 }
 
 impl Default for Select {
@@ -68,6 +76,7 @@ impl Default for Select {
             thin: false,
             sparse: true,
             bitmaps: true,
+            unpacked: false,
         }
     }
 }
@@ -337,7 +346,11 @@ impl Walk<'_> {
             painting.right(id)?;
         }
         painting.run(self.interrupt)?;
-        let ids = painting.all_left()?;
+        let mut ids = painting.all_left()?;
+        if self.select.unpacked {
+            let mut packed = self.repository.packed(&ids)?.into_iter();
+            ids.retain(|_| !packed.next().unwrap_or(false));
+        }
         for id in &ids {
             self.add(id, 0);
         }
@@ -347,7 +360,8 @@ impl Walk<'_> {
             let links = self.repository.commit_links(id, &mut self.buffer)?;
             let mut trees = Vec::new();
             for parent in links.parents {
-                if self.seen.contains(&parent) {
+                // What a packed commit leads to need not be packed.
+                if self.select.unpacked || self.seen.contains(&parent) {
                     continue;
                 }
                 // The receiver has it. Whether it is here, too, matters little.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
-use pronto::pack_objects::{Select, Selection};
+use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
 use pronto::upload_pack::can_serve;
 use pronto_hash::ObjectId;
@@ -21,6 +21,9 @@ use pronto_odb::packing::{Contents, Counts, Member, Options};
 use pronto_pack::bitmap::name_hash;
 
 use crate::{CliError, Context, ExitCode, fallback};
+
+/// What is said when a pack is not all that its commits lead to.
+const NO_CLOSURE: &str = "disabling bitmap writing, as some objects are not being packed";
 
 /// Arguments of `pack-objects`.
 #[derive(clap::Args, Debug)]
@@ -34,6 +37,27 @@ pub(crate) struct Args {
     /// Pack everything that references lead to
     #[arg(long)]
     all: bool,
+    /// Pack what the logs of references name
+    #[arg(long)]
+    reflog: bool,
+    /// Pack what is staged
+    #[arg(long)]
+    indexed_objects: bool,
+    /// Pack only commits that are in no pack, and what they lead to
+    #[arg(long)]
+    unpacked: bool,
+    /// Leave out what is in a pack already
+    #[arg(long)]
+    incremental: bool,
+    /// Leave out what an alternate has
+    #[arg(long)]
+    local: bool,
+    /// Leave out what is in packs with a `.keep`
+    #[arg(long)]
+    honor_pack_keep: bool,
+    /// Leave out what is in this pack
+    #[arg(long, value_name = "NAME")]
+    keep_pack: Vec<OsString>,
     /// Let deltas be based on what the receiver has
     #[arg(long)]
     thin: bool,
@@ -118,9 +142,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         inner: context.prompt_progress(shown),
         writing: is_file || args.all_progress || args.all_progress_implied,
     };
-    let Some(selection) = select(args, context, (&repository, &input), &progress)? else {
+    let Some(mut selection) = select(args, context, (&repository, &input), &progress)? else {
         return with_git(context, &input);
     };
+    let is_part = repository.leave_out(&mut selection, &leave_out(args))?;
+    for warning in repository.take_warnings() {
+        context.warn(&warning);
+    }
     if selection.members.is_empty() && args.non_empty {
         return Ok(ExitCode::SUCCESS);
     }
@@ -140,7 +168,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 _ => Path::new(base).to_owned(),
             };
             let made = make_files(&repository, (&selection, &options), &base, watch)?;
-            if args.write_bitmap_index && args.all {
+            if args.write_bitmap_index && is_part {
+                context.warn(NO_CLOSURE);
+            } else if args.write_bitmap_index && args.all {
                 let tips = repository.bitmap_tips()?;
                 let settings = repository.bitmap_settings()?;
                 let (index, interrupt) = (&made.0.index, &context.interrupt);
@@ -179,7 +209,8 @@ fn select(
     (repository, input): (&Repository, &[u8]),
     progress: &dyn Progress,
 ) -> Result<Option<Selection>, CliError> {
-    let mut selection = match args.revs || args.all || args.thin {
+    let walks = args.revs || args.all || args.thin || args.unpacked;
+    let mut selection = match walks || args.reflog || args.indexed_objects {
         false => match listed(repository, input)? {
             Some(selection) => selection,
             None => return Ok(None),
@@ -195,6 +226,9 @@ fn select(
                     Ok(ControlFlow::Continue(()))
                 })?;
             }
+            if args.reflog {
+                wants.extend(repository.reflog_tips()?);
+            }
             let config = repository.config();
             let select = Select {
                 thin: args.thin,
@@ -202,16 +236,32 @@ fn select(
                     Some(sparse) => sparse,
                     None => config.bool_or("pack.usesparse", true)?,
                 },
-                bitmaps: args.use_bitmap_index.unwrap_or(args.stdout),
+                bitmaps: args.use_bitmap_index.unwrap_or(args.stdout) && !args.unpacked,
+                unpacked: args.unpacked,
             };
             let watch = (progress, &context.interrupt);
-            repository.select_objects(&wants, &haves, &select, watch)?
+            let mut found = repository.select_objects(&wants, &haves, &select, watch)?;
+            if args.indexed_objects {
+                repository.include_indexed(&mut found, &context.interrupt)?;
+            }
+            found
         }
     };
     if args.include_tag {
         repository.include_tags(&mut selection)?;
     }
     Ok(Some(selection))
+}
+
+/// What is left out of what was selected.
+fn leave_out(args: &Args) -> LeaveOut {
+    let names = args.keep_pack.iter();
+    LeaveOut {
+        packed: args.incremental,
+        elsewhere: args.local,
+        kept: args.honor_pack_keep,
+        packs: names.map(|name| name.as_encoded_bytes().into()).collect(),
+    }
 }
 
 /// Objects, each on a line with its name if it has one.

@@ -18,6 +18,7 @@ mod netsync;
 mod options;
 mod packing;
 mod reflinks;
+mod repack;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

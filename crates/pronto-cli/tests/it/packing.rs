@@ -240,3 +240,34 @@ fn a_base_name_counts_from_the_top_and_limits_are_left_to_git() {
         "git is forbidden here: {output:?}"
     );
 }
+
+#[test]
+fn what_other_packs_have_can_be_left_out() {
+    let scene = Scene::new();
+    scene.git(&["repack", "-q", "-d"], "");
+    let change = |text: &str| {
+        std::fs::write(scene.path().join("new"), text).expect("a file");
+        scene.git(&["add", "new"], "");
+    };
+    change("committed");
+    scene.git(&["commit", "-q", "-m", "new"], "");
+    compare(&scene, &["--all", "--unpacked", "--incremental"], "");
+    compare(&scene, &["--all", "--incremental"], "");
+    scene.git(&["reset", "-q", "--hard", "HEAD~1"], "");
+    change("staged");
+    compare(&scene, &["--all", "--reflog"], "");
+    compare(&scene, &["--all", "--reflog", "--indexed-objects"], "");
+    compare(&scene, &["--indexed-objects"], "");
+    let packs = std::fs::read_dir(scene.path().join(".git/objects/pack")).expect("a directory");
+    let mut names = packs.map(|entry| entry.expect("it is listed").path());
+    let pack = names.find(|path| path.extension().is_some_and(|ending| ending == "pack"));
+    let pack = pack.expect("there is one");
+    let name = pack.file_name().expect("it has a name").to_string_lossy();
+    let named = format!("--keep-pack={name}");
+    compare(&scene, &["--all", "--reflog", &named], "");
+    compare(&scene, &["--all", "--reflog", "--honor-pack-keep"], "");
+    std::fs::write(pack.with_extension("keep"), "").expect("a file");
+    compare(&scene, &["--all", "--reflog", "--honor-pack-keep"], "");
+    let listed = scene.git(&["rev-list", "--objects", "--all", "--reflog"], "");
+    compare(&scene, &["--honor-pack-keep"], &listed);
+}

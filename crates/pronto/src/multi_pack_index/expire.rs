@@ -1,14 +1,14 @@
 //! Removing packs that a multi-pack-index has no use for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use bstr::BString;
+use bstr::{BStr, BString};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_pack::idx::IndexPosition;
 
-use super::WriteOptions;
+use super::{CHAIN, LAYER_ENDINGS, WriteOptions};
 use crate::history::from_graph;
 use crate::{Repository, Result};
 
@@ -60,6 +60,29 @@ impl Repository {
                 let _ = std::fs::remove_file(path.with_extension(extension));
             }
         }
+        Ok(())
+    }
+
+    /// Removes the multi-pack-index if it names any of these packs (by their indexes), which are
+    /// about to go.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn forget_multi_pack_index(&self, names: &HashSet<BString>) -> Result<()> {
+        let interrupt = Interrupt::new();
+        let work = self.multi_pack_work(None, &(), &interrupt)?;
+        let Some(present) = work.open()? else {
+            return Ok(());
+        };
+        let mut known = present.pack_names();
+        if !known.any(|name| names.contains(BStr::new(name))) {
+            return Ok(());
+        }
+        let chain = work.chain_directory();
+        let _ = std::fs::remove_file(chain.join(CHAIN));
+        let _ = std::fs::remove_file(work.path());
+        work.clear(&chain, LAYER_ENDINGS, &[]);
+        work.clear(&work.directory, &[".bitmap", ".rev"], &[]);
         Ok(())
     }
 }

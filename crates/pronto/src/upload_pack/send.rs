@@ -109,6 +109,7 @@ fn pack(
         thin: wish.thin && !wish.haves.is_empty(),
         sparse: repository.config().bool_or("pack.usesparse", true)?,
         bitmaps: true,
+        unpacked: false,
     };
     let (wants, haves) = (&wish.wants, &wish.haves);
     let mut selection = repository.select_objects(wants, haves, &select, (bands, interrupt))?;

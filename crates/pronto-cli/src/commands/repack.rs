@@ -1,0 +1,193 @@
+//! `repack`: few packs in place of many, and of loose objects.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use bstr::{BStr, BString};
+use pronto::Repository;
+use pronto::config::value::parse_u64;
+use pronto::repack::{Bitmaps, Options, What};
+use pronto::upload_pack::can_serve;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `repack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Put everything that something leads to into one pack
+    #[arg(short = 'a')]
+    all: bool,
+    /// As `-a`; what nothing leads to becomes loose when its pack is removed
+    #[arg(short = 'A')]
+    loosen: bool,
+    /// Remove packs and loose objects that are of no use any more
+    #[arg(short = 'd')]
+    delete: bool,
+    /// Make all deltas anew
+    #[arg(short = 'f')]
+    no_reuse_delta: bool,
+    /// Deflate everything anew
+    #[arg(short = 'F')]
+    no_reuse_object: bool,
+    /// Write no lists for servers that hand out files
+    #[arg(short = 'n')]
+    no_server_info: bool,
+    /// Show no progress
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// Leave objects of alternates where they are
+    #[arg(short = 'l', long)]
+    local: bool,
+    /// Write bitmaps
+    #[arg(short = 'b', long)]
+    write_bitmap_index: Option<bool>,
+    /// With how many others each object is compared
+    #[arg(long, value_name = "N")]
+    window: Option<String>,
+    /// How much memory objects may take that are compared
+    #[arg(long, value_name = "BYTES")]
+    window_memory: Option<String>,
+    /// The longest chain of deltas
+    #[arg(long, value_name = "N")]
+    depth: Option<String>,
+    /// How many threads may look for deltas
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+    /// Pack the objects of packs with a `.keep` like others
+    #[arg(long)]
+    pack_kept_objects: Option<bool>,
+    /// Leave this pack as it is
+    #[arg(long, value_name = "NAME")]
+    keep_pack: Vec<OsString>,
+    /// Put packs together until each has so many times the objects of the next smaller one
+    #[arg(short = 'g', long, value_name = "FACTOR")]
+    geometric: Option<String>,
+    /// Write one index for all packs
+    #[arg(short = 'm', long)]
+    write_midx: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut environment = context.environment()?;
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    let elsewhere = |_| CliError::unsupported("a repository that 'repack' cannot open");
+    let start = environment.current_dir().to_owned();
+    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let options = options(args, &repository)?;
+    let shown = context.shows_progress(None, args.quiet);
+    let progress = context.prompt_progress(shown);
+    let made = repository.repack(&options, (&*progress, &context.interrupt));
+    for warning in repository.take_warnings() {
+        context.warn(&warning);
+    }
+    match made.map_err(refused)? {
+        Some(counts) if shown => super::pack_objects::tell(&counts, context),
+        None if !args.quiet => writeln!(context.out, "Nothing new to pack.")?,
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What git says when one of the programs that it calls has failed.
+fn refused(error: pronto::Error) -> CliError {
+    match *error.kind() == pronto::ErrorKind::Refused {
+        true => CliError::error(error.to_string()),
+        false => error.into(),
+    }
+}
+
+/// What is to be done, if it can be done here.
+fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
+    let config = repository.config();
+    let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
+        || config.bool_or("repack.usedeltaislands", false)?
+        || config.bool_or("extensions.preciousobjects", false)?
+        || !can_serve(repository)?
+        || !repository.objects()?.promisor_packs()?.is_empty();
+    let factor = args.geometric.as_deref().map(str::parse::<u32>);
+    let factor = factor.transpose().map_err(|_| unsupported())?;
+    let factor = factor.filter(|factor| *factor > 0);
+    // Git takes packs of alternates into account, too.
+    let is_shared = factor.is_some() && !repository.objects()?.alternates().is_empty();
+    if is_lacking || is_shared {
+        return Err(unsupported());
+    }
+    let is_all = args.all || args.loosen;
+    let configured = match config.bool("repack.writebitmaps")? {
+        Some(set) => Some(set),
+        None => config.bool("pack.writebitmaps")?,
+    };
+    let bitmaps = match args.write_bitmap_index.or(configured) {
+        Some(true) => Bitmaps::Yes,
+        Some(false) => Bitmaps::No,
+        None if args.write_midx || is_all && repository.is_bare() => Bitmaps::IfPossible,
+        None => Bitmaps::No,
+    };
+    if bitmaps == Bitmaps::Yes && !is_all && !args.write_midx {
+        return Err(CliError::fatal(
+            "Incremental repacks are incompatible with bitmap indexes.  Use\n\
+             --no-write-bitmap-index or disable the pack.writeBitmaps configuration.",
+        ));
+    }
+    if factor.is_some() && is_all {
+        let message = "options '--geometric' and '-A/-a' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let takes_kept = match args.pack_kept_objects {
+        Some(takes) => Some(takes),
+        None => config.bool("repack.packkeptobjects")?,
+    };
+    let names = args.keep_pack.iter();
+    Ok(Options {
+        what: match factor {
+            Some(factor) => What::Geometric(factor),
+            None if is_all => What::All {
+                loosen: args.loosen,
+            },
+            None => What::Loose,
+        },
+        delete: args.delete,
+        local: args.local,
+        pack_kept_objects: takes_kept.unwrap_or(bitmaps == Bitmaps::Yes && !args.write_midx),
+        keep_packs: names
+            .map(|name| BString::from(name.as_encoded_bytes()))
+            .collect(),
+        bitmaps,
+        multi_pack_index: args.write_midx,
+        server_info: !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?,
+        packing: packing(args, repository)?,
+    })
+}
+
+fn packing(args: &Args, repository: &Repository) -> Result<pronto_odb::packing::Options, CliError> {
+    let number = |text: &Option<String>| -> Result<Option<usize>, CliError> {
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let number = parse_u64(BStr::new(text)).ok();
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        // What is wrong with a number is told by git.
+        number.map(Some).ok_or_else(unsupported)
+    };
+    let mut options = repository.packing_options()?;
+    let config = repository.config();
+    options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
+    options.reuse_objects = !args.no_reuse_object;
+    options.reuse_deltas = !args.no_reuse_delta && options.reuse_objects;
+    let search = &mut options.search;
+    search.window = number(&args.window)?.unwrap_or(search.window);
+    if let Some(depth) = number(&args.depth)? {
+        search.depth = u32::try_from(depth).unwrap_or(u32::MAX).min(4095);
+    }
+    if let Some(threads) = number(&args.threads)?.filter(|threads| *threads > 0) {
+        search.threads = threads;
+    }
+    if let Some(bytes) = number(&args.window_memory)? {
+        search.window_memory_bytes = bytes;
+    }
+    Ok(options)
+}
+
+fn unsupported() -> CliError {
+    CliError::unsupported("this way to call 'repack'")
+}

@@ -1,0 +1,38 @@
+//! Objects of packs as loose ones.
+
+use std::fs::File;
+use std::time::SystemTime;
+
+use pronto_hash::oid;
+use pronto_io::error::IoContext as _;
+
+use super::Store;
+use crate::error::{Error, ErrorKind};
+use crate::loose;
+
+impl Store {
+    /// Writes `id`, which is in a pack, as a loose object that was last written at `modified`,
+    /// unless there is a loose one. Never holds it whole.
+    ///
+    /// # Errors
+    /// `Missing` when there is no such object, `Corrupt` and others when it cannot be read, `Io`
+    /// when it cannot be written.
+    pub fn loosen(&self, id: &oid, modified: SystemTime) -> Result<(), Error> {
+        let mut directories = self.inner.directories.iter();
+        if directories.any(|objects| loose::exists(objects, id)) {
+            return Ok(());
+        }
+        let failed = |kind| Error::new(kind, "unable to force loose object").on_object(id);
+        let mut reader = self.reader(id)?.ok_or_else(|| failed(ErrorKind::Missing))?;
+        let about = (reader.kind(), reader.size_bytes());
+        let (objects, options) = (self.path(), self.options());
+        let never = &mut |_: &oid| Ok(false);
+        let written = loose::write::write_stream(objects, options, about, &mut reader, never)?;
+        if *written != *id {
+            return Err(failed(ErrorKind::Corrupt));
+        }
+        let path = loose::path(objects, id);
+        let dated = File::open(&path).and_then(|file| file.set_modified(modified));
+        dated.context(ErrorKind::Io, "cannot set the time of", &path)
+    }
+}
