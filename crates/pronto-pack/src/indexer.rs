@@ -75,6 +75,9 @@ pub struct Options {
     pub max_input_size_bytes: Option<u64>,
     /// Whole blobs larger than this are never held in memory (`core.bigFileThreshold`).
     pub big_file_threshold_bytes: u64,
+    /// Refuses objects larger than this, but for blobs that are not held: those stored whole above
+    /// [`big_file_threshold_bytes`](Self::big_file_threshold_bytes).
+    pub max_object_size_bytes: Option<u64>,
     /// How much memory contents may take while they wait to be a base, in all threads together.
     pub base_cache_bytes: usize,
     /// How much memory inflated deltas may take while they wait for their base.
@@ -122,6 +125,7 @@ impl Default for Options {
             threads: 0,
             max_input_size_bytes: None,
             big_file_threshold_bytes: 512 << 20,
+            max_object_size_bytes: None,
             base_cache_bytes: 64 << 20,
             kept_deltas_bytes: 96 << 20,
             index_version: Version::Two,
@@ -221,6 +225,9 @@ pub trait Inspect: Sync {
 pub struct Context<'a> {
     /// What the destination has: collisions are looked for, and bases of thin packs.
     pub existing: Option<&'a dyn Existing>,
+    /// Where the bases of thin packs are looked for instead, if not everything that exists may be
+    /// one. Asked when all else of the pack is known.
+    pub bases: Option<&'a dyn Existing>,
     /// Who looks at every object.
     pub inspect: Option<&'a dyn Inspect>,
     /// Who watches.
@@ -239,6 +246,7 @@ impl Default for Context<'_> {
     fn default() -> Self {
         Context {
             existing: None,
+            bases: None,
             inspect: None,
             progress: &(),
             arrived: None,
@@ -407,6 +415,8 @@ pub(in crate::indexer) struct Surroundings<'a> {
     inspect: Option<&'a dyn Inspect>,
     progress: &'a dyn Progress,
     interrupt: Option<&'a Interrupt>,
+    /// The largest object that is held whole.
+    most_bytes: usize,
     /// Counts deltas that are resolved.
     resolving: Meter,
 }
@@ -421,6 +431,15 @@ impl Surroundings<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an object may be held.
+fn check_object_size(size_bytes: u64, most_bytes: usize) -> Result<(), Error> {
+    if size_bytes <= most_bytes as u64 {
+        return Ok(());
+    }
+    let message = format!("object of {size_bytes} bytes exceeds the limit of {most_bytes}");
+    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// Another thread failed and will say why; this one just ends.

@@ -169,8 +169,12 @@ impl<'a> Arrivals<'a> {
             return Ok(false);
         };
         let base = Arc::clone(base);
-        let content = make(&base, batch.bytes(item), &mut self.pool)
-            .map_err(|error| error.at_offset(item.offset))?;
+        let content = make(
+            &base,
+            batch.bytes(item),
+            (&mut self.pool, self.surroundings.most_bytes),
+        )
+        .map_err(|error| error.at_offset(item.offset))?;
         self.pool.release(base);
         let len = content.as_slice().len();
         let content = Arc::new(content);
@@ -243,15 +247,24 @@ impl<'a> Arrivals<'a> {
 }
 
 /// Makes what `instructions` describe out of `base`.
-pub(super) fn make(base: &Content, instructions: &[u8], pool: &mut Pool) -> Result<Content, Error> {
-    apply(base, instructions, pool).map_err(|error| {
+pub(super) fn make(
+    base: &Content,
+    instructions: &[u8],
+    (pool, most_bytes): (&mut Pool, usize),
+) -> Result<Content, Error> {
+    apply(base, instructions, (pool, most_bytes)).map_err(|error| {
         let kind = *error.kind();
         Error::new(kind, "failed to apply delta").because(error)
     })
 }
 
-fn apply(base: &Content, instructions: &[u8], pool: &mut Pool) -> Result<Content, Error> {
+fn apply(
+    base: &Content,
+    instructions: &[u8],
+    (pool, most_bytes): (&mut Pool, usize),
+) -> Result<Content, Error> {
     let sizes = delta::sizes(instructions)?;
+    super::check_object_size(sizes.result_bytes, most_bytes)?;
     let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;
     let mut content = pool.take(len, base.kind);
     delta::apply_into(

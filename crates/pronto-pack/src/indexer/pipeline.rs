@@ -146,8 +146,16 @@ impl Run<'_> {
             inspect: self.context.inspect,
             progress: self.context.progress,
             interrupt: self.context.interrupt,
+            most_bytes: self.most_bytes(),
             resolving,
         }
+    }
+
+    fn most_bytes(&self) -> usize {
+        let most = self.options.max_object_size_bytes;
+        most.map_or(usize::MAX, |most| {
+            usize::try_from(most).unwrap_or(usize::MAX)
+        })
     }
 
     fn begin_resolving(&self, deltas: u64, done: u64) -> Meter {
@@ -186,7 +194,7 @@ impl Run<'_> {
             });
         }
         let ahead = Ahead::default();
-        let most_bytes = self.options.big_file_threshold_bytes;
+        let most_bytes = (self.options.big_file_threshold_bytes).min(self.most_bytes() as u64);
         let scout = || Scout::new(&ahead, &pool, self.options.kind, most_bytes);
         std::thread::scope(|scope| {
             let (full, segments) = mpsc::sync_channel(QUEUE_LEN);
@@ -245,7 +253,7 @@ impl Run<'_> {
             if left > 0 && self.options.fix_thin {
                 let fix = thin::Fix {
                     surroundings,
-                    existing: self.context.existing,
+                    existing: self.context.bases.or(self.context.existing),
                     forest: &forest,
                     arenas: &arenas,
                     view: &view,

@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         }
         let mut content = self.whole(root, pool)?;
         for index in chain.into_iter().rev() {
-            let made = make(&content, self.delta(index)?, pool)?;
+            let made = make(&content, self.delta(index)?, (pool, usize::MAX))?;
             pool.put(std::mem::replace(&mut content, made));
         }
         Ok(content)

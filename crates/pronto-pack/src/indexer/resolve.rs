@@ -269,7 +269,12 @@ impl<'a> Walker<'a> {
             Some(delta) => delta,
             None => self.reader.delta(node.index)?,
         };
-        let content = make(base, delta, &mut self.pool).map_err(|error| error.at_offset(offset))?;
+        let content = make(
+            base,
+            delta,
+            (&mut self.pool, self.work.surroundings.most_bytes),
+        )
+        .map_err(|error| error.at_offset(offset))?;
         let content = Arc::new(content);
         let children = self.work.forest.children(node.index);
         if !children.is_empty() {

@@ -11,6 +11,7 @@ use super::tables::{Base, Tables};
 use super::{Existing, Surroundings};
 use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
+use crate::temporary::Temporary;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::error::IoContext as _;
@@ -50,7 +51,11 @@ impl Fix<'_> {
     pub(super) fn run(&self, store: &Store, tables: &mut Tables) -> Result<Fixed, Error> {
         let mut ids = Vec::new();
         let mut added = Vec::new();
-        let mut bytes = Vec::new();
+        let mut tail = Tail {
+            store,
+            start: tables.end,
+            len: 0,
+        };
         if let Some(existing) = self.existing {
             let tables_before = &*tables;
             let work = Work::new(
@@ -72,13 +77,7 @@ impl Fix<'_> {
                     continue;
                 };
                 check_id(self.surroundings.kind, kind, &base, &group.id)?;
-                let start = bytes.len();
-                append(kind, &base, &mut bytes);
-                added.push(Added {
-                    offset: tables_before.end + start as u64,
-                    crc: crc32fast::hash(&bytes[start..]),
-                    kind,
-                });
+                added.push(tail.append(kind, &base)?);
                 ids.push((index, group.id));
                 group.claim(index);
                 let mut content = pool.take(base.len(), kind);
@@ -95,7 +94,7 @@ impl Fix<'_> {
             return Ok(Fixed {
                 ids: found,
                 added: added.len() as u32,
-                checksum: self.mend(store, tables, &added, &bytes)?,
+                checksum: self.mend(&tail, tables, &added)?,
             });
         }
         Ok(Fixed {
@@ -126,40 +125,69 @@ impl Fix<'_> {
         Ok(wanted)
     }
 
-    /// Writes the added entries over the old trailer, then a header and a trailer that are right.
+    /// Writes a header and a trailer that are right.
     fn mend(
         &self,
-        store: &Store,
+        tail: &Tail<'_>,
         tables: &mut Tables,
         added: &[Added],
-        bytes: &[u8],
     ) -> Result<Option<ObjectId>, Error> {
         if added.is_empty() {
             return Ok(None);
         }
-        let end = tables.end;
         for added in added {
             tables.push(added.offset, Base::NONE, Some(added.kind), 0);
             tables.crcs.push(added.crc);
         }
-        tables.end += bytes.len() as u64;
-        let count = tables.len() as u32;
-        let Store::New(temporary) = store else {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "a thin pack that is a file cannot be completed",
-            ));
-        };
+        tables.end += tail.len;
+        let (count, end) = (tables.len() as u32, tables.end);
+        let temporary = tail.file()?;
         let path = &temporary.path;
         rewrite(&temporary.file, self.surroundings.kind, |file| {
-            file.seek(SeekFrom::Start(end))?;
-            file.write_all(bytes)?;
             file.seek(SeekFrom::Start(8))?;
             file.write_all(&count.to_be_bytes())?;
-            file.set_len(end + bytes.len() as u64)
+            file.set_len(end)
         })
-        .context(ErrorKind::Io, "unable to complete thin pack", path)
+        .context(ErrorKind::Io, UNABLE, path)
         .map(Some)
+    }
+}
+
+const UNABLE: &str = "unable to complete thin pack";
+
+/// Where entries are added: over the old trailer.
+struct Tail<'a> {
+    store: &'a Store,
+    start: u64,
+    len: u64,
+}
+
+impl Tail<'_> {
+    fn file(&self) -> Result<&Temporary, Error> {
+        match self.store {
+            Store::New(temporary) => Ok(temporary),
+            Store::Given(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "a thin pack that is a file cannot be completed",
+            )),
+        }
+    }
+
+    fn append(&mut self, kind: ObjectKind, content: &[u8]) -> Result<Added, Error> {
+        let mut bytes = Vec::new();
+        append(kind, content, &mut bytes);
+        let temporary = self.file()?;
+        let offset = self.start + self.len;
+        let mut file = &temporary.file;
+        (file.seek(SeekFrom::Start(offset)))
+            .and_then(|_| file.write_all(&bytes))
+            .context(ErrorKind::Io, UNABLE, &temporary.path)?;
+        self.len += bytes.len() as u64;
+        Ok(Added {
+            offset,
+            crc: crc32fast::hash(&bytes),
+            kind,
+        })
     }
 }
 
