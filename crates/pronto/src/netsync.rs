@@ -6,9 +6,11 @@
 //! others change but branches that [`Options::fast_forward`] lets move.
 //!
 //! Costs: one lookup for each ref, a walk over the commits that are new to one side, and reading
-//! the trees that differ along them. Each object sent is read and deflated once. One whole object is
-//! held at a time (large blobs are not), and the names of all that was sent.
+//! the trees that differ along them. What is stored as a delta in a pack goes out as it is stored,
+//! unless it crosses from one segment to the next. A window of objects is held at a time (large
+//! blobs are not), and the names of all that was sent.
 
+mod bases;
 mod connect;
 mod dial;
 mod incoming;
@@ -16,6 +18,7 @@ mod land;
 mod names;
 mod outgoing;
 mod sequence;
+mod state;
 mod stream;
 mod walk;
 
@@ -50,6 +53,8 @@ pub struct Options {
     pub fast_forward: bool,
     /// How many bytes are taken from it at once.
     pub budget_bytes: u64,
+    /// How many threads work on what is sent and what is taken; 0 for as many as there are cores.
+    pub threads: usize,
 }
 
 /// A repository as one peer sees it.
@@ -103,6 +108,7 @@ impl PeerRepository {
             let hint = "choose another with --name, or for this side with --as";
             return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
         }
+        let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {
             hidden: Hidden::configured(repository.config()),
             repository,
@@ -135,9 +141,8 @@ impl PeerRepository {
         directory_of(&self.repository, &self.options.peer)
     }
 
-    /// Without replacements: peers get what is, not what is shown.
     fn store(&self) -> Result<pronto_odb::Store> {
-        Ok(self.repository.objects()?.without_replacements())
+        Ok(self.repository.objects()?.clone())
     }
 
     /// The commit of a ref, and whether a tag leads to it. None if it leads to no commit, or is a
@@ -271,6 +276,17 @@ pub fn nonce() -> Result<[u8; 32]> {
     Ok(nonce)
 }
 
+/// The repository with the objects it has, not those that stand for them: peers get what is, not what
+/// is shown, and histories are compared as they were written.
+fn without_replacements(repository: Arc<crate::Repository>) -> Result<Arc<crate::Repository>> {
+    if !repository.objects()?.has_replacements() {
+        return Ok(repository);
+    }
+    let mut environment = repository.environment().clone();
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    crate::Repository::open(repository.git_dir(), &environment).map(Arc::new)
+}
+
 /// Where what concerns a peer is kept. It stays, and says whose the refs of that name are.
 fn directory_of(repository: &crate::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
@@ -337,7 +353,12 @@ impl Repository for PeerRepository {
             ..Progress::default()
         };
         if progress.wanted.contains(&true) {
-            let incoming = incoming::Incoming::open(&self.repository, &self.directory())?;
+            let incoming = incoming::Incoming::open(
+                &self.repository,
+                &self.directory(),
+                &self.known,
+                (self.options.budget_bytes, self.options.threads),
+            )?;
             progress.held = incoming.held();
             progress.resume = incoming.resume();
             self.incoming = Some(incoming);
@@ -345,8 +366,8 @@ impl Repository for PeerRepository {
         Ok(progress)
     }
 
-    fn begin_segment(&mut self, _kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error> {
-        self.incoming()?.begin(objects, bytes)
+    fn begin_segment(&mut self, kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error> {
+        self.incoming()?.begin(kind, objects, bytes)
     }
 
     fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -366,8 +387,9 @@ impl Repository for PeerRepository {
 
     fn plan(&mut self, request: Request) -> Result<Plan, Error> {
         let store = self.store().map_err(failed)?;
-        let (outgoing, plan) =
-            outgoing::Outgoing::plan(&self.repository, store, &request).map_err(failed)?;
+        let threads = self.options.threads;
+        let planned = outgoing::Outgoing::plan(&self.repository, (store, threads), &request);
+        let (outgoing, plan) = planned.map_err(failed)?;
         self.outgoing = Some(outgoing);
         Ok(plan)
     }

@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         peer: peer.clone(),
         fast_forward: args.ff,
         budget_bytes: BUDGET_BYTES,
+        threads: 1,
     };
     let interrupt = context.interrupt.clone();
     let admit = move |_: &Hello| -> Result<Admission<PeerRepository>, Error> {

@@ -119,6 +119,7 @@ fn begin(
         peer: peer.to_owned(),
         fast_forward: args.ff,
         budget_bytes: BUDGET_BYTES,
+        threads: 0,
     };
     let beneath = PeerRepository::new(Arc::clone(repository), ours, interrupt.clone());
     let beneath = beneath.map_err(|error| failure(&error))?;

@@ -2,7 +2,11 @@
 //! that stays until everything has come.
 //!
 //! Budget: each byte is copied once, into the piece that the indexer reads, and at most four such
-//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment.
+//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment. What
+//! deltas build on that is not in their own segment is put into the pack, too.
+//!
+//! Memory is bounded whatever a peer sends: by the size of segments and of objects that are held,
+//! and by what the indexer keeps.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,15 +15,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
-use pronto_netsync::message::{MARK_BYTES, MAX_HELD, Resume};
+use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::indexer::{Contents, Context, Inspect, Outcome, index_stream};
+use pronto_pack::indexer::{Contents, Context, Inspect, Options, Outcome, index_stream};
 use rustix::fs::{FlockOperation, flock};
 
+use super::bases::{Bases, Link, SegmentBases};
+use super::state::State;
 use super::{failed, refused};
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::objects::from_odb;
@@ -31,41 +36,72 @@ type Refusal = pronto_netsync::Error;
 /// How many pieces may wait for the indexer.
 const WAITING_PIECES: usize = 4;
 
+/// The most that a segment may have that is not a single large object.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_OBJECTS: u64 = 1 << 18;
+
+/// Blobs above this that are stored whole pass through in pieces.
+const LARGE_BLOB_BYTES: u64 = 8 << 20;
+
+/// The largest object that is held.
+const MOST_OBJECT_BYTES: u64 = 16 << 20;
+
+/// What the indexer may keep of contents, and of deltas that wait for their base.
+const KEPT_BYTES: usize = 8 << 20;
+
 /// What has come of one peer.
 pub(super) struct Incoming {
     repository: Arc<Repository>,
     directory: PathBuf,
     quarantine: Quarantine,
     state: State,
+    /// Whether something was there before this session.
+    has_past: bool,
+    bases: Arc<Bases>,
+    /// What may still be stored.
+    left_bytes: u64,
+    threads: usize,
     current: Option<Segment>,
     /// Held as long as this is: one session at a time receives from a peer.
     _lock: File,
 }
 
-/// How far it has come.
-#[derive(Clone, Debug, Default)]
-struct State {
-    resume: Option<Resume>,
-    /// Commits in quarantine that are no parents of others there.
-    heads: Vec<ObjectId>,
-}
-
 /// A segment while it comes.
 struct Segment {
     objects: u64,
+    bytes: u64,
     pieces: Option<SyncSender<Vec<u8>>>,
     indexer: Option<JoinHandle<Indexed>>,
 }
 
-/// A commit and what it builds on.
-type Link = (ObjectId, Vec<ObjectId>);
-
 /// What has come of a segment.
-type Indexed = Result<(Outcome, Vec<Link>), Refusal>;
+struct Arrived {
+    outcome: Outcome,
+    /// The checksum that it came with.
+    checksum: Vec<u8>,
+    links: Vec<Link>,
+}
+
+type Indexed = Result<Arrived, Refusal>;
+
+/// What a segment is indexed with.
+struct Indexer {
+    repository: Arc<Repository>,
+    store: Store,
+    bases: Arc<Bases>,
+    directory: PathBuf,
+    bytes: u64,
+    threads: usize,
+}
 
 impl Incoming {
-    /// Opens what is kept in `directory`.
-    pub(super) fn open(repository: &Arc<Repository>, directory: &Path) -> Result<Self, Refusal> {
+    /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
+    pub(super) fn open(
+        repository: &Arc<Repository>,
+        directory: &Path,
+        known: &[ObjectId],
+        (budget_bytes, threads): (u64, usize),
+    ) -> Result<Self, Refusal> {
         let store = repository.objects().map_err(failed)?.without_replacements();
         let prepare = || -> Result<File> {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
@@ -80,11 +116,22 @@ impl Incoming {
         let quarantine = Quarantine::keep(&store, &directory.join("objects"));
         let quarantine = quarantine.map_err(from_odb).map_err(failed)?;
         remove_temporary(&quarantine.pack_directory());
+        let state = State::read(&directory.join("state")).unwrap_or_default();
+        let stores = (
+            quarantine.store().clone(),
+            only(&quarantine).map_err(failed)?,
+        );
+        let edges = state.edges.clone();
+        let bases = Bases::new(Arc::clone(repository), stores, known.to_vec(), edges);
         Ok(Incoming {
             repository: Arc::clone(repository),
             directory: directory.to_owned(),
             quarantine,
-            state: State::read(&directory.join("state")).unwrap_or_default(),
+            has_past: state.resume.is_some(),
+            state,
+            bases: Arc::new(bases.map_err(failed)?),
+            left_bytes: budget_bytes,
+            threads,
             current: None,
             _lock: lock,
         })
@@ -109,23 +156,44 @@ impl Incoming {
 
     /// A store of nothing but what has come.
     pub(super) fn only(&self) -> Result<Store> {
-        let mut options = self.quarantine.store().options().clone();
-        options.alternates = Vec::new();
-        Store::open(self.quarantine.path(), options).map_err(from_odb)
+        only(&self.quarantine)
     }
 
-    pub(super) fn begin(&mut self, objects: u64, bytes: u64) -> Result<(), Refusal> {
+    pub(super) fn begin(
+        &mut self,
+        kind: SegmentKind,
+        objects: u64,
+        bytes: u64,
+    ) -> Result<(), Refusal> {
+        let is_bounded = match kind {
+            SegmentKind::Pack => bytes <= MOST_BYTES && objects <= MOST_OBJECTS,
+            SegmentKind::LargeBlob => objects == 1,
+        };
+        if !is_bounded {
+            return Err(refused(format!(
+                "a segment of {objects} objects and {bytes} bytes"
+            )));
+        }
+        let left = self.left_bytes.checked_sub(bytes);
+        self.left_bytes = left.ok_or_else(quota)?;
+        self.bases.limit(self.left_bytes);
         let (pieces, receiver) = sync_channel(WAITING_PIECES);
-        let repository = Arc::clone(&self.repository);
-        let store = self.quarantine.store().clone();
-        let directory = self.quarantine.pack_directory();
-        let work = move || index(&repository, &store, &directory, bytes, receiver);
+        let indexer = Indexer {
+            repository: Arc::clone(&self.repository),
+            store: self.quarantine.store().clone(),
+            bases: Arc::clone(&self.bases),
+            directory: self.quarantine.pack_directory(),
+            bytes,
+            threads: self.threads,
+        };
+        let work = move || indexer.run(receiver);
         let indexer = std::thread::Builder::new()
             .name("netsync".into())
             .spawn(work);
         let indexer = indexer.context(ErrorKind::Io, "cannot start a thread", &self.directory);
         self.current = Some(Segment {
             objects,
+            bytes,
             pieces: Some(pieces),
             indexer: Some(indexer.map_err(failed)?),
         });
@@ -143,10 +211,10 @@ impl Incoming {
         match sent {
             Some(Ok(())) => Ok(()),
             // The indexer has stopped, and says why.
-            _ => Err(segment
-                .finish()
-                .err()
-                .unwrap_or_else(|| refused("data behind a pack"))),
+            _ => {
+                let why = segment.finish().err();
+                Err(self.spoiled(why.unwrap_or_else(|| refused("data behind a pack"))))
+            }
         }
     }
 
@@ -154,17 +222,23 @@ impl Incoming {
         let Some(mut segment) = self.current.take() else {
             return Err(refused("the end of no segment"));
         };
-        let (outcome, links) = segment.finish()?;
-        if u64::from(outcome.objects) != segment.objects || outcome.checksum != *checksum {
+        let arrived = segment.finish().map_err(|error| self.spoiled(error))?;
+        let Arrived { outcome, links, .. } = arrived;
+        let objects = u64::from(outcome.objects - outcome.added);
+        if objects != segment.objects || arrived.checksum != checksum.as_slice() {
             let reverse = outcome.pack.with_extension("rev");
             for path in [&outcome.index, &reverse, &outcome.pack] {
                 let _ = std::fs::remove_file(path);
             }
             return Err(refused(format!(
-                "a segment of {} objects where {} were announced, or of another checksum",
-                outcome.objects, segment.objects
+                "a segment of {objects} objects where {} were announced, or of another checksum",
+                segment.objects
             )));
         }
+        let size = std::fs::metadata(&outcome.pack);
+        let size = size.context(ErrorKind::Io, "cannot stat", &outcome.pack);
+        let added = size.map_err(failed)?.len().saturating_sub(segment.bytes);
+        self.left_bytes = self.left_bytes.checked_sub(added).ok_or_else(quota)?;
         self.quarantine
             .store()
             .refresh()
@@ -181,6 +255,9 @@ impl Incoming {
         self.state.heads.extend(heads);
         let surplus = self.state.heads.len().saturating_sub(MAX_HELD);
         self.state.heads.drain(..surplus);
+        self.bases.arrive(&links).map_err(failed)?;
+        self.bases.refresh().map_err(failed)?;
+        self.state.edges = self.bases.edges();
         self.state.resume = Some(resume);
         self.state
             .write(&self.directory.join("state"))
@@ -197,9 +274,33 @@ impl Incoming {
 
     /// Throws away what has come: it does not hold together.
     pub(super) fn discard(self) {
+        self.forget();
+    }
+
+    fn forget(&self) {
         let _ = std::fs::remove_file(self.directory.join("state"));
         let _ = std::fs::remove_dir_all(self.quarantine.path());
     }
+
+    /// A segment that does not fit with what came in an earlier session: the next one begins anew.
+    fn spoiled(&self, error: Refusal) -> Refusal {
+        if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
+            self.forget();
+        }
+        error
+    }
+}
+
+fn quota() -> Refusal {
+    let message = "more was sent than is taken at once";
+    Refusal::new(pronto_netsync::ErrorKind::Quota, message)
+}
+
+/// A store of nothing but what has come.
+fn only(quarantine: &Quarantine) -> Result<Store> {
+    let mut options = quarantine.store().options().clone();
+    options.alternates = Vec::new();
+    Store::open(quarantine.path(), options).map_err(from_odb)
 }
 
 /// Removes what a process that was killed left half written. Nobody else is at it.
@@ -231,65 +332,75 @@ impl Drop for Segment {
     }
 }
 
-/// Indexes a pack, checked as `transfer.fsckObjects` has it checked, whatever is configured.
-fn index(
-    repository: &Repository,
-    store: &Store,
-    directory: &Path,
-    bytes: u64,
-    pieces: Receiver<Vec<u8>>,
-) -> Indexed {
-    let config = repository.config();
-    let prepare = || -> Result<_> {
-        let mut options = packs::indexer_options(config, repository.object_hash())?;
-        options.max_input_size_bytes = Some(bytes);
+impl Indexer {
+    /// Indexes a pack, checked as `transfer.fsckObjects` has it checked, whatever is configured.
+    fn run(&self, pieces: Receiver<Vec<u8>>) -> Indexed {
+        let (options, levels) = self.options().map_err(failed)?;
+        let scope = Scope {
+            objects: true,
+            store: Some(&self.store),
+            ..Scope::default()
+        };
+        let look = Look {
+            inspector: Inspector::new(options.kind, &levels, scope),
+            links: Mutex::default(),
+        };
+        let bases = SegmentBases {
+            bases: &self.bases,
+            links: &look.links,
+        };
+        let context = Context {
+            existing: Some(&self.store),
+            bases: Some(&bases),
+            inspect: Some(&look),
+            ..Context::default()
+        };
+        let mut input = Pieces {
+            receiver: pieces,
+            piece: Vec::new(),
+            at: 0,
+            id_bytes: options.kind.len_in_bytes(),
+            last: Vec::new(),
+        };
+        let outcome = index_stream(&mut input, &self.directory, &options, &context);
+        let reports = look.inspector.take_reports();
+        let outcome = outcome.map_err(|error| {
+            let found = reports.iter().find(|report| report.is_error);
+            let found = found.map_or_else(String::new, |report| format!(": {}", report.text));
+            match error.kind() {
+                pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
+                _ => refused(format!("a segment is refused: {}{found}", error.message())),
+            }
+        })?;
+        let (checksum, links) = (input.last, look.links.into_inner());
+        let links = links.unwrap_or_else(PoisonError::into_inner);
+        Ok(Arrived {
+            outcome,
+            checksum,
+            links,
+        })
+    }
+
+    fn options(&self) -> Result<(Options, Levels)> {
+        let config = self.repository.config();
+        let mut options = packs::indexer_options(config, self.repository.object_hash())?;
+        options.threads = self.threads;
+        options.max_input_size_bytes = Some(self.bytes);
+        options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
+        options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
+        options.base_cache_bytes = KEPT_BYTES;
+        options.kept_deltas_bytes = KEPT_BYTES;
         options.must_end = true;
+        options.fix_thin = true;
         options.sync = true;
         options.forbid_duplicates = true;
         options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         let mut levels = Levels::strict();
-        let home = repository.environment().home();
-        let warn = &mut |warning| repository.warn(warning);
+        let home = self.repository.environment().home();
+        let warn = &mut |warning| self.repository.warn(warning);
         levels.configure(config, "fetch.fsck.", home, warn)?;
         Ok((options, levels))
-    };
-    let (options, levels) = prepare().map_err(failed)?;
-    let scope = Scope {
-        objects: true,
-        store: Some(store),
-        ..Scope::default()
-    };
-    let look = Look {
-        inspector: Inspector::new(options.kind, &levels, scope),
-        links: Mutex::default(),
-    };
-    // No bases: what a delta builds on is in its own pack. A peer could make its own else what
-    // it only knows the name of.
-    let context = Context {
-        existing: Some(store),
-        inspect: Some(&look),
-        ..Context::default()
-    };
-    let mut input = Pieces {
-        receiver: pieces,
-        piece: Vec::new(),
-        at: 0,
-    };
-    let outcome = index_stream(&mut input, directory, &options, &context);
-    let reports = look.inspector.take_reports();
-    let outcome = outcome.map_err(|error| {
-        let found = reports.iter().find(|report| report.is_error);
-        let found = found.map_or_else(String::new, |report| format!(": {}", report.text));
-        match error.kind() {
-            pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
-            _ => refused(format!("a segment is refused: {}{found}", error.message())),
-        }
-    })?;
-    let links = look
-        .links
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    Ok((outcome, links))
+    }
 }
 
 /// Sees that objects are sound, and which commits there are.
@@ -328,13 +439,22 @@ struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
     at: usize,
+    /// How many bytes a checksum has, and the last so many bytes.
+    id_bytes: usize,
+    last: Vec<u8>,
 }
 
 impl Read for Pieces {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.piece.len() {
             match self.receiver.recv() {
-                Ok(piece) => (self.piece, self.at) = (piece, 0),
+                Ok(piece) => {
+                    let start = piece.len().saturating_sub(self.id_bytes);
+                    self.last.extend_from_slice(&piece[start..]);
+                    let surplus = self.last.len().saturating_sub(self.id_bytes);
+                    self.last.drain(..surplus);
+                    (self.piece, self.at) = (piece, 0);
+                }
                 Err(_) => return Ok(0),
             }
         }
@@ -342,48 +462,5 @@ impl Read for Pieces {
         buffer[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
         self.at += count;
         Ok(count)
-    }
-}
-
-impl State {
-    /// None if there is none, or it is not one: then what is there is sent again.
-    fn read(path: &Path) -> Option<State> {
-        let content = std::fs::read(path).ok()?;
-        let mut lines = content.lines();
-        let objects = lines
-            .next()?
-            .strip_prefix(b"objects ")?
-            .to_str()
-            .ok()?
-            .parse()
-            .ok()?;
-        // As many hexadecimal digits as an id of SHA-256 has.
-        let mark = ObjectId::from_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
-        let heads = lines.map(|line| ObjectId::from_hex(line.strip_prefix(b"head ")?).ok());
-        Some(State {
-            resume: Some(Resume {
-                objects,
-                mark: <[u8; MARK_BYTES]>::try_from(mark.as_slice()).ok()?,
-            }),
-            heads: heads.collect::<Option<_>>()?,
-        })
-    }
-
-    fn write(&self, path: &Path) -> Result<()> {
-        let Some(resume) = self.resume else {
-            return Ok(());
-        };
-        let mark = resume.mark.iter().map(|byte| format!("{byte:02x}"));
-        let mut text = format!(
-            "objects {}\nmark {}\n",
-            resume.objects,
-            mark.collect::<String>()
-        );
-        for head in &self.heads {
-            text.push_str(&format!("head {head}\n"));
-        }
-        let new = path.with_extension("new");
-        std::fs::write(&new, text).context(ErrorKind::Io, "cannot write", &new)?;
-        std::fs::rename(&new, path).context(ErrorKind::Io, "cannot rename", &new)
     }
 }

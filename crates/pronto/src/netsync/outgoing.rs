@@ -1,37 +1,50 @@
-//! What is sent: a sequence of objects, cut into packs.
+//! What is sent: a sequence of objects, cut into packs. What is stored as a delta of something in the
+//! same pack goes out as it is stored; other deltas are looked for, against what the receiver has at
+//! the same place, too.
 
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
+use std::io::Seek as _;
 
 use pronto_hash::{Digester, Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::message::{MARK_BYTES, Plan, Resume, SegmentKind};
 use pronto_netsync::repository::{Content, OutgoingSegment, Request};
+use pronto_odb::packing::{Contents, Member, Options};
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::entry::Header;
-use pronto_pack::writer::{self, Encoder, PackWriter};
+use pronto_pack::writer::sink::Streamed;
 
-use super::sequence::Sequence;
+use super::sequence::{Sequence, Step};
 use super::walk::{self, New};
 use crate::objects::from_odb;
-use crate::packs::{from_pack, writer_options};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A segment takes no further object when it has come to so many bytes.
-const SEGMENT_BYTES: u64 = 8 << 20;
+/// A segment takes no further object when those it has take so many bytes where they are stored.
+const SEGMENT_BYTES: u64 = 12 << 20;
 
-/// A blob of so many bytes has a segment of its own, and is not held whole if it is stored whole.
+/// A segment has no more objects than this.
+const SEGMENT_OBJECTS: usize = 1 << 17;
+
+/// A segment of more bytes is cut again, unless it has a single object.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// An object of so many bytes has a segment of its own, is never a delta that is new, and is not
+/// held whole if it is stored whole.
 const LARGE_BYTES: u64 = 8 << 20;
+
+/// What the search for deltas may hold of contents, and of deltas.
+const SEARCH_BYTES: usize = 16 << 20;
 
 /// Objects on their way to a peer.
 pub(super) struct Outgoing {
     store: Store,
     sequence: Sequence,
-    options: writer::Options,
+    options: Options,
     /// Where packs are written before they are sent: nobody sees it, and it goes with this.
     scratch: Option<Quarantine>,
-    /// A large object for which there was no place.
-    put_off: Option<ObjectId>,
+    /// Objects for which there was no place.
+    put_off: VecDeque<Step>,
     /// Of all objects up to here.
     marked: Marked,
 }
@@ -72,7 +85,7 @@ impl Outgoing {
     /// What has to be sent for `request`. In a dry run, how much it is, too.
     pub(super) fn plan(
         repository: &Repository,
-        store: Store,
+        (store, threads): (Store, usize),
         request: &Request,
     ) -> Result<(Outgoing, Plan)> {
         let mut tips = Vec::new();
@@ -112,21 +125,29 @@ impl Outgoing {
             ..Plan::default()
         };
         if request.is_dry_run {
-            while let Some(id) = sequence.next()? {
-                let header = store.header(&id).map_err(from_odb)?;
+            while let Some(step) = sequence.next()? {
+                let header = store.header(&step.member.id).map_err(from_odb)?;
                 plan.objects += 1;
                 plan.bytes += header.map_or(0, |header| header.size);
             }
         }
-        let mut options = writer_options(repository.config(), repository.object_hash())?;
-        options.files.sync = false;
-        options.files.reverse_index = false;
+        let mut options = repository.packing_options()?;
+        options.large_bytes = options.large_bytes.min(LARGE_BYTES);
+        let search = &mut options.search;
+        if threads != 0 {
+            search.threads = threads;
+        }
+        search.kept_bytes = search.kept_bytes.min(SEARCH_BYTES);
+        search.window_memory_bytes = match search.window_memory_bytes {
+            0 => SEARCH_BYTES,
+            bytes => bytes.min(SEARCH_BYTES),
+        };
         let outgoing = Outgoing {
             store,
             sequence,
             options,
             scratch: None,
-            put_off: None,
+            put_off: VecDeque::new(),
             marked,
         };
         Ok((outgoing, plan))
@@ -137,92 +158,132 @@ impl Outgoing {
         &mut self,
         interrupt: &Interrupt,
     ) -> Result<Option<OutgoingSegment>> {
-        let Some(first) = self.next()? else {
+        let mut chosen = Chosen::default();
+        while let Some(step) = self.next()? {
+            interrupt
+                .check()
+                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+            let id = step.member.id;
+            let missing = || Error::new(ErrorKind::Object, format!("bad object {id}"));
+            let header = self.store.header(&id).map_err(from_odb)?;
+            let is_large = header.ok_or_else(missing)?.size >= LARGE_BYTES;
+            if is_large && !chosen.steps.is_empty() {
+                self.put_off.push_front(step);
+                break;
+            }
+            chosen.add(&self.store, step)?;
+            chosen.is_large = is_large;
+            if is_large || chosen.is_full() {
+                break;
+            }
+        }
+        if chosen.steps.is_empty() {
             self.scratch = None;
             return Ok(None);
-        };
+        }
+        loop {
+            let (file, streamed) = self.pack(&chosen, interrupt)?;
+            // What was small as a delta of something that comes later can be large without it.
+            if streamed.bytes > MOST_BYTES && chosen.steps.len() > 1 {
+                let rest = chosen.steps.split_off(chosen.steps.len() / 2);
+                rest.into_iter()
+                    .rev()
+                    .for_each(|step| self.put_off.push_front(step));
+                continue;
+            }
+            for step in &chosen.steps {
+                self.marked.add(&step.member.id);
+            }
+            return Ok(Some(OutgoingSegment {
+                kind: match chosen.is_large {
+                    true => SegmentKind::LargeBlob,
+                    false => SegmentKind::Pack,
+                },
+                objects: chosen.steps.len() as u64,
+                bytes: streamed.bytes,
+                checksum: streamed.checksum,
+                resume: self.marked.resume()?,
+                content: Content::Stream(Box::new(file)),
+            }));
+        }
+    }
+
+    /// Writes a pack to a file that nobody sees, where it is read from while it is sent.
+    fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
         let scratch = match self.scratch.take() {
             Some(scratch) => scratch,
             None => Quarantine::begin(&self.store).map_err(from_odb)?,
         };
-        let directory = scratch.pack_directory();
+        let path = scratch.pack_directory().join("segment");
         self.scratch = Some(scratch);
-        let mut pack = PackWriter::begin(&directory, self.options.clone()).map_err(from_pack)?;
-        let mut encoder = Encoder::new(self.options.level);
-        let (mut next, mut content) = (Some(first), Vec::new());
-        let mut kind = SegmentKind::Pack;
-        while let Some(id) = next {
-            interrupt
-                .check()
-                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
-            let header = self.store.header(&id).map_err(from_odb)?;
-            let is_large = header.is_some_and(|header| header.size >= LARGE_BYTES);
-            if is_large && !pack.is_empty() {
-                self.put_off = Some(id);
-                break;
-            }
-            self.append(&mut pack, &mut encoder, (&id, &mut content))?;
-            self.marked.add(&id);
-            if is_large {
-                kind = SegmentKind::LargeBlob;
-            }
-            if pack.offset() >= SEGMENT_BYTES {
-                break;
-            }
-            next = self.next()?;
-        }
-        let written = pack.finish().map_err(from_pack)?;
-        let file =
-            File::open(&written.pack).context(ErrorKind::Io, "cannot open", &written.pack)?;
-        let size = file
-            .metadata()
-            .context(ErrorKind::Io, "cannot stat", &written.pack)?;
-        // The open file is all that is needed of it.
-        for path in [&written.index, &written.pack] {
-            std::fs::remove_file(path).context(ErrorKind::Io, "cannot remove", path)?;
-        }
-        Ok(Some(OutgoingSegment {
-            kind,
-            objects: u64::from(written.objects),
-            bytes: size.len(),
-            checksum: written.checksum,
-            resume: self.marked.resume()?,
-            content: Content::Stream(Box::new(file)),
-        }))
+        let make = || {
+            let mut options = File::options();
+            options.read(true).write(true).create_new(true).open(&path)
+        };
+        let mut file = make().context(ErrorKind::Io, "cannot make", &path)?;
+        std::fs::remove_file(&path).context(ErrorKind::Io, "cannot remove", &path)?;
+        let (members, bases) = (chosen.members(), chosen.bases());
+        let contents = Contents {
+            members: &members,
+            bases: &bases,
+            receiver_has: None,
+        };
+        let packed = (self.store).pack_to(&contents, &self.options, &mut file, (&(), interrupt));
+        let (streamed, _) = packed.map_err(from_odb)?;
+        file.rewind().context(ErrorKind::Io, "cannot read", &path)?;
+        Ok((file, streamed))
     }
 
-    fn next(&mut self) -> Result<Option<ObjectId>> {
-        match self.put_off.take() {
-            Some(id) => Ok(Some(id)),
+    fn next(&mut self) -> Result<Option<Step>> {
+        match self.put_off.pop_front() {
+            Some(step) => Ok(Some(step)),
             None => self.sequence.next(),
         }
     }
+}
 
-    /// Appends one object, whole.
-    fn append(
-        &self,
-        pack: &mut PackWriter,
-        encoder: &mut Encoder,
-        (id, content): (&ObjectId, &mut Vec<u8>),
-    ) -> Result<()> {
-        let found = self.store.find_or_stream(id, LARGE_BYTES, content);
-        match found.map_err(from_odb)? {
-            Some(pronto_odb::Content::Whole(kind)) => {
-                let entry = encoder.encode(Header::Object(kind), content);
-                pack.append(id, &entry).map_err(from_pack)?;
-            }
-            Some(pronto_odb::Content::Large(mut reader)) => {
-                let (kind, size) = (reader.kind(), reader.size_bytes());
-                let found = pack.append_stream(kind, size, &mut reader, &mut |_| Ok(false));
-                if found.map_err(from_pack)? != *id {
-                    return Err(Error::new(ErrorKind::Object, "object is corrupt").on_object(id));
+/// What one pack is made of.
+#[derive(Default)]
+struct Chosen {
+    steps: Vec<Step>,
+    is_large: bool,
+    /// What the members take where they are stored.
+    bytes: u64,
+}
+
+impl Chosen {
+    fn add(&mut self, store: &Store, step: Step) -> Result<()> {
+        let size = store.disk_size(&step.member.id).map_err(from_odb)?;
+        self.bytes += size.unwrap_or(0);
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= SEGMENT_BYTES || self.steps.len() >= SEGMENT_OBJECTS
+    }
+
+    fn members(&self) -> Vec<Member> {
+        self.steps.iter().map(|step| step.member).collect()
+    }
+
+    /// What the receiver has at the same places. A member that is stored as a delta of a later one
+    /// is made of what came before the first of its name, which need not be its own predecessor.
+    fn bases(&self) -> Vec<Member> {
+        let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
+        let is_here = |id: &ObjectId| members.contains(id);
+        let (mut taken, mut bases) = (HashSet::new(), Vec::new());
+        for step in &self.steps {
+            for id in &step.before {
+                if !is_here(id) && taken.insert(*id) {
+                    bases.push(Member {
+                        id: *id,
+                        ..step.member
+                    });
                 }
             }
-            None => {
-                return Err(Error::new(ErrorKind::Object, format!("bad object {id}")));
-            }
         }
-        Ok(())
+        bases
     }
 }
 
@@ -230,7 +291,7 @@ impl Outgoing {
 fn skip(sequence: &mut Sequence, marked: &mut Marked, resume: Resume) -> Result<bool> {
     while marked.objects < resume.objects {
         match sequence.next()? {
-            Some(id) => marked.add(&id),
+            Some(step) => marked.add(&step.member.id),
             None => return Ok(false),
         }
     }

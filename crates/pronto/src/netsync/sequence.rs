@@ -10,6 +10,8 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_odb::Store;
+use pronto_odb::packing::Member;
+use pronto_pack::bitmap::name_hash;
 
 use super::walk::New;
 use crate::objects::{from_odb, tag_target};
@@ -17,27 +19,44 @@ use crate::remote::tree_entries;
 use crate::revision::links_in;
 use crate::{Error, ErrorKind, Result};
 
-/// Gives the ids of objects, one after another.
+/// Gives objects, one after another.
 pub(super) struct Sequence {
     store: Store,
     commits: VecDeque<ObjectId>,
     tags: VecDeque<ObjectId>,
     seen: HashSet<ObjectId>,
-    ready: VecDeque<ObjectId>,
+    ready: VecDeque<Step>,
     buffer: Vec<u8>,
+}
+
+/// An object that is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) member: Member,
+    /// What is at the same place in the parents: the receiver has it by then.
+    pub(super) before: Vec<ObjectId>,
 }
 
 /// A tree of which not all children were looked at.
 struct Open {
-    id: ObjectId,
+    step: Step,
     /// Children that differ from those of the same name in all bases, the last one first.
     children: Vec<Child>,
 }
 
 struct Child {
-    id: ObjectId,
+    step: Step,
     is_directory: bool,
-    bases: Vec<ObjectId>,
+}
+
+impl Step {
+    /// One that has no name.
+    fn of(id: ObjectId) -> Self {
+        Step {
+            member: Member { id, name_hash: 0 },
+            before: Vec::new(),
+        }
+    }
 }
 
 impl Sequence {
@@ -58,13 +77,13 @@ impl Sequence {
     }
 
     /// The next one, if there is one.
-    pub(super) fn next(&mut self) -> Result<Option<ObjectId>> {
+    pub(super) fn next(&mut self) -> Result<Option<Step>> {
         loop {
-            if let Some(id) = self.ready.pop_front() {
-                return Ok(Some(id));
+            if let Some(step) = self.ready.pop_front() {
+                return Ok(Some(step));
             }
             let Some(commit) = self.commits.pop_front() else {
-                return Ok(self.tags.pop_front());
+                return Ok(self.tags.pop_front().map(Step::of));
             };
             let links = links_in(&self.store, &commit, &mut self.buffer)?;
             let mut bases = Vec::new();
@@ -72,9 +91,11 @@ impl Sequence {
                 bases.push(links_in(&self.store, parent, &mut self.buffer)?.tree);
             }
             if !bases.contains(&links.tree) {
-                self.tree(links.tree, &bases)?;
+                let mut root = Step::of(links.tree);
+                root.before = bases;
+                self.tree(root)?;
             }
-            self.ready.push_back(commit);
+            self.ready.push_back(Step::of(commit));
         }
     }
 
@@ -100,31 +121,31 @@ impl Sequence {
         Ok(())
     }
 
-    /// Queues what is new in the tree `id`, and then the tree.
-    fn tree(&mut self, id: ObjectId, bases: &[ObjectId]) -> Result<()> {
-        if !self.seen.insert(id) {
+    /// Queues what is new in a tree, and then the tree.
+    fn tree(&mut self, root: Step) -> Result<()> {
+        if !self.seen.insert(root.member.id) {
             return Ok(());
         }
-        let mut stack = vec![self.open(id, bases)?];
+        let mut stack = vec![self.open(root)?];
         while let Some(top) = stack.last_mut() {
             let Some(child) = top.children.pop() else {
-                self.ready.push_back(top.id);
-                stack.pop();
+                self.ready.extend(stack.pop().map(|open| open.step));
                 continue;
             };
-            if !self.seen.insert(child.id) {
+            if !self.seen.insert(child.step.member.id) {
                 continue;
             }
             if child.is_directory {
-                stack.push(self.open(child.id, &child.bases)?);
+                stack.push(self.open(child.step)?);
             } else {
-                self.ready.push_back(child.id);
+                self.ready.push_back(child.step);
             }
         }
         Ok(())
     }
 
-    fn open(&mut self, id: ObjectId, bases: &[ObjectId]) -> Result<Open> {
+    fn open(&mut self, step: Step) -> Result<Open> {
+        let id = step.member.id;
         let length = id.kind().len_in_bytes();
         let mut read = |id: &ObjectId| -> Result<Vec<u8>> {
             let mut content = Vec::new();
@@ -137,7 +158,7 @@ impl Sequence {
             }
         };
         let content = read(&id)?;
-        let contents: Vec<Vec<u8>> = bases.iter().map(&mut read).collect::<Result<_>>()?;
+        let contents: Vec<Vec<u8>> = step.before.iter().map(&mut read).collect::<Result<_>>()?;
         let by_name: Vec<HashMap<_, _>> = contents
             .iter()
             .map(|content| {
@@ -147,6 +168,11 @@ impl Sequence {
                     .collect()
             })
             .collect();
+        // Only the root has no name.
+        let path = match step.member.name_hash {
+            0 => 0,
+            name => name_hash(name, b"/"),
+        };
         let mut children = Vec::new();
         for entry in tree_entries(&content, length) {
             let before: Vec<_> = (by_name.iter())
@@ -158,15 +184,21 @@ impl Sequence {
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
             };
-            let directories = before.iter().filter(|(_, is_directory)| *is_directory);
+            let is_directory = entry.is_directory();
+            let alike = before.iter().filter(|(_, before)| *before == is_directory);
             children.push(Child {
-                id: child,
-                is_directory: entry.is_directory(),
-                bases: (directories.flat_map(|(id, _)| ObjectId::try_from(*id))).collect(),
+                step: Step {
+                    member: Member {
+                        id: child,
+                        name_hash: name_hash(path, entry.name),
+                    },
+                    before: (alike.flat_map(|(id, _)| ObjectId::try_from(*id))).collect(),
+                },
+                is_directory,
             });
         }
         children.reverse();
-        Ok(Open { id, children })
+        Ok(Open { step, children })
     }
 }
 

@@ -115,6 +115,7 @@ impl Scene {
             peer: "thief".to_owned(),
             fast_forward,
             budget_bytes: 1 << 20,
+            threads: 0,
         };
         let repository = Arc::new(self.sandbox.open("victim"));
         let mut victim = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
@@ -269,6 +270,7 @@ fn broken_and_evil_segments_leave_nothing() {
         peer: "thief".to_owned(),
         fast_forward: false,
         budget_bytes: 1 << 20,
+        threads: 0,
     };
     let mut second = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
     let busy = second.prepare(&[offer], &[false], true).expect_err("busy");
@@ -440,6 +442,7 @@ fn the_places_of_others_are_not_a_peers() {
             peer: peer.to_owned(),
             fast_forward: true,
             budget_bytes: 1 << 20,
+            threads: 0,
         };
         let repository = Arc::new(scene.sandbox.open("victim"));
         PeerRepository::new(repository, options, Interrupt::new())
