@@ -23,6 +23,7 @@ mod init;
 mod ls_files;
 mod ls_tree;
 mod multi_pack_index;
+mod netsync;
 mod pack_objects;
 mod pathspecs;
 mod putting_back;
@@ -169,6 +170,7 @@ pub static COMMANDS: &[Command] = &[
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
+    command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
     command!(repack, "repack", "put objects into few packs", Plumbing, Options, signals: true),

@@ -231,6 +231,16 @@ impl Context {
         }
     }
 
+    /// A flag that the first signal sets. Only the second one triggers
+    /// [`interrupt`](Self::interrupt) and ends the process.
+    pub(crate) fn drain(&self) -> Interrupt {
+        let drain = Interrupt::new();
+        if let Some(watch) = &self.watch {
+            watch.drain_first(drain.clone());
+        }
+        drain
+    }
+
     /// Ends the process if a signal asked for it.
     pub(crate) fn end_if_asked(&self) {
         self.settle();

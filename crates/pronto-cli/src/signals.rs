@@ -24,6 +24,8 @@ struct Shared {
     signal: AtomicI32,
     /// Held for good by whoever ends the process.
     ending: Mutex<()>,
+    /// Triggered by the first signal instead, if there is one.
+    drain: Mutex<Option<Interrupt>>,
     trace: Option<Session>,
 }
 
@@ -46,7 +48,10 @@ impl Watch {
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                if let Some(signal) = signals.forever().next() {
+                while let Some(signal) = signals.forever().next() {
+                    if shared.drain() {
+                        continue;
+                    }
                     shared.0.signal.store(signal, SeqCst);
                     interrupt.trigger();
                     let end = Instant::now() + GRACE;
@@ -55,9 +60,21 @@ impl Watch {
                         std::thread::sleep(Duration::from_millis(10));
                     }
                     shared.end_if_asked();
+                    return;
                 }
             })?;
         Ok(watch)
+    }
+
+    /// The first signal triggers `drain` and does nothing else, the second is as the first would be.
+    pub(crate) fn drain_first(&self, drain: Interrupt) {
+        *self.0.drain.lock().unwrap_or_else(PoisonError::into_inner) = Some(drain);
+    }
+
+    /// Whether there was something to drain.
+    fn drain(&self) -> bool {
+        let mut drain = self.0.drain.lock().unwrap_or_else(PoisonError::into_inner);
+        drain.take().map(|drain| drain.trigger()).is_some()
     }
 
     /// Cleans up and dies, if a signal has come; else returns at once.

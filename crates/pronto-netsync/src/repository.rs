@@ -88,6 +88,24 @@ pub enum Content {
 ///
 /// An error of any call ends the session; what was received before stays in quarantine.
 pub trait Repository {
+    /// What tells this repository from others, wherever it is reached: 64 bytes at most, the same
+    /// every time. Empty if it cannot say.
+    ///
+    /// # Errors
+    /// What is kept cannot be read.
+    fn identity(&mut self) -> Result<Vec<u8>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The peer has said which repository it is, before anything else is done.
+    ///
+    /// # Errors
+    /// It was another one before.
+    fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
+        let _ = identity;
+        Ok(())
+    }
+
     /// Calls `each` for every ref that the peer may see and that `matches` lets take part.
     ///
     /// # Errors

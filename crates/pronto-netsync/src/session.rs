@@ -106,6 +106,8 @@ pub struct Report {
     pub incoming_plan: Option<Plan>,
     /// What is to go, once it is known.
     pub outgoing_plan: Option<Plan>,
+    /// Frames that came.
+    pub received_frames: u64,
     /// Bytes of segments that came.
     pub received_bytes: u64,
     /// Segments that came and are durable.
@@ -210,6 +212,16 @@ impl<R: Repository> Session<R> {
         self.talk.is_finished()
     }
 
+    /// Whether the peer has said who it is and what it wants, and that was agreed to.
+    pub fn is_greeted(&self) -> bool {
+        self.talk.is_greeted()
+    }
+
+    /// Whether the peer has ended it, and said why.
+    pub fn was_refused(&self) -> bool {
+        self.talk.was_refused()
+    }
+
     /// The error of a stream that ended too early.
     ///
     /// # Errors
@@ -272,6 +284,7 @@ impl<R: Repository> Session<R> {
                 }
             }
             self.reader.consume();
+            self.talk.report.received_frames += 1;
             for channel in [Channel::Refs, Channel::Commits, Channel::Transfer] {
                 if let Some(bytes) = self.reader.take_grant(channel) {
                     self.talk.grant(Credit { channel, bytes });

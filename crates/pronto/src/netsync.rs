@@ -10,16 +10,23 @@
 //! unless it crosses from one segment to the next. A window of objects is held at a time (large
 //! blobs are not), and the names of all that was sent.
 
+mod address;
 mod bases;
 mod connect;
 mod dial;
+mod identity;
 mod incoming;
+mod keys;
+mod known;
 mod land;
+mod meet;
 mod names;
 mod outgoing;
 mod sequence;
+pub mod server;
 mod state;
 mod stream;
+mod tls;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -38,10 +45,16 @@ use crate::objects::{from_odb, tag_target};
 use crate::upload_pack::hidden::Hidden;
 use crate::{Result, refs};
 
+pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, dial, host_of};
+pub use identity::forget_peer;
+pub use keys::{KeyPair, PublicKey, key_paths};
+pub use known::{KnownPeer, KnownPeers, parse_roles};
 pub use land::{Moved, Relation};
+pub use meet::{Met, meet};
 pub use names::{is_peer_name, peer_name_of};
-pub use stream::{Watch, drive};
+pub use stream::{Link, Pipes, Watch, drive};
+pub use tls::TlsLink;
 
 /// How a peer is treated.
 #[derive(Clone, Debug)]
@@ -309,6 +322,14 @@ fn misled(offer: &Offer) -> Error {
 }
 
 impl Repository for PeerRepository {
+    fn identity(&mut self) -> Result<Vec<u8>, Error> {
+        Ok(identity::own(&self.repository))
+    }
+
+    fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
+        identity::compare(&self.directory(), &self.options.peer, identity)
+    }
+
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,

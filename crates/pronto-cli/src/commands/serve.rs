@@ -1,5 +1,7 @@
 //! `serve`: let peers take part in this repository.
 
+mod listen;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -8,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pronto::netsync::{self, PeerRepository, Watch, drive};
+use pronto::netsync::{self, PeerRepository, Pipes, Watch, drive};
 use pronto::{Repository, upload_pack};
 use pronto_netsync::message::{Globs, Hello, Role};
 use pronto_netsync::repository::Matcher;
@@ -23,10 +25,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 /// How much is taken in one session.
 pub(super) const BUDGET_BYTES: u64 = 1 << 40;
 
+/// How long it may take until a peer has said what it wants.
+pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The repository
+    /// The repository, or with --listen a directory of repositories
     directory: Option<OsString>,
     /// Speak netsync: both sides give and take
     #[arg(long)]
@@ -34,7 +39,10 @@ pub(crate) struct Args {
     /// Serve one peer on the standard input and output, as 'sync' has it done
     #[arg(long)]
     stdio: bool,
-    /// What the peer is called here: its branches are refs/remotes/NAME/*
+    /// Serve all known peers that connect to HOST:PORT, by TLS; 'netsync' says who is known
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// What the peer is called here, with --stdio: its branches are refs/remotes/NAME/*
     #[arg(long, value_name = "NAME")]
     peer: Option<String>,
     /// Move branches forward to those of the peer, unless they are checked out
@@ -43,14 +51,38 @@ pub(crate) struct Args {
     /// Take part even if the two histories have nothing in common
     #[arg(long)]
     allow_unrelated: bool,
+    /// End after the first connection
+    #[arg(long)]
+    once: bool,
+    /// How many may be connected
+    #[arg(long, value_name = "COUNT", default_value = "1024")]
+    max_connections: usize,
+    /// How many MiB all sessions together may hold; one takes 96
+    #[arg(long, value_name = "MIB", default_value = "1024")]
+    memory: u64,
+    /// How many MiB are taken in one session
+    #[arg(long, value_name = "MIB")]
+    max_received: Option<u64>,
+    /// How many seconds the handshake may take, and then the greeting
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    handshake_timeout: u64,
+    /// How many seconds a peer may be silent
+    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    idle_timeout: u64,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let (true, true, Some(peer)) = (args.netsync, args.stdio, &args.peer) else {
-        return Err(CliError::usage(
-            "serve needs --netsync, --stdio and --peer NAME",
-        ));
-    };
+    match (args.netsync, args.stdio, &args.listen, &args.peer) {
+        (true, true, None, Some(peer)) => stdio(args, peer, context),
+        (true, false, Some(address), None) => listen::run(args, address, context),
+        _ => Err(CliError::usage(
+            "serve needs --netsync, and --stdio and --peer NAME or --listen HOST:PORT",
+        )),
+    }
+}
+
+/// One peer, which is a process that has started this one.
+fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = find(args.directory.as_ref(), context)?;
     let options = Options {
         nonce: netsync::nonce()?,
@@ -59,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ..Options::default()
     };
     let ours = netsync::Options {
-        peer: peer.clone(),
+        peer: peer.to_owned(),
         fast_forward: args.ff,
         budget_bytes: BUDGET_BYTES,
         threads: 1,
@@ -85,8 +117,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         report: &mut |_| {},
         interrupt: &context.interrupt,
         patience: PATIENCE,
+        greeting_patience: GREETING_PATIENCE,
     };
-    match drive(&mut session, &mut input, &mut output, &mut watch) {
+    let mut pipes = Pipes {
+        input: &mut input,
+        output: &mut output,
+    };
+    match drive(&mut session, &mut pipes, &mut watch) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         // The peer was told why, and says it; what only concerns this side is said here.
         Err(error) if matches!(error.kind(), ErrorKind::Repository) => Err(failure(&error)),

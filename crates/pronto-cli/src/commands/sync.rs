@@ -1,13 +1,16 @@
 //! `sync`: become one history with a peer, in both directions at once.
 
-mod tell;
+pub(super) mod tell;
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::Repository;
-use pronto::netsync::{self, Dial, Peer, PeerRepository, Watch, dial, drive};
+use pronto::netsync::{
+    self, Dial, KeyPair, KnownPeer, KnownPeers, Link, Met, NetsyncAddress, Peer, PeerRepository,
+    Pipes, Watch, dial, drive,
+};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Meter;
 use pronto_netsync::ErrorKind;
@@ -18,10 +21,18 @@ use pronto_netsync::session::{Admission, Options, Report, Session};
 use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
+/// When to use it.
+const WHEN: &str = "Sync is for two repositories of the same standing: each gets what the other has, \
+in one conversation, without a remote that is configured or a server, and goes on where it was cut. The \
+branches of the peer become refs/remotes/NAME/*; own branches move only with --ff, and never back. Use \
+fetch and push with servers, where only one direction is meant, or where the other side has no pronto. A \
+peer at netsync:// runs 'serve --netsync --listen'; 'netsync' says who is trusted with what.";
+
 /// Arguments of `sync`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = WHEN)]
 pub(crate) struct Args {
-    /// The peer: a path, ssh://HOST/PATH, or HOST:PATH
+    /// The peer: netsync://HOST[:PORT]/PATH, ssh://HOST/PATH, HOST:PATH, or a path
     peer: OsString,
     /// Only tell what would be done
     #[arg(long, short = 'n')]
@@ -47,7 +58,7 @@ pub(crate) struct Args {
     /// What the peer is called here: its branches become refs/remotes/NAME/*
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What this repository is called there
+    /// What this repository is called there; a server of netsync:// knows it by its key
     #[arg(long = "as", value_name = "NAME")]
     own_name: Option<String>,
     /// The program on the other side of ssh
@@ -68,6 +79,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let repository = context.repository()?;
     let environment = context.environment()?;
     let address: &BStr = args.peer.as_encoded_bytes().as_bstr();
+    if let Some(address) = NetsyncAddress::parse(address)? {
+        return by_tls(args, &address, context);
+    }
     let peer = match &args.name {
         Some(name) => name.clone(),
         None => name_of(address, &environment)?,
@@ -83,7 +97,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::fatal(message).with_hint(hint));
         }
     }
-    let mut session = begin(args, &peer, (&repository, &context.interrupt))?;
+    let part = Part {
+        peer: &peer,
+        role: wanted_role(args),
+        limits: Matcher::default(),
+        path: Vec::new(),
+    };
+    let mut session = begin(args, part, (&repository, &context.interrupt))?;
     let whom = Dial {
         address,
         program: std::env::current_exe()
@@ -94,10 +114,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let child = dial(&whom, repository.config(), &environment)?;
     converse(args, &mut session, child, context)?;
+    report(args, (&peer, &own_name), &mut session, context)
+}
+
+/// Tells what was done.
+fn report(
+    args: &Args,
+    (peer, own_name): (&str, &str),
+    session: &mut Session<PeerRepository>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
     let moved = session.repository().map(|beneath| beneath.moved().to_vec());
     let told = tell::Told {
-        peer: &peer,
-        own_name: &own_name,
+        peer,
+        own_name,
         report: session.report(),
         moved: &moved.unwrap_or_default(),
     };
@@ -109,14 +139,73 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is wanted of the peer.
+fn wanted_role(args: &Args) -> Role {
+    match (args.pull, args.push) {
+        (true, _) => Role::Sink,
+        (_, true) => Role::Source,
+        _ => Role::Both,
+    }
+}
+
+/// A peer that is reached by TCP, and known by its key.
+fn by_tls(
+    args: &Args,
+    address: &NetsyncAddress,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let (key, peers) = super::netsync::paths(context)?;
+    let (key, known) = (KeyPair::read(&key)?, KnownPeers::read(&peers)?);
+    let Met { mut link, peer } = netsync::meet(address, &key, &known, args.name.as_deref())?;
+    let part = Part {
+        peer: &peer.name,
+        role: role_with(args, &peer)?,
+        limits: Matcher::new(peer.globs.clone()),
+        path: address.path.clone(),
+    };
+    let mut session = begin(args, part, (&repository, &context.interrupt))?;
+    let result = run_session(args, &mut session, &mut link, context);
+    result.map_err(|error| failure(&error))?;
+    report(args, (&peer.name, ""), &mut session, context)
+}
+
+/// What this side does, as far as the peer is trusted with it.
+fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
+    let (wanted, name) = (wanted_role(args), &peer.name);
+    let refused = |what: &str| {
+        let message = format!("'{name}' is not trusted to {what}");
+        let hint = format!(
+            "if it shall be: pronto netsync trust {name} {} --roles ROLES",
+            peer.key
+        );
+        Err(CliError::fatal(message).with_hint(hint))
+    };
+    match (wanted, peer.own_role()) {
+        (Role::Both, Some(role)) => Ok(role),
+        (Role::Sink, _) if !peer.may_write => refused("give anything"),
+        (Role::Source, _) if !peer.may_read => refused("take anything"),
+        _ => Ok(wanted),
+    }
+}
+
+/// What this side is in a session.
+struct Part<'a> {
+    peer: &'a str,
+    role: Role,
+    limits: Matcher,
+    /// The repository as the peer names it.
+    path: Vec<u8>,
+}
+
 /// This side of the session.
 fn begin(
     args: &Args,
-    peer: &str,
+    part: Part<'_>,
     (repository, interrupt): (&Arc<Repository>, &Interrupt),
 ) -> Result<Session<PeerRepository>, CliError> {
     let ours = netsync::Options {
-        peer: peer.to_owned(),
+        peer: part.peer.to_owned(),
         fast_forward: args.ff,
         budget_bytes: BUDGET_BYTES,
         threads: 0,
@@ -126,15 +215,12 @@ fn begin(
     let admission = Admission {
         object_format: beneath.object_format(),
         repository: beneath,
-        role: match (args.pull, args.push) {
-            (true, _) => Role::Sink,
-            (_, true) => Role::Source,
-            _ => Role::Both,
-        },
-        limits: Matcher::default(),
+        role: part.role,
+        limits: part.limits,
     };
     let options = Options {
         globs: globs(args),
+        repository: part.path,
         nonce: netsync::nonce()?,
         is_dry_run: args.dry_run,
         allows_unrelated: args.allow_unrelated,
@@ -150,15 +236,11 @@ fn converse(
     mut child: Peer,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let progress = context.progress(args.progress, args.quiet);
-    let mut meters = Meters::default();
-    let mut watch = Watch {
-        report: &mut |report| meters.show(report, &*progress),
-        interrupt: &context.interrupt,
-        patience: PATIENCE,
+    let mut pipes = Pipes {
+        input: &mut child.output,
+        output: &mut child.input,
     };
-    let result = drive(session, &mut child.output, &mut child.input, &mut watch);
-    meters.finish();
+    let result = run_session(args, session, &mut pipes, context);
     let closed = child.close();
     let Err(error) = result else {
         return Ok(closed?);
@@ -170,6 +252,25 @@ fn converse(
         return Err(CliError::fatal(error.to_string()).with_hint(hint));
     }
     Err(failure(&error))
+}
+
+fn run_session(
+    args: &Args,
+    session: &mut Session<PeerRepository>,
+    link: &mut impl Link,
+    context: &mut Context,
+) -> Result<(), pronto_netsync::Error> {
+    let progress = context.progress(args.progress, args.quiet);
+    let mut meters = Meters::default();
+    let mut watch = Watch {
+        report: &mut |report| meters.show(report, &*progress),
+        interrupt: &context.interrupt,
+        patience: PATIENCE,
+        greeting_patience: PATIENCE,
+    };
+    let result = drive(session, link, &mut watch);
+    meters.finish();
+    result
 }
 
 fn name_of(address: &BStr, environment: &pronto::Environment) -> Result<String, CliError> {

@@ -9,6 +9,9 @@ use crate::varint::{self, Cursor};
 /// How many versions may be offered.
 const MAX_VERSIONS: usize = 8;
 
+/// The longest identity of a repository.
+const MAX_IDENTITY_BYTES: usize = 64;
+
 /// How the objects of a repository are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
@@ -119,6 +122,8 @@ pub struct Hello {
     pub capabilities: u64,
     /// The repository that is meant; empty if there is only one.
     pub repository: Vec<u8>,
+    /// What tells its repository from others with the same name; empty if it does not say.
+    pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
     /// What each channel may send it before the first credit.
@@ -138,6 +143,7 @@ impl Hello {
         out.push(self.role as u8);
         varint::write(out, self.capabilities);
         write_slice(out, &self.repository);
+        write_slice(out, &self.identity);
         self.globs.write(out);
         varint::write(out, self.window_bytes);
         out.extend_from_slice(&self.nonce);
@@ -162,6 +168,7 @@ impl Hello {
             role: choice(&mut cursor, "role", Role::from_byte)?,
             capabilities: cursor.varint()?,
             repository: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
+            identity: cursor.slice(MAX_IDENTITY_BYTES)?.to_vec(),
             globs: Globs::read(&mut cursor)?,
             window_bytes: cursor.varint()?,
             nonce: {

@@ -19,9 +19,10 @@ pub(super) const ALLOWS_UNRELATED: u64 = 2;
 
 impl<R: Repository> Conversation<R> {
     pub(super) fn greet(&mut self) -> Result<(), Error> {
-        let Some(admission) = &self.admission else {
+        let Some(admission) = &mut self.admission else {
             return Ok(());
         };
+        let identity = admission.repository.identity()?;
         let options = &self.options;
         let globs = [&options.globs.include, &options.globs.exclude];
         let is_long = globs.iter().any(|globs| globs.len() > MAX_GLOBS)
@@ -43,6 +44,7 @@ impl<R: Repository> Conversation<R> {
             capabilities: u64::from(options.is_dry_run) * DRY_RUN
                 + u64::from(options.allows_unrelated) * ALLOWS_UNRELATED,
             repository: options.repository.clone(),
+            identity,
             globs: options.globs.clone(),
             window_bytes: options.window_bytes,
             nonce: options.nonce,
@@ -68,7 +70,7 @@ impl<R: Repository> Conversation<R> {
             self.admission = Some(admit(&hello)?);
             self.greet()?;
         }
-        let Some(admission) = &self.admission else {
+        let Some(admission) = &mut self.admission else {
             return Err(malformed("a greeting where none was expected"));
         };
         if admission.object_format != hello.object_format {
@@ -91,6 +93,7 @@ impl<R: Repository> Conversation<R> {
                 "both sides only give, or both only take",
             ));
         }
+        admission.repository.meet(&hello.identity)?;
         self.report.is_dry_run = self.options.is_dry_run || hello.capabilities & DRY_RUN != 0;
         let (first, second) = match self.is_initiator {
             true => (&self.options.nonce, &hello.nonce),

@@ -11,6 +11,7 @@ use pronto_netsync::message::{
 
 fn hello() -> Hello {
     Hello {
+        identity: b"one of many".to_vec(),
         versions: vec![1, 2, 300],
         object_format: ObjectFormat::Sha256,
         role: Role::Both,

@@ -17,6 +17,9 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How long a peer that is told why it is over may take to hear it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// A peer that moves less than this, and ends no frame, counts as silent.
+const LEAST_BYTES: usize = 4096;
+
 /// Who looks at a session while it runs.
 pub struct Watch<'a> {
     /// Called whenever something happened.
@@ -25,73 +28,216 @@ pub struct Watch<'a> {
     pub interrupt: &'a Interrupt,
     /// How long a peer may be silent.
     pub patience: Duration,
+    /// How long it may take until it has said who it is and what it wants.
+    pub greeting_patience: Duration,
+}
+
+/// A stream in both directions that does not wait.
+pub trait Link: Read + Write {
+    /// Sees to it that it does not wait from here on.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn prepare(&mut self) -> io::Result<()>;
+
+    /// What is waited for: where it reads, and where it writes.
+    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>);
+
+    /// Whether something has come already that was not read yet.
+    fn has_pending_input(&self) -> bool {
+        false
+    }
+
+    /// Whether something was taken that is not written yet.
+    fn has_pending_output(&self) -> bool {
+        false
+    }
+
+    /// Writes of that what can be written without waiting.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    fn flush_pending(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Nothing more will be written: the last that is pending says so, if there is a way to.
+    fn finish(&mut self) {}
+
+    /// All is written: the other side may know.
+    fn shut(&mut self) {}
+}
+
+/// Two pipes, or a socket as each of them.
+pub struct Pipes<'a, R, W> {
+    /// Where it reads.
+    pub input: &'a mut R,
+    /// Where it writes.
+    pub output: &'a mut W,
+}
+
+impl<R: Read, W> Read for Pipes<'_, R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.input.read(buffer)
+    }
+}
+
+impl<R, W: Write> Write for Pipes<'_, R, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.output.write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        self.output.write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
+    fn prepare(&mut self) -> io::Result<()> {
+        calm(self.input.as_fd())?;
+        calm(self.output.as_fd())
+    }
+
+    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
+        (self.input.as_fd(), self.output.as_fd())
+    }
 }
 
 /// Runs a session to its end. Reads and writes are made one after the other in this thread, whichever
-/// is possible, so that two sides that both send do not wait for each other. Both streams do not wait
-/// any more from then on (`O_NONBLOCK`).
+/// is possible, so that two sides that both send do not wait for each other.
 ///
 /// # Errors
 /// Those of the session; the stream fails or ends, nothing comes for too long, or it is interrupted.
 /// The peer is told why as far as it listens.
 pub fn drive<R: Repository>(
     session: &mut Session<R>,
-    input: &mut (impl Read + AsFd),
-    output: &mut (impl Write + AsFd),
+    link: &mut impl Link,
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
-    calm(input.as_fd())?;
-    calm(output.as_fd())?;
-    let result = run(session, input, output, watch);
+    link.prepare().map_err(lost)?;
+    let result = run(session, link, watch);
     let limit = Instant::now() + LAST_WORDS;
-    while session.wants_output() && Instant::now() < limit {
-        match session.write_to(output) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(None, Some((output.as_fd(), true)), LOOK)?;
+    let mut has_finished = false;
+    while Instant::now() < limit {
+        let written = match session.wants_output() {
+            true => session.write_to(link).map(|_| ()),
+            false if !has_finished => {
+                has_finished = true;
+                link.finish();
+                link.flush_pending()
             }
-            Err(_) => break,
+            false if link.has_pending_output() => link.flush_pending(),
+            false => break,
+        };
+        match written {
+            Ok(()) if !link.has_pending_output() => {}
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => break,
+            _ => {
+                let interest = Interest {
+                    input: None,
+                    output: Some((link.ends().1, true)),
+                };
+                wait(&interest, LOOK)?;
+            }
         }
+    }
+    link.shut();
+    let has_refused = (result.as_ref()).is_err_and(|error| *error.kind() != ErrorKind::Closed);
+    if has_refused && !session.was_refused() {
+        linger(link, limit)?;
     }
     result
 }
 
+/// Takes what still comes, so that what was said last is not lost with it.
+fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
+    let mut rest = vec![0; 16 * 1024];
+    while Instant::now() < limit {
+        match link.read(&mut rest) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let interest = Interest {
+                    input: Some(link.ends().0),
+                    output: None,
+                };
+                wait(&interest, LOOK)?;
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+/// How much has happened since the peer was last seen to be there.
+struct Pulse {
+    heard: Instant,
+    bytes: usize,
+    frames: u64,
+}
+
+impl Pulse {
+    fn moved(&mut self, bytes: usize, frames: u64) {
+        self.bytes += bytes;
+        if self.bytes >= LEAST_BYTES || frames > self.frames {
+            *self = Pulse {
+                heard: Instant::now(),
+                bytes: 0,
+                frames,
+            };
+        }
+    }
+}
+
 fn run<R: Repository>(
     session: &mut Session<R>,
-    input: &mut (impl Read + AsFd),
-    output: &mut (impl Write + AsFd),
+    link: &mut impl Link,
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
-    let mut heard = Instant::now();
+    let begun = Instant::now();
+    let mut pulse = Pulse {
+        heard: begun,
+        bytes: 0,
+        frames: 0,
+    };
     loop {
+        let before = Instant::now();
         session.advance()?;
+        // Work of this side is no silence of the other.
+        pulse.heard += before.elapsed();
+        pulse.moved(0, session.report().received_frames);
         (watch.report)(session.report());
-        if session.is_finished() && !session.wants_output() {
+        let has_output = session.wants_output() || link.has_pending_output();
+        if session.is_finished() && !has_output {
             return Ok(());
         }
         watch
             .interrupt
             .check()
             .map_err(|reason| Error::new(ErrorKind::Closed, reason.to_string()))?;
-        if heard.elapsed() > watch.patience {
-            let message = format!(
-                "nothing came from the peer for {} s",
-                watch.patience.as_secs()
-            );
-            return Err(Error::new(ErrorKind::Closed, message));
-        }
-        let source = session.wants_input().then(|| input.as_fd());
-        let sink = (output.as_fd(), session.wants_output());
-        let (can_read, can_write) = wait(source, Some(sink), LOOK)?;
-        if can_write && session.wants_output() {
-            match session.write_to(output) {
-                Ok(_) => heard = Instant::now(),
+        check_patience(session, watch, (begun, pulse.heard))?;
+        let (input, output) = link.ends();
+        let interest = Interest {
+            input: session.wants_input().then_some(input),
+            output: Some((output, has_output)),
+        };
+        let has_input = session.wants_input() && link.has_pending_input();
+        let patience = if has_input { Duration::ZERO } else { LOOK };
+        let (can_read, can_write) = wait(&interest, patience)?;
+        if can_write && has_output {
+            let written = match session.wants_output() {
+                true => session.write_to(link),
+                false => link.flush_pending().map(|()| LEAST_BYTES),
+            };
+            match written {
+                Ok(count) => pulse.moved(count, 0),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // What the peer said before it went says more.
-                Err(error)
-                    if error.kind() == io::ErrorKind::BrokenPipe && session.wants_input() =>
-                {
-                    while matches!(session.read_from(input), Ok(1..)) {
+                Err(error) if is_gone(&error) && session.wants_input() => {
+                    while matches!(session.read_from(link), Ok(1..)) {
                         session.advance()?;
                     }
                     return Err(lost(error));
@@ -99,13 +245,13 @@ fn run<R: Repository>(
                 Err(error) => return Err(lost(error)),
             }
         }
-        if can_read {
-            match session.read_from(input) {
+        if can_read || has_input {
+            match session.read_from(link) {
                 Ok(0) => {
                     session.advance()?;
                     session.end_of_input()?;
                 }
-                Ok(_) => heard = Instant::now(),
+                Ok(count) => pulse.moved(count, 0),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(lost(error)),
             }
@@ -113,28 +259,52 @@ fn run<R: Repository>(
     }
 }
 
+fn check_patience<R: Repository>(
+    session: &Session<R>,
+    watch: &Watch<'_>,
+    (begun, heard): (Instant, Instant),
+) -> Result<(), Error> {
+    let (since, patience) = match session.is_greeted() {
+        true => (heard, watch.patience),
+        false => (begun, watch.greeting_patience),
+    };
+    if since.elapsed() <= patience {
+        return Ok(());
+    }
+    let seconds = patience.as_secs();
+    let message = format!("nothing came from the peer for {seconds} s");
+    Err(Error::new(ErrorKind::Closed, message))
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionReset)
+}
+
 fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// Waits until one of the two is ready, or for `patience`. Ends of streams count as ready. The sink is
-/// looked at even if nothing is to be written: who only waits for an answer learns that way that nobody
-/// listens.
-fn wait(
-    source: Option<BorrowedFd<'_>>,
-    sink: Option<(BorrowedFd<'_>, bool)>,
-    patience: Duration,
-) -> Result<(bool, bool), Error> {
+/// What is waited for.
+pub(super) struct Interest<'a> {
+    pub(super) input: Option<BorrowedFd<'a>>,
+    /// The sink is looked at even if nothing is to be written: who only waits for an answer learns
+    /// that way that nobody listens.
+    pub(super) output: Option<(BorrowedFd<'a>, bool)>,
+}
+
+/// Waits until one of the two is ready, or for `patience`. Ends of streams count as ready.
+pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<(bool, bool), Error> {
     let mut fds = Vec::with_capacity(2);
-    if let Some(source) = &source {
-        fds.push(PollFd::new(source, PollFlags::IN));
+    if let Some(input) = &interest.input {
+        fds.push(PollFd::new(input, PollFlags::IN));
     }
-    if let Some((sink, writes)) = &sink {
+    if let Some((output, writes)) = &interest.output {
         let flags = match writes {
             true => PollFlags::OUT,
             false => PollFlags::empty(),
         };
-        fds.push(PollFd::new(sink, flags));
+        fds.push(PollFd::new(output, flags));
     }
     let timeout = Timespec {
         tv_sec: patience.as_secs() as i64,
@@ -145,19 +315,17 @@ fn wait(
         Err(error) => return Err(lost(error.into())),
     }
     let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    let can_read = source.is_some() && fds.first().is_some_and(is_ready);
-    let can_write = sink.is_some() && fds.last().is_some_and(is_ready);
-    if can_write && !can_read && !sink.is_some_and(|(_, writes)| writes) {
+    let can_read = interest.input.is_some() && fds.first().is_some_and(is_ready);
+    let can_write = interest.output.is_some() && fds.last().is_some_and(is_ready);
+    let writes = interest.output.as_ref().is_some_and(|(_, writes)| *writes);
+    if can_write && !can_read && !writes {
         return Err(lost(io::ErrorKind::BrokenPipe.into()));
     }
     Ok((can_read, can_write))
 }
 
 /// From now on, reading and writing do not wait.
-fn calm(stream: BorrowedFd<'_>) -> Result<(), Error> {
-    let set = || -> io::Result<()> {
-        let flags = fcntl_getfl(stream)?;
-        Ok(fcntl_setfl(stream, flags | OFlags::NONBLOCK)?)
-    };
-    set().map_err(lost)
+fn calm(stream: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = fcntl_getfl(stream)?;
+    Ok(fcntl_setfl(stream, flags | OFlags::NONBLOCK)?)
 }

@@ -182,7 +182,7 @@ fn short(name: &[u8]) -> String {
 }
 
 /// A string of JSON. What is no UTF-8 is replaced.
-fn quoted(text: &[u8]) -> String {
+pub(crate) fn quoted(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for each in text.to_str_lossy().chars() {
         match each {

@@ -1,0 +1,171 @@
+//! `netsync`: the key of this user, and the peers that are trusted.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pronto::netsync::{self, KeyPair, KnownPeer, KnownPeers, PublicKey, key_paths, parse_roles};
+use pronto_netsync::message::Globs;
+use std::io::Write as _;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `netsync`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// What a trusted peer may do: 'read' takes from here, 'write' gives
+    #[arg(long, value_name = "ROLES", default_value = "read,write")]
+    roles: String,
+    /// Where a trusted peer is reached
+    #[arg(long, value_name = "HOST[:PORT]")]
+    at: Option<String>,
+    /// Let a trusted peer see and give only these branches, or references from 'refs/' on
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<String>,
+    /// Let a trusted peer not see or give these
+    #[arg(long, value_name = "GLOB")]
+    not: Vec<String>,
+    /// 'keygen' makes a key, 'key' shows it; 'trust NAME KEY', 'revoke NAME|KEY' and 'peers' are about
+    /// the keys of others; 'forget NAME' lets another repository take the place of a peer's
+    #[arg(value_name = "COMMAND", required = true)]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let words: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
+    match words.as_slice() {
+        [Some("keygen")] => keygen(context),
+        [Some("key")] => show_key(context),
+        [Some("peers")] => show_peers(context),
+        [Some("trust"), Some(name), Some(key)] => trust(args, (name, key), context),
+        [Some("revoke"), Some(whom)] => revoke(whom, context),
+        [Some("forget"), Some(name)] => {
+            netsync::forget_peer(&*context.repository()?, name)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => Err(CliError::usage(
+            "netsync needs 'keygen', 'key', 'peers', 'trust NAME KEY', 'revoke NAME|KEY' or 'forget NAME'",
+        )),
+    }
+}
+
+/// Where the key is, and the list of peers.
+pub(super) fn paths(context: &mut Context) -> Result<(PathBuf, PathBuf), CliError> {
+    let environment = context.environment()?;
+    let paths = match context.repository_if_any()? {
+        Some(repository) => key_paths(repository.config(), &environment)?,
+        None => key_paths(
+            &pronto::config::without_repository(&environment)?,
+            &environment,
+        )?,
+    };
+    Ok(paths)
+}
+
+fn keygen(context: &mut Context) -> Result<ExitCode, CliError> {
+    let (path, _) = paths(context)?;
+    if path.exists() {
+        let message = format!("there is a key already: {}", path.display());
+        let hint = "peers trust it; remove it only if nobody shall any more";
+        return Err(CliError::fatal(message).with_hint(hint));
+    }
+    let key = KeyPair::generate()?;
+    key.write(&path)?;
+    tell_key(&key.public(), context)
+}
+
+fn show_key(context: &mut Context) -> Result<ExitCode, CliError> {
+    let (path, _) = paths(context)?;
+    tell_key(&KeyPair::read(&path)?.public(), context)
+}
+
+fn tell_key(key: &PublicKey, context: &mut Context) -> Result<ExitCode, CliError> {
+    writeln!(context.out, "{key}\nfingerprint {}", key.fingerprint())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
+    let (_, path) = paths(context)?;
+    for peer in KnownPeers::read(&path)?.iter() {
+        let out = &mut context.out;
+        write!(
+            out,
+            "{}\t{}\t{}",
+            peer.name,
+            peer.roles(),
+            peer.key.fingerprint()
+        )?;
+        if let Some(address) = &peer.address {
+            write!(out, "\tat {address}")?;
+        }
+        for (word, globs) in [("only", &peer.globs.include), ("not", &peer.globs.exclude)] {
+            for glob in globs {
+                write!(out, "\t{word} {}", String::from_utf8_lossy(glob))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn trust(
+    args: &Args,
+    (name, key): (&str, &str),
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let (_, path) = paths(context)?;
+    if !netsync::is_peer_name(name) {
+        let message = format!("'{name}' cannot be the name of a peer");
+        let hint = "use letters, digits, '.', '_' and '-', and begin with none of the last three";
+        return Err(CliError::fatal(message).with_hint(hint));
+    }
+    let key = PublicKey::parse(key).ok_or_else(|| {
+        CliError::fatal(format!("'{key}' is no key"))
+            .with_hint("a key is what 'pronto netsync key' shows there: ed25519: and 64 digits")
+    })?;
+    let roles = parse_roles(&args.roles).filter(|roles| *roles != (false, false));
+    let (may_read, may_write) = roles.ok_or_else(|| {
+        CliError::fatal(format!("'{}' are no roles", args.roles))
+            .with_hint("roles are read, write, or read,write")
+    })?;
+    let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
+    let words = args.at.iter().chain(&args.only).chain(&args.not);
+    if let Some(word) = words.into_iter().find(|word| !is_word(word)) {
+        return Err(CliError::fatal(format!(
+            "'{word}' cannot be in the list of peers"
+        )));
+    }
+    let full = |globs: &[String]| {
+        let full = globs.iter().map(|glob| match glob.starts_with("refs/") {
+            true => glob.clone().into_bytes(),
+            false => format!("refs/heads/{glob}").into_bytes(),
+        });
+        full.collect()
+    };
+    let peer = KnownPeer {
+        name: name.to_owned(),
+        key,
+        may_read,
+        may_write,
+        address: args.at.clone(),
+        globs: Globs {
+            include: full(&args.only),
+            exclude: full(&args.not),
+        },
+    };
+    KnownPeers::change(&path, |known| known.trust(peer))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn revoke(whom: &str, context: &mut Context) -> Result<ExitCode, CliError> {
+    let (_, path) = paths(context)?;
+    let key = PublicKey::parse(whom);
+    let mut count = 0;
+    KnownPeers::change(&path, |known| {
+        count = known.revoke(|peer| peer.name == whom || Some(peer.key) == key);
+        Ok(())
+    })?;
+    if count == 0 {
+        return Err(CliError::fatal(format!("no peer is '{whom}'")));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,137 @@
+//! `serve --listen`: many peers at once, and what is told of them: a line of JSON for each event.
+
+use std::io::{self, Write as _};
+use std::net::{TcpListener, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bstr::ByteSlice as _;
+use pronto::netsync::server::{self, Ended, Event, Limits};
+use pronto::netsync::{DEFAULT_PORT, KeyPair};
+
+use super::super::sync::tell::quoted;
+use super::{Args, default_globs};
+use crate::commands::netsync::paths;
+use crate::{CliError, Context, ExitCode};
+
+pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCode, CliError> {
+    let environment = context.environment()?;
+    let (key, peers) = paths(context)?;
+    let key = KeyPair::read(&key)?;
+    let place = match &args.directory {
+        Some(directory) => environment.absolute(Path::new(directory)),
+        None => {
+            let repository = context.repository()?;
+            repository
+                .work_tree()
+                .unwrap_or(repository.git_dir())
+                .to_owned()
+        }
+    };
+    let place = std::fs::canonicalize(&place)
+        .map_err(|error| CliError::fatal(format!("cannot serve '{}': {error}", place.display())))?;
+    let mib = |count: u64| count.saturating_mul(1 << 20);
+    let limits = Limits::default();
+    let limits = Limits {
+        connections: args.max_connections.max(1),
+        memory_bytes: mib(args.memory),
+        handshake: Duration::from_secs(args.handshake_timeout),
+        idle: Duration::from_secs(args.idle_timeout),
+        budget_bytes: args.max_received.map_or(limits.budget_bytes, mib),
+        ..limits
+    };
+    let listener = bind(at)?;
+    let options = server::Options {
+        place,
+        key,
+        peers,
+        environment,
+        limits,
+        globs: default_globs(),
+        fast_forward: args.ff,
+        allows_unrelated: args.allow_unrelated,
+        is_once: args.once,
+    };
+    let drain = context.drain();
+    server::serve(
+        &listener,
+        options,
+        (&drain, &context.interrupt),
+        Box::new(tell),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bind(at: &str) -> Result<TcpListener, CliError> {
+    let failed = |error: io::Error| {
+        CliError::fatal(format!("cannot listen at '{at}': {error}"))
+            .with_hint("an address is HOST:PORT, like 0.0.0.0:9419 or [::]:9419")
+    };
+    // A host alone has the usual port.
+    let addresses = match at.to_socket_addrs() {
+        Ok(addresses) => addresses.collect(),
+        Err(error) => match (at, DEFAULT_PORT).to_socket_addrs() {
+            Ok(addresses) => addresses.collect::<Vec<_>>(),
+            Err(_) => return Err(failed(error)),
+        },
+    };
+    TcpListener::bind(&addresses[..]).map_err(failed)
+}
+
+/// A line on the standard error: what cannot be written there is lost, and serving goes on.
+fn tell(event: &Event) {
+    let time = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut line = format!("{{\"time\":{}.{:03},", time.as_secs(), time.subsec_millis());
+    let text = |text: &str| quoted(text.as_bytes());
+    match event {
+        Event::Listening { address, key } => line.push_str(&format!(
+            "\"event\":\"listening\",\"address\":\"{address}\",\"key\":\"{key}\",\"fingerprint\":\"{}\"",
+            key.fingerprint()
+        )),
+        Event::Overloaded { address } => line.push_str(&format!(
+            "\"event\":\"overloaded\",\"address\":\"{address}\""
+        )),
+        Event::Draining { connections } => line.push_str(&format!(
+            "\"event\":\"draining\",\"connections\":{connections}"
+        )),
+        Event::Ended(ended) => session(ended, &mut line, &text),
+    }
+    line.push_str("}\n");
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+fn session(ended: &Ended, line: &mut String, text: &dyn Fn(&str) -> String) {
+    line.push_str(&format!(
+        "\"event\":\"{}\",\"number\":{},\"address\":\"{}\"",
+        match ended.error {
+            Some(_) => "failed",
+            None => "synced",
+        },
+        ended.number,
+        ended.address
+    ));
+    if let Some(key) = &ended.key {
+        line.push_str(&format!(",\"fingerprint\":\"{}\"", key.fingerprint()));
+    }
+    if let Some(peer) = &ended.peer {
+        line.push_str(&format!(",\"peer\":{}", text(peer)));
+    }
+    if let Some(repository) = &ended.repository {
+        line.push_str(&format!(
+            ",\"repository\":{}",
+            text(&repository.to_str_lossy())
+        ));
+    }
+    line.push_str(&format!(
+        ",\"received_bytes\":{},\"sent_bytes\":{},\"changed_refs\":{},\"milliseconds\":{}",
+        ended.received_bytes,
+        ended.sent_bytes,
+        ended.changed_refs,
+        ended.duration.as_millis()
+    ));
+    if let Some(error) = &ended.error {
+        line.push_str(&format!(",\"error\":{}", text(error)));
+    }
+}
