@@ -104,7 +104,10 @@ impl Pair {
             let left = std::fs::read_dir(kept).into_iter().flatten().flatten();
             let left = left.flat_map(|peer| std::fs::read_dir(peer.path()).into_iter().flatten());
             let left: Vec<_> = left.flatten().map(|file| file.file_name()).collect();
-            assert!(left.iter().all(|name| name == "lock"), "{left:?}");
+            assert!(
+                left.iter().all(|name| name == "lock" || name == "peer"),
+                "{left:?}"
+            );
             for name in std::fs::read_dir(self.path(here).join(".git/objects")).expect("a folder") {
                 let name = name.expect("a name").file_name();
                 assert!(!name.to_string_lossy().starts_with("tmp_"), "{name:?}");
@@ -381,4 +384,101 @@ fn nothing_is_served_from_the_repository_of_somebody_else() {
         said.contains("does not appear to be a git repository"),
         "{said}"
     );
+}
+
+#[test]
+fn two_peers_do_not_share_a_name() {
+    let pair = Pair::new();
+    pair.git(".", &["clone", "-q", "other", "third"]);
+    pair.commit("third", "third", "third\n");
+    pair.synced(&["../other", "--name", "friend"]);
+    // The same one again, by another way; and another one.
+    let real = pair.path("other").join(".git").display().to_string();
+    pair.synced(&[&real, "--name", "friend"]);
+    let output = pair.sync(&["../third", "--name", "friend"]);
+    assert_eq!(output.status.code(), Some(128));
+    let said = stderr(&output);
+    assert!(
+        said.contains("another repository was called 'friend' here before"),
+        "{said}"
+    );
+    assert!(said.contains("pronto netsync forget friend"), "{said}");
+    // The other side has the same rule.
+    let output = pair.run(pronto_path(), "third", &["sync", "../other", "--as", "one"]);
+    assert_eq!(output.status.code(), Some(128), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("the peer says: another repository"), "{said}");
+    let forgotten = pair.run(pronto_path(), "one", &["netsync", "forget", "friend"]);
+    assert!(forgotten.status.success(), "{}", stderr(&forgotten));
+    let told = pair.synced(&["../third", "--name", "friend"]);
+    assert!(told.contains("  forward  main -> friend/main"), "{told}");
+    pair.git("one", &["fsck", "--full", "--strict"]);
+}
+
+#[test]
+fn replacements_change_nothing_of_what_peers_see_and_move() {
+    let pair = Pair::new();
+    pair.commit("one", "second", "second\n");
+    pair.git("one", &["checkout", "-q", "-b", "away"]);
+    pair.git("other", &["pull", "-q", "../one", "main"]);
+    pair.git("other", &["checkout", "-q", "--orphan", "strange"]);
+    pair.commit("other", "strange", "strange\n");
+    pair.git("other", &["branch", "-f", "main", "strange"]);
+    pair.git("one", &["fetch", "-q", "../other", "main:kept"]);
+    // With this one, the peer's branch would seem to be ahead of this one's.
+    let theirs = pair.git("one", &["rev-parse", "kept"]);
+    let ours = pair.git("one", &["rev-parse", "main"]);
+    pair.git("one", &["replace", "--graft", theirs.trim(), ours.trim()]);
+    let told = pair.synced(&["--ff", "../other", "--allow-unrelated"]);
+    assert!(told.contains("main and other/main have diverged"), "{told}");
+    assert_eq!(pair.git("one", &["rev-parse", "main"]), ours);
+    pair.git("one", &["replace", "-d", theirs.trim()]);
+    pair.git("other", &["fsck", "--full", "--strict"]);
+}
+
+/// What is stored as deltas goes as deltas, also of what the receiver has.
+#[test]
+fn as_little_goes_over_the_wire_as_by_a_thin_pack() {
+    let pair = Pair::new();
+    let line = |at: usize| format!("line {} of many\n", at * at * 7919 % 1_000_003);
+    let text: String = (0..4000).map(line).collect();
+    for at in 0..8 {
+        let changed = text.replace(&line(at * 13), &format!("changed {at}\n"));
+        pair.commit("other", &format!("folder/file{at}"), &changed);
+    }
+    pair.git("other", &["gc", "-q"]);
+    let base = pair.git("other", &["rev-parse", "main"]);
+    for copy in ["copy1", "copy2"] {
+        pair.git(".", &["clone", "-q", "--bare", "--no-local", "other", copy]);
+    }
+    for at in 0..20 {
+        let changed = text.replace(&line(at * 31), &format!("again {at}\n"));
+        pair.commit("other", &format!("folder/file{}", at % 8), &changed);
+    }
+    for copy in ["copy1", "copy2"] {
+        if copy == "copy2" {
+            pair.git("other", &["gc", "-q"]);
+        }
+        let arguments = ["sync", "../other", "--json", "--pull"];
+        let told = pair.run(pronto_path(), copy, &arguments);
+        assert!(told.status.success(), "{}", stderr(&told));
+        let told = stdout(&told);
+        let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+        let (count, _) = after.split_once(',').expect("a number ends");
+        let count: usize = count.parse().expect("a number");
+        let revisions = pair.path("revisions");
+        std::fs::write(&revisions, format!("main\n^{base}")).expect("a file");
+        let script = "git pack-objects --revs --thin --stdout --delta-base-offset -q <../revisions";
+        let thin = process("sh")
+            .args(["-c", script])
+            .current_dir(pair.path("other"))
+            .output()
+            .expect("it runs");
+        let thin = thin.stdout.len();
+        assert!(
+            count <= thin + thin / 20 + 64,
+            "{count} where git sends {thin}"
+        );
+        pair.git(copy, &["fsck", "--full", "--strict"]);
+    }
 }

@@ -1,0 +1,417 @@
+//! Peers that mean harm, beside others who do not.
+
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gix_object::Kind as ObjectKind;
+use pronto::netsync::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind};
+use pronto_netsync::repository::{
+    Content, Matcher, Offer, OutgoingSegment, Progress, Repository, Request,
+};
+use pronto_netsync::session::{Admission, Options, Session};
+use pronto_netsync::{Error, ErrorKind};
+use pronto_pack::entry::Header;
+use pronto_pack::writer::Encoder;
+use pronto_pack::writer::sink::{PackStream, Sink as _};
+
+use crate::netsync_peers::{Server, World};
+use crate::support::stderr;
+
+/// A repository that offers one branch and sends what it likes.
+struct Hostile {
+    offer: Offer,
+    segments: VecDeque<OutgoingSegment>,
+}
+
+impl Repository for Hostile {
+    fn refs(
+        &mut self,
+        _: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<(), Error> {
+        each(&self.offer);
+        Ok(())
+    }
+
+    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+        Ok(vec![true; offers.len()])
+    }
+
+    fn commits(
+        &mut self,
+        _: &[ObjectId],
+        _: &[ObjectId],
+        _: &mut dyn FnMut(u64, &ObjectId),
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn prepare(&mut self, offers: &[Offer], _: &[bool], _: bool) -> Result<Progress, Error> {
+        Ok(Progress {
+            wanted: vec![false; offers.len()],
+            ..Progress::default()
+        })
+    }
+
+    fn begin_segment(&mut self, _: SegmentKind, _: u64, _: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn segment_data(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn end_segment(&mut self, _: &ObjectId, _: Resume) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn land(&mut self, _: &[Offer], _: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn plan(&mut self, _: Request) -> Result<Plan, Error> {
+        Ok(Plan::default())
+    }
+
+    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
+        Ok(self.segments.pop_front())
+    }
+}
+
+/// Somebody with a key that the server knows.
+struct Attacker {
+    key: KeyPair,
+    known: KnownPeers,
+    address: NetsyncAddress,
+}
+
+impl Attacker {
+    fn new(world: &World, server: &Server, who: &str) -> Self {
+        let place = world.path(&format!("home-{who}/.config/pronto/netsync"));
+        let address = NetsyncAddress::parse(server.url("").as_str().into());
+        Attacker {
+            key: KeyPair::read(&place.join("key")).expect("a key"),
+            known: KnownPeers::read(&place.join("known_peers")).expect("a list"),
+            address: address.expect("an address").expect("an address"),
+        }
+    }
+
+    fn meet(&self) -> Met {
+        meet(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
+    }
+
+    /// Offers `tip`, and sends a pack that is said to have `objects`. What the server says to it.
+    fn attack(&self, tip: ObjectId, (pack, checksum): (Vec<u8>, ObjectId), objects: u64) -> Error {
+        let offer = Offer {
+            name: b"refs/heads/gift".to_vec(),
+            id: tip,
+            peeled: None,
+        };
+        let segment = OutgoingSegment {
+            kind: SegmentKind::Pack,
+            objects,
+            bytes: pack.len() as u64,
+            checksum,
+            resume: Resume {
+                objects,
+                mark: [7; 32],
+            },
+            content: Content::Memory(Arc::new(pack)),
+        };
+        let admission = Admission {
+            repository: Hostile {
+                offer,
+                segments: VecDeque::from([segment]),
+            },
+            object_format: ObjectFormat::Sha1,
+            role: Role::Source,
+            limits: Matcher::default(),
+        };
+        let options = Options {
+            nonce: [9; 32],
+            ..Options::default()
+        };
+        let mut session = Session::initiate(options, admission).expect("a session");
+        let mut link = self.meet().link;
+        let mut watch = Watch {
+            report: &mut |_| {},
+            interrupt: &Interrupt::new(),
+            patience: Duration::from_secs(120),
+            greeting_patience: Duration::from_secs(120),
+        };
+        drive(&mut session, &mut link, &mut watch).expect_err("it is refused")
+    }
+}
+
+/// A pack of these entries, and its checksum.
+fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
+    let mut bytes = Vec::new();
+    let count = u32::try_from(entries.len()).expect("a few");
+    let mut stream = PackStream::begin(&mut bytes, Kind::Sha1, count).expect("a pack");
+    let mut encoder = Encoder::new(6);
+    let mut at = 12;
+    for (header, content) in entries {
+        let entry = encoder.encode(*header, content);
+        let id = ObjectId::null(Kind::Sha1);
+        stream.note(&id, at, entry.crc()).expect("it is noted");
+        stream.put(entry.bytes()).expect("it is written");
+        at += entry.bytes().len() as u64;
+    }
+    let streamed = stream.finish().expect("it ends");
+    (bytes, streamed.checksum)
+}
+
+/// An entry that is no delta.
+fn whole(kind: ObjectKind, content: &[u8]) -> (Header, &[u8]) {
+    (Header::Object(kind), content)
+}
+
+fn id_of(kind: ObjectKind, content: &[u8]) -> ObjectId {
+    let header = gix_object::encode::loose_header(kind, content.len() as u64);
+    pronto_hash::digest(Kind::Sha1, &[&header, content]).expect("an id")
+}
+
+/// A commit of a tree with one file.
+fn commit_of(blob: &ObjectId) -> [(ObjectKind, Vec<u8>); 2] {
+    let tree = [b"100644 file\0", blob.as_slice()].concat();
+    let id = id_of(ObjectKind::Tree, &tree);
+    let who = "a <a@x> 1700000000 +0000";
+    let commit = format!("tree {id}\nauthor {who}\ncommitter {who}\n\nx\n");
+    [
+        (ObjectKind::Tree, tree),
+        (ObjectKind::Commit, commit.into_bytes()),
+    ]
+}
+
+/// A delta that makes what it is a delta of, so many times.
+fn repeated(base_len: usize, times: usize) -> Vec<u8> {
+    let mut delta = Vec::new();
+    for mut number in [base_len, base_len * times] {
+        while number >= 0x80 {
+            delta.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        delta.push(number as u8);
+    }
+    for _ in 0..times {
+        // Copy: three bytes of size.
+        delta.push(0b1111_0000);
+        delta.extend_from_slice(&(base_len as u32).to_le_bytes()[..3]);
+    }
+    delta
+}
+
+fn peers() -> usize {
+    let peers = std::env::var("PRONTO_TEST_PEERS").ok();
+    peers.map_or(8, |peers| peers.parse().expect("a number"))
+}
+
+#[test]
+fn a_server_outlives_its_enemies_and_serves_its_friends() {
+    let world = World::new();
+    world.repository("desk");
+    // Nobody sees this branch, and what is in it.
+    world.git("desk", &["checkout", "-q", "-b", "hidden"]);
+    let secret = "what nobody shall know\n".repeat(40);
+    world.commit("desk", "secret", secret.as_bytes());
+    let hidden = world.git("desk", &["rev-parse", "hidden:secret"]);
+    let hidden = ObjectId::from_hex(hidden.trim().as_bytes()).expect("an id");
+    world.git("desk", &["checkout", "-q", "main"]);
+    world.git(
+        "desk",
+        &["config", "transfer.hideRefs", "refs/heads/hidden"],
+    );
+    let before = world.git("desk", &["for-each-ref"]);
+    let (desk, mallory) = (world.key("desk"), world.key("mallory"));
+    world.introduce(("desk", &desk), ("mallory", &mallory));
+    let friends: Vec<String> = (0..peers()).map(|at| format!("friend{at}")).collect();
+    for friend in &friends {
+        world.git(".", &["clone", "-q", "desk", friend]);
+        world.commit(friend, friend, friend.as_bytes());
+        let key = world.key(friend);
+        world.introduce(("desk", &desk), (friend, &key));
+    }
+    let limits = [
+        "--memory",
+        "384",
+        "--handshake-timeout",
+        "5",
+        "--idle-timeout",
+        "20",
+    ];
+    let arguments = [
+        &limits[..],
+        &["--max-connections", "100", "--allow-unrelated"],
+    ]
+    .concat();
+    let server = world.serve("desk", "desk", &arguments);
+    let attacker = Attacker::new(&world, &server, "mallory");
+
+    // Some connect and say nothing, some say what means nothing, one stops when it was let in.
+    let address = &server.address;
+    let connect = |_| TcpStream::connect(address).expect("it listens");
+    let silent: Vec<TcpStream> = (0..150).map(connect).collect();
+    for mut socket in (0..20).map(connect) {
+        let _ = socket.write_all(&[0x16; 70_000]);
+    }
+    let stalled = attacker.meet();
+
+    let friendly: Vec<_> = friends
+        .iter()
+        .map(|friend| {
+            let mut command = world.command(crate::support::pronto_path(), friend, friend);
+            let url = server.url("");
+            command.args(["sync", &url, "--name", "desk"]);
+            command
+                .stderr(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::null());
+            command.spawn().expect("it can be started")
+        })
+        .collect();
+
+    let zeros = vec![0; 64 << 20];
+    let blob = b"a blob\n".repeat(20_000);
+    let blob_id = id_of(ObjectKind::Blob, &blob);
+    let [(_, tree), (_, commit)] = commit_of(&blob_id);
+    let tip = id_of(ObjectKind::Commit, &commit);
+    // A bomb of an object, and one of a delta.
+    let bomb = pack(&[whole(ObjectKind::Commit, &zeros)]);
+    let said = attacker.attack(tip, bomb, 1);
+    assert!(said.to_string().contains("exceeds the limit"), "{said}");
+    let delta = repeated(blob.len(), 1000);
+    let base = Header::RefDelta { base: blob_id };
+    let bomb = pack(&[whole(ObjectKind::Blob, &blob), (base, &delta[..])]);
+    let said = attacker.attack(tip, bomb, 2);
+    assert!(said.to_string().contains("a segment is refused"), "{said}");
+    // Other counts than there are, and more than can be.
+    let gift = || {
+        let blob = whole(ObjectKind::Blob, &blob[..]);
+        pack(&[
+            blob,
+            whole(ObjectKind::Tree, &tree),
+            whole(ObjectKind::Commit, &commit),
+        ])
+    };
+    for objects in [1, 200_000, 1 << 40] {
+        let said = attacker.attack(tip, gift(), objects);
+        assert_eq!(*said.kind(), ErrorKind::Malformed, "{said}");
+    }
+    // Something is missing.
+    let part = pack(&[whole(ObjectKind::Commit, &commit)]);
+    let said = attacker.attack(tip, part, 1);
+    assert_eq!(*said.kind(), ErrorKind::Malformed, "{said}");
+    // What is hidden, by its name in a tree, and as what a delta builds on.
+    let [(_, stolen_tree), (_, stolen)] = commit_of(&hidden);
+    let theft = pack(&[
+        whole(ObjectKind::Tree, &stolen_tree),
+        whole(ObjectKind::Commit, &stolen),
+    ]);
+    let said = attacker.attack(id_of(ObjectKind::Commit, &stolen), theft, 2);
+    assert!(
+        said.to_string().contains("not all necessary objects"),
+        "{said}"
+    );
+    let delta = repeated(secret.len(), 2);
+    let base = Header::RefDelta { base: hidden };
+    let nothing = Header::RefDelta {
+        base: id_of(ObjectKind::Blob, b"nowhere"),
+    };
+    let stealing = [base, nothing].map(|base| {
+        let theft = pack(&[(base, &delta[..]), whole(ObjectKind::Commit, &commit)]);
+        attacker.attack(tip, theft, 2).to_string()
+    });
+    assert!(stealing[0].contains("unresolved delta"), "{}", stealing[0]);
+    assert_eq!(stealing[0], stealing[1], "that it is there cannot be told");
+
+    for (child, friend) in friendly.into_iter().zip(&friends) {
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{friend}: {}", stderr(&output));
+        let tracked = world.git(
+            "desk",
+            &["rev-parse", &format!("refs/remotes/{friend}/main")],
+        );
+        assert_eq!(tracked, world.git(friend, &["rev-parse", "main"]));
+    }
+    // Those who only wait are ended.
+    for mut socket in silent {
+        let end = Duration::from_secs(120);
+        socket.set_read_timeout(Some(end)).expect("a socket");
+        let read = socket.read(&mut [0; 64]);
+        let is_over = match &read {
+            Ok(_) => true,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        };
+        assert!(is_over, "{read:?}");
+    }
+    server.wait_for(|line| {
+        line.contains("\"peer\":\"mallory\"") && line.contains("nothing came from the peer")
+    });
+    drop(stalled);
+    assert!(server.peak_kib() < 400 << 10, "{} KiB", server.peak_kib());
+    let refs = world.git("desk", &["for-each-ref"]);
+    let kept: Vec<&str> = refs
+        .lines()
+        .filter(|line| !line.contains("/friend"))
+        .collect();
+    assert_eq!(kept, before.lines().collect::<Vec<_>>());
+    world.git("desk", &["fsck", "--full", "--strict"]);
+}
+
+/// What was recorded of a session opens no other: nothing comes back but the server's own greeting.
+#[test]
+fn a_recording_opens_nothing() {
+    let world = World::new();
+    world.repository("desk");
+    world.git(".", &["clone", "-q", "desk", "laptop"]);
+    world.commit("laptop", "l", b"laptop\n");
+    let (desk, laptop) = (world.key("desk"), world.key("laptop"));
+    world.introduce(("desk", &desk), ("laptop", &laptop));
+    let server = world.serve("desk", "desk", &["--handshake-timeout", "3"]);
+    // Somebody in between, who keeps what the client says.
+    let between = std::net::TcpListener::bind("127.0.0.1:0").expect("a place");
+    let at = between.local_addr().expect("an address").to_string();
+    let to = server.address.clone();
+    let recorded = std::thread::spawn(move || {
+        let (mut client, _) = between.accept().expect("somebody comes");
+        let mut server = TcpStream::connect(to).expect("it listens");
+        let (mut back, mut forth) = (
+            server.try_clone().expect("a socket"),
+            client.try_clone().expect("a socket"),
+        );
+        let answers = std::thread::spawn(move || {
+            let _ = std::io::copy(&mut back, &mut forth);
+            let _ = forth.shutdown(std::net::Shutdown::Write);
+        });
+        let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = client.read(&mut buffer) {
+            said.extend_from_slice(&buffer[..count]);
+            if server.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = server.shutdown(std::net::Shutdown::Write);
+        let _ = answers.join();
+        said
+    });
+    let url = format!("netsync://{at}/");
+    world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
+    let said = recorded.join().expect("it is recorded");
+    assert!(said.len() > 500, "{}", said.len());
+    // None of what was sent can be read in it.
+    assert!(!said.windows(10).any(|part| part == b"refs/heads"));
+    let refs = world.git("desk", &["for-each-ref"]);
+    let mut socket = TcpStream::connect(&server.address).expect("it listens");
+    let _ = socket.write_all(&said);
+    let mut heard = Vec::new();
+    let _ = socket.read_to_end(&mut heard);
+    // A handshake of its own, encrypted for whoever has the secret of the first one.
+    assert!(heard.len() < 2000, "{}", heard.len());
+    server.wait_for(|line| line.contains("\"number\":1") && line.contains("\"failed\""));
+    assert_eq!(world.git("desk", &["for-each-ref"]), refs);
+}

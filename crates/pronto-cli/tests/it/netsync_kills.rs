@@ -1,0 +1,148 @@
+//! Sides that are killed at moments of chance: what has come stays, nothing half is seen, and the next
+//! run ends with everything.
+
+use std::time::Duration;
+
+use crate::netsync_peers::World;
+use crate::support::{pronto_path, stderr, stdout};
+
+/// Numbers that look like chance.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        self.0 >> 33
+    }
+}
+
+/// What each side has to give: three segments.
+const ALL_BYTES: u64 = 36 << 20;
+
+/// No segment is larger: twelve MiB, and the blob that went over it.
+const SEGMENT_BYTES: u64 = 14 << 20;
+
+fn fill(world: &World, place: &str, random: &mut Random) {
+    for at in 0..72 {
+        let mut noise = Vec::with_capacity(1 << 19);
+        while noise.len() < 1 << 19 {
+            noise.extend_from_slice(&random.next().to_le_bytes()[..4]);
+        }
+        std::fs::write(world.path(place).join(format!("{place}{at}")), noise).expect("a file");
+    }
+    world.commit(place, "small", place.as_bytes());
+}
+
+/// How many bytes of packs are kept of the peer.
+fn kept_bytes(world: &World, place: &str, peer: &str) -> u64 {
+    let path = format!("{place}/.git/objects/netsync/{peer}/objects/pack");
+    let files = std::fs::read_dir(world.path(&path))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let packs = files.filter(|file| file.path().extension().is_some_and(|end| end == "pack"));
+    packs
+        .map(|file| file.metadata().map_or(0, |data| data.len()))
+        .sum()
+}
+
+/// All refs lead to what is there, and nothing is broken.
+fn check(world: &World, place: &str) {
+    assert_eq!(
+        world.git(place, &["fsck", "--full", "--strict", "--no-dangling"]),
+        ""
+    );
+    world.git(place, &["rev-list", "--objects", "--all", "--quiet"]);
+}
+
+fn number(told: &str, key: &str) -> u64 {
+    let (_, after) = told.split_once(&format!("\"{key}\":")).expect("it is told");
+    let end = after
+        .find(|each: char| !each.is_ascii_digit())
+        .expect("it ends");
+    after[..end].parse().expect("a number")
+}
+
+#[test]
+fn a_kill_costs_a_segment_at_most() {
+    let kills = std::env::var("PRONTO_TEST_KILLS").ok();
+    let kills: u64 = kills.map_or(20, |kills| kills.parse().expect("a number"));
+    let mut random = Random(kills.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut done = 0;
+    while done < kills {
+        let world = World::new();
+        world.repository("desk");
+        world.git(".", &["clone", "-q", "desk", "laptop"]);
+        fill(&world, "desk", &mut random);
+        fill(&world, "laptop", &mut random);
+        let (desk, laptop) = (world.key("desk"), world.key("laptop"));
+        world.introduce(("desk", &desk), ("laptop", &laptop));
+        let mut last = (0, 0);
+        // Most are killed early on, some when all has come.
+        for _ in 0..(4 + random.next() % 4) {
+            let mut server = world.serve("desk", "desk", &[]);
+            let url = server.url("");
+            let mut client = world.command(pronto_path(), "laptop", "laptop");
+            client.args(["sync", &url, "--name", "desk", "-q"]);
+            let mut client = client.spawn().expect("it can be started");
+            std::thread::sleep(Duration::from_millis(random.next() % 1200));
+            match random.next() % 2 {
+                0 => {
+                    let _ = client.kill();
+                    let _ = client.wait();
+                    drop(server);
+                }
+                _ => {
+                    let _ = server.child.kill();
+                    let _ = server.child.wait();
+                    let _ = client.wait();
+                }
+            }
+            done += 1;
+            for place in ["desk", "laptop"] {
+                check(&world, place);
+            }
+            // What was kept stays, unless all of it has landed.
+            let kept = (
+                kept_bytes(&world, "desk", "laptop"),
+                kept_bytes(&world, "laptop", "desk"),
+            );
+            let has_landed = |place: &str| {
+                !world
+                    .git(
+                        place,
+                        &["for-each-ref", "refs/remotes/desk", "refs/remotes/laptop"],
+                    )
+                    .is_empty()
+            };
+            assert!(kept.0 >= last.0 || has_landed("desk"), "{kept:?} {last:?}");
+            assert!(
+                kept.1 >= last.1 || has_landed("laptop"),
+                "{kept:?} {last:?}"
+            );
+            last = kept;
+        }
+        let server = world.serve("desk", "desk", &[]);
+        let arguments = ["sync", &server.url(""), "--name", "desk", "--json"];
+        let output = world.pronto("laptop", "laptop", &arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let told = stdout(&output);
+        // Of what is still to come at most one segment has come before.
+        for (key, kept) in [("received_bytes", last.1), ("sent_bytes", last.0)] {
+            let came = number(&told, key);
+            assert!(
+                came + kept <= ALL_BYTES + SEGMENT_BYTES,
+                "{key}: {came} and {kept}"
+            );
+        }
+        for (here, there) in [("desk", "laptop"), ("laptop", "desk")] {
+            check(&world, here);
+            let tracked = world.git(here, &["rev-parse", &format!("refs/remotes/{there}/main")]);
+            assert_eq!(tracked, world.git(there, &["rev-parse", "main"]));
+            assert_eq!(kept_bytes(&world, here, there), 0);
+        }
+    }
+}
