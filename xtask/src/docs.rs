@@ -133,6 +133,10 @@ fn reference(command: &Command) -> String {
     }
     page.push_str("\n## Options\n\n");
     options(command, &mut page);
+    if let Some(notes) = command.get_after_help() {
+        // Writing to a string does not fail.
+        let _ = writeln!(page, "\n## Notes\n\n{notes}");
+    }
     page
 }
 
