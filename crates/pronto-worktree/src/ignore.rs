@@ -1,10 +1,9 @@
 //! Which paths are ignored: `.gitignore` of each directory, `info/exclude`, `core.excludesFile`
 //! and patterns from a command line.
 
+use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
 use gix_glob::Pattern;
-use gix_glob::pattern::Case;
-use gix_glob::wildmatch::Mode;
 
 /// The patterns that hold for the whole worktree.
 #[derive(Clone, Debug, Default)]
@@ -264,20 +263,8 @@ fn last_match<'p>(
     }
     let path = path.get(base..)?.as_bstr();
     let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
-    let case = if ignore_case {
-        Case::Fold
-    } else {
-        Case::Sensitive
-    };
-    list.lines.iter().rev().find(|(pattern, _)| {
-        pattern.matches_repo_relative_path(
-            path,
-            basename,
-            Some(is_directory),
-            case,
-            Mode::NO_MATCH_SLASH_LITERAL,
-        )
-    })
+    let mut lines = list.lines.iter().rev();
+    lines.find(|(pattern, _)| matches_path(pattern, path, (basename, is_directory), ignore_case))
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@
 //! - [`status`]: how files differ from the index, and which are untracked: one walk.
 //! - [`diff`]: how the index differs from a tree; renames.
 //! - [`trees`]: the trees that an index makes.
-//! - [`ignore`], [`pathspec`]: which paths count.
+//! - [`ignore`], [`pathspec`]: which paths count; [`glob`]: the patterns in them.
 
 pub mod attributes;
 pub mod checkout;
 pub mod diff;
 mod error;
 pub mod filter;
+pub mod glob;
 mod hostile;
 pub mod ignore;
 mod names;

@@ -11,17 +11,16 @@ pub use definition::Definition;
 pub use expand::expand;
 pub use outside::outside;
 
+use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
 use gix_glob::Pattern;
-use gix_glob::pattern::Case;
-use gix_glob::wildmatch::Mode;
 use pronto_index::Cover;
 
 /// The patterns of a sparse checkout.
 #[derive(Debug)]
 pub struct Sparse {
     rules: Rules,
-    case: Case,
+    ignore_case: bool,
 }
 
 #[derive(Debug)]
@@ -41,15 +40,10 @@ impl Sparse {
     /// Reads the patterns. With `cone` they are taken as directories; if they are not of that
     /// form, the second value says so, in Git's words, and they are taken as patterns.
     pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<String>) {
-        let case = if ignore_case {
-            Case::Fold
-        } else {
-            Case::Sensitive
-        };
         let mut warning = None;
         if cone {
             match parse_cone(text) {
-                Ok(rules) => return (Sparse { rules, case }, None),
+                Ok(rules) => return (Sparse { rules, ignore_case }, None),
                 Err(line) => {
                     warning = Some(format!(
                         "warning: unrecognized pattern: '{line}'\nwarning: disabling cone pattern \
@@ -63,7 +57,7 @@ impl Sparse {
             .map(trim_end)
             .filter(|line| !line.starts_with(b"#"));
         let rules = Rules::Patterns(patterns.filter_map(Pattern::from_bytes).collect());
-        (Sparse { rules, case }, warning)
+        (Sparse { rules, ignore_case }, warning)
     }
 
     /// Whether the file `path` is to be in the worktree.
@@ -132,14 +126,7 @@ impl Sparse {
         while let Some(path) = current {
             let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
             let last = patterns.iter().rev().find(|pattern| {
-                let mode = Mode::NO_MATCH_SLASH_LITERAL;
-                pattern.matches_repo_relative_path(
-                    path,
-                    basename,
-                    Some(is_directory),
-                    self.case,
-                    mode,
-                )
+                matches_path(pattern, path, (basename, is_directory), self.ignore_case)
             });
             if let Some(pattern) = last {
                 return !pattern.is_negative();

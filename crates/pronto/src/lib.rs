@@ -53,3 +53,4 @@ pub mod write_tree;
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use repository::Repository;
+pub use pronto_worktree::glob;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
 use gix_attributes::{StateRef, parse::Kind};
 use gix_glob::Pattern;
-use gix_glob::pattern::Case;
-use gix_glob::wildmatch::Mode;
 
 use super::State;
 
@@ -199,25 +198,12 @@ impl List {
         };
         let basename = basename.saturating_sub(cut);
         let basename = (basename > 0).then_some(basename);
-        let case = if ignore_case {
-            Case::Fold
-        } else {
-            Case::Sensitive
-        };
         for rule in self.rules.iter().rev() {
             let news = rule
                 .assignments
                 .iter()
                 .any(|(number, _)| states[*number].is_none());
-            if news
-                && rule.pattern.matches_repo_relative_path(
-                    path,
-                    basename,
-                    Some(is_directory),
-                    case,
-                    Mode::NO_MATCH_SLASH_LITERAL,
-                )
-            {
+            if news && matches_path(&rule.pattern, path, (basename, is_directory), ignore_case) {
                 assign(&rule.assignments, names, states, 0);
             }
         }

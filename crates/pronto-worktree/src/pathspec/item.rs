@@ -1,7 +1,7 @@
 //! One pathspec.
 
+use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};
-use gix_glob::wildmatch::Mode;
 
 use super::magic::parse_magic;
 use super::{Defaults, path_from_top, wrong};
@@ -167,20 +167,22 @@ impl Item {
     }
 
     fn wildmatch(&self, path: &BStr) -> bool {
-        let mut mode = Mode::empty();
-        if self.glob {
-            mode |= Mode::NO_MATCH_SLASH_LITERAL;
-        }
-        if self.icase {
-            mode |= Mode::IGNORE_CASE;
+        let how = How {
+            in_components: self.glob,
+            fold_case: self.icase,
+        };
+        let (literal, pattern) = self.text.split_at(self.literal_len);
+        let Some((start, rest)) = path.split_at_checked(self.literal_len) else {
+            return false;
+        };
+        if !self.same(start, literal) {
+            return false;
         }
         if self.is_directory {
             // The slash that was cut off stands for itself.
-            let mut pattern = self.text.clone();
-            pattern.push(b'/');
-            return gix_glob::wildmatch(pattern.as_bstr(), path, mode);
+            return glob::matches(&[pattern, b"/"].concat(), rest, how);
         }
-        gix_glob::wildmatch(self.text.as_bstr(), path, mode)
+        glob::matches(pattern, rest, how)
     }
 
     pub(super) fn same(&self, one: &[u8], two: &[u8]) -> bool {

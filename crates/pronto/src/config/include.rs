@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
-use gix_glob::wildmatch;
-use gix_glob::wildmatch::Mode;
+use pronto_worktree::glob::{self, How};
 
 use super::{Origin, OriginKind, Place};
 use crate::environment::Environment;
@@ -12,6 +11,11 @@ use crate::{Error, ErrorKind, Result, path};
 
 /// The start of a condition that asks for the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
+
+const IN_COMPONENTS: How = How {
+    in_components: true,
+    fold_case: false,
+};
 
 /// Whether a condition other than [`HAS_CONFIG`] holds. Unknown ones do not.
 pub(super) fn holds(
@@ -37,7 +41,7 @@ pub(super) fn holds(
 /// Whether one of `urls` matches `pattern`.
 pub(super) fn matches_any(pattern: &BStr, urls: &[BString]) -> bool {
     urls.iter()
-        .any(|url| wildmatch(pattern, url.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL))
+        .any(|url| glob::matches(pattern, url, IN_COMPONENTS))
 }
 
 fn git_dir_matches(
@@ -65,12 +69,10 @@ fn git_dir_matches(
         pattern.insert_str(0, b"**/");
     }
     add_stars(&mut pattern);
-    let mode = if fold_case {
-        Mode::IGNORE_CASE
-    } else {
-        Mode::empty()
+    let how = How {
+        fold_case,
+        ..IN_COMPONENTS
     };
-    let mode = mode | Mode::NO_MATCH_SLASH_LITERAL;
     let matches = |text: &BStr| {
         let Some(start) = text.get(..literal) else {
             return false;
@@ -80,11 +82,7 @@ fn git_dir_matches(
         } else {
             start == &pattern[..literal]
         };
-        same && wildmatch(
-            pattern[literal..].as_bstr(),
-            text[literal..].as_bstr(),
-            mode,
-        )
+        same && glob::matches(&pattern[literal..], &text[literal..], how)
     };
     let real = std::fs::canonicalize(&place.git_dir);
     Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))
@@ -103,11 +101,7 @@ fn branch_matches(condition: &[u8], place: &Place) -> bool {
     };
     let mut pattern = BString::from(condition);
     add_stars(&mut pattern);
-    wildmatch(
-        pattern.as_bstr(),
-        branch.as_bstr(),
-        Mode::NO_MATCH_SLASH_LITERAL,
-    )
+    glob::matches(&pattern, branch, IN_COMPONENTS)
 }
 
 fn add_stars(pattern: &mut BString) {

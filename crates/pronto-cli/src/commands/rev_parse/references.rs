@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
-use gix_glob::wildmatch::Mode;
+use pronto::glob::{self, How};
 
 use super::Session;
 use crate::CliError;
@@ -75,9 +75,7 @@ impl Session<'_> {
     pub(super) fn show_references(&mut self, below: &Below) -> Result<(), CliError> {
         let repository = self.repository()?;
         let excluded = std::mem::take(&mut self.excluded);
-        let matches = |pattern: &BString, name: &BStr| {
-            gix_glob::wildmatch(pattern.as_bstr(), name, Mode::empty())
-        };
+        let matches = |pattern: &BString, name: &BStr| glob::matches(pattern, name, How::default());
         let mut found = Vec::new();
         repository.refs().for_each(&below.directory, |reference| {
             let name = reference.name;
