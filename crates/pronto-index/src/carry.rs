@@ -47,9 +47,6 @@ pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
 /// What the file system monitor said, encoded: an entry that is not as it was has to be looked at.
 /// Linear.
 pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
-    if base.is_split() {
-        return None;
-    }
     let told = base.fsmonitor().ok().flatten()?;
     let mut at = 0;
     let mut dirty_before = told.dirty.iter().peekable();

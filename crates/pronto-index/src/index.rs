@@ -2,13 +2,14 @@
 
 use crate::cached_tree::CachedTree;
 use crate::entry::{EntryRef, order};
-use crate::error::{Error, ErrorKind, corrupt};
+use crate::error::{Error, ErrorKind};
 use crate::extension::{self, Signature};
 use crate::fsmonitor::Fsmonitor;
 use crate::layout::{self, Unpacked};
 use crate::link::Link;
 use crate::outline::{Identity, Outline, Rows};
 use crate::resolve_undo::ResolveUndo;
+use crate::split::SharedIndex;
 use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
@@ -120,7 +121,7 @@ impl Index {
         Self::whole(outline.at_time_of(&self.outline))
     }
 
-    fn parse(mut outline: Outline) -> Result<Index, Error> {
+    pub(crate) fn parse(mut outline: Outline) -> Result<Index, Error> {
         let Rows { unpacked, starts } = outline.locate()?;
         Ok(Index {
             sparse: outline.is_sparse(),
@@ -138,18 +139,10 @@ impl Index {
         if base.is_null() {
             return Ok(());
         }
-        let path = directory.join(format!("sharedindex.{base}"));
-        let shared = Outline::open(&path, self.kind())?;
-        if shared.identity().is_none() {
-            return Err(Error::new(ErrorKind::Io, "shared index file open failed").at_path(path));
-        }
-        let shared = Self::parse(shared).map_err(|error| error.at_path(&path))?;
-        if shared.checksum() != Some(base) {
-            let message = format!("broken index, expect {base}");
-            return Err(corrupt(message).at_path(path));
-        }
+        let shared = SharedIndex::open(directory, base, self.kind())?;
+        let shared = shared.index();
         let link = Link::parse(data, self.hash_len(), shared.len())?;
-        let Unpacked { bytes, starts } = link.merge(&shared, self)?;
+        let Unpacked { bytes, starts } = link.merge(shared, self)?;
         (self.unpacked, self.starts, self.split) = (Some(bytes), starts, true);
         Ok(())
     }

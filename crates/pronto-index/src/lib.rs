@@ -4,6 +4,7 @@
 //!   version 2 and 3 are read where they lie; extensions are parsed when they are asked for.
 //! - [`Outline`] knows the file and its extensions without a look at the entries.
 //! - [`Stat`] holds the recorded file facts and [`Rules`] says how they are compared.
+//! - [`SharedIndex`] is what split indexes have in common, and [`Writer`] writes both.
 //! - [`Edit`] collects changes over an index, [`Writer`] encodes entries and extensions, and
 //!   [`Lock`] puts the result in place by one rename.
 //!
@@ -46,6 +47,7 @@ mod nesting;
 mod outline;
 mod resolve_undo;
 mod sparse;
+mod split;
 mod stat;
 mod untracked;
 mod writer;
@@ -61,6 +63,7 @@ pub use lock::{Lock, replace};
 pub use outline::{Identity, Outline};
 pub use resolve_undo::{ResolveUndo, Unmerged};
 pub use sparse::{Cover, Filler};
+pub use split::{SharedIndex, Splitting};
 pub use stat::{Change, Rules, Stat, Time};
 pub use untracked::{ExcludeFile, Names, UntrackedCache, UntrackedDirectory};
 pub use writer::{Content, OffsetTable, Version, Writer};

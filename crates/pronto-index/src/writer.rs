@@ -4,7 +4,9 @@ use crate::cached_tree::CachedTree;
 use crate::entry::EntryRef;
 use crate::error::{Error, corrupt};
 use crate::extension::{self, Signature};
+use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
+use crate::split::Splitting;
 use crate::stat::Time;
 use crate::{bytes, layout, mode};
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
@@ -58,6 +60,16 @@ impl<'a> Content<'a> {
     pub fn keep_caches(&mut self, base: &'a Index) {
         self.untracked = crate::carry::untracked(base, &self.entries);
         self.fsmonitor = crate::carry::fsmonitor(base, &self.entries);
+    }
+
+    /// What the file system monitor said of these entries, parsed now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
+    pub fn told(&self) -> Result<Option<Fsmonitor>, Error> {
+        let told = self.fsmonitor.as_deref();
+        told.map(|told| Fsmonitor::parse(told, self.entries.len()))
+            .transpose()
     }
 
     /// Marks racily clean entries for the next reader, as Git does before it writes. Of each
@@ -134,6 +146,8 @@ pub struct Writer {
     pub skip_hash: bool,
     /// Offsets for readers with many threads.
     pub offset_table: OffsetTable,
+    /// One file or two.
+    pub splitting: Splitting,
 }
 
 impl Writer {
@@ -145,23 +159,30 @@ impl Writer {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order;
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the base was cut short meanwhile.
     pub fn encode(&self, content: &Content<'_>) -> Result<Vec<u8>, Error> {
+        self.encode_rows(content, &content.entries, None)
+    }
+
+    /// The bytes of a file of `rows`, which are those of `content` or how these differ from the
+    /// shared file that `link` names.
+    pub(crate) fn encode_rows(
+        &self,
+        content: &Content<'_>,
+        rows: &[EntryRef<'_>],
+        link: Option<&[u8]>,
+    ) -> Result<Vec<u8>, Error> {
         let _region = pronto_io::region!("index", "do_write_index");
         check(content)?;
-        let version = self.version(content);
-        let room = content.entries.len() * 112 + 4096;
+        let version = self.version(content, rows);
+        let room = rows.len() * 112 + 4096;
         let mut out = Vec::with_capacity(room);
         out.extend_from_slice(b"DIRC");
         out.extend_from_slice(&version.to_be_bytes());
-        let count = u32::try_from(content.entries.len())
+        let count = u32::try_from(rows.len())
             .map_err(|_| corrupt("index has more entries than its format can hold"))?;
         out.extend_from_slice(&count.to_be_bytes());
-        let blocks = push_entries(
-            &mut out,
-            content,
-            version,
-            self.offset_table.block_len(content.entries.len()),
-        );
-        self.push_extensions(&mut out, content, &blocks)?;
+        let block_len = self.offset_table.block_len(rows.len());
+        let blocks = push_entries(&mut out, rows, version, block_len);
+        self.push_extensions(&mut out, content, (&blocks, link))?;
         if self.skip_hash {
             out.extend_from_slice(content.kind.null_ref().as_bytes());
         } else {
@@ -176,20 +197,14 @@ impl Writer {
         Ok(out)
     }
 
-    fn version(&self, content: &Content<'_>) -> u32 {
+    fn version(&self, content: &Content<'_>, rows: &[EntryRef<'_>]) -> u32 {
         let version = match self.force_version {
             Some(version) => version.number(),
             None => content.version.unwrap_or(self.new_version.number()),
         };
         match version {
             4 => 4,
-            _ if content
-                .entries
-                .iter()
-                .any(|entry| entry.flags.is_extended()) =>
-            {
-                3
-            }
+            _ if rows.iter().any(|entry| entry.flags.is_extended()) => 3,
             _ => 2,
         }
     }
@@ -198,7 +213,7 @@ impl Writer {
         &self,
         out: &mut Vec<u8>,
         content: &Content<'_>,
-        blocks: &[Block],
+        (blocks, link): (&[Block], Option<&[u8]>),
     ) -> Result<(), Error> {
         let end_of_entries = out.len();
         let mut headers = Vec::new();
@@ -209,6 +224,9 @@ impl Writer {
                 table.extend_from_slice(&block.count.to_be_bytes());
             }
             push_extension(out, &mut headers, extension::OFFSET_TABLE, &table)?;
+        }
+        if let Some(link) = link {
+            push_extension(out, &mut headers, extension::LINK, link)?;
         }
         if let Some(tree) = &content.tree {
             let mut data = Vec::new();
@@ -256,18 +274,18 @@ struct Block {
 
 fn push_entries(
     out: &mut Vec<u8>,
-    content: &Content<'_>,
+    rows: &[EntryRef<'_>],
     version: u32,
     block_len: Option<usize>,
 ) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut previous: &[u8] = &[];
-    for (position, entry) in content.entries.iter().enumerate() {
+    for (position, entry) in rows.iter().enumerate() {
         let mut common_limit = usize::MAX;
         if let Some(block_len) = block_len
             && position % block_len == 0
         {
-            let count = block_len.min(content.entries.len() - position) as u32;
+            let count = block_len.min(rows.len() - position) as u32;
             blocks.push(Block {
                 start: out.len() as u32,
                 count,

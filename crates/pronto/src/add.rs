@@ -116,17 +116,26 @@ impl Repository {
     ///
     /// # Errors
     /// There is no work tree; the index is locked or cannot be read or written;
-    /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for a
-    /// split index and for `core.ignoreCase`. What Git refuses is in the report.
+    /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
+    /// `core.ignoreCase`. What Git refuses is in the report.
     pub fn add(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
         let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
         if self.ignores_case()? {
             return lacking("pronto does not have add with core.ignoreCase");
         }
-        let (prepared, lock) = Prepared::new(self)?;
-        if prepared.index.is_split() {
-            return lacking("pronto does not have add with a split index");
-        }
+        let pathspec = &options.pathspec;
+        let names_all = (0..pathspec.len()).any(|at| pathspec.path(at).is_empty());
+        let is_near = |directory: &BStr| {
+            let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+            let relation = pathspec.directory(directory.as_bstr());
+            options.sparse || relation != pronto_worktree::pathspec::Directory::Outside
+        };
+        let never = (pathspec.is_empty() || names_all)
+            && !options.sparse
+            && options.selection != Selection::Renormalize;
+        let read = || self.index_near(&mut |directory| !never && is_near(directory));
+        let (prepared, lock) = Prepared::with_index(self, read)?;
+        let lock = lock?;
         let mut work = Work {
             repository: self,
             options,

@@ -174,6 +174,7 @@ impl Repository {
                 record_end: config.bool("index.recordendofindexentries")?,
                 record_offsets: config.bool("index.recordoffsettable")?,
             },
+            splitting: self.splitting()?,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
-use pronto_index::{Content, Index, Writer};
+use pronto_index::{Content, Index, OpenOptions, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
@@ -34,11 +34,45 @@ impl Repository {
     /// # Errors
     /// It cannot be read.
     pub fn sparse_index(&self) -> Result<Index> {
-        let index = Index::open(&self.index_path(), self.object_hash()).map_err(from_index)?;
+        let options = OpenOptions {
+            shared_directory: Some(self.git_dir().to_owned()),
+        };
+        let path = self.index_path();
+        let index = Index::open_with(&path, self.object_hash(), &options).map_err(from_index)?;
+        self.mark_shared_as_used(&index);
         if index.is_sparse() && !self.wants_sparse_index()? {
             return self.expand_index(index);
         }
         Ok(index)
+    }
+
+    /// As [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
+    /// if one of the directories for which one entry stands is there.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub(crate) fn index_for_looking(&self) -> Result<Index> {
+        let index = self.sparse_index()?;
+        match self.has_present_directory(&index)? {
+            true => self.expand_index(index),
+            false => Ok(index),
+        }
+    }
+
+    /// The index, to be changed: with an entry for each file of the directories of which `is_near`
+    /// says so by their path (a slash at its end).
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub(crate) fn index_near(&self, is_near: &mut dyn FnMut(&BStr) -> bool) -> Result<Index> {
+        let index = self.index_for_looking()?;
+        let mut directories = index.iter().filter(|entry| entry.is_sparse_directory());
+        let is_any = directories.any(|entry| is_near(entry.path));
+        drop(directories);
+        match is_any {
+            true => self.expand_part(index, is_near),
+            false => Ok(index),
+        }
     }
 
     /// Whether the index has a file, a link or a submodule at `path`.
@@ -113,8 +147,8 @@ impl Repository {
             && config.bool_or("core.sparsecheckoutcone", true)?)
     }
 
-    /// The bytes of the index that holds `content`, in sparse form if that is configured, the
-    /// patterns are a cone and it did not come from a split index. `sparse` are the patterns if
+    /// The bytes of the index that holds `content`, split as it was or is configured, or in
+    /// sparse form if that is configured and the patterns are a cone. `sparse` are the patterns if
     /// they have been read already.
     ///
     /// # Errors
@@ -125,9 +159,11 @@ impl Repository {
         content: Content<'_>,
         sparse: Option<&Sparse>,
     ) -> Result<Vec<u8>> {
-        let is_split = content.base.is_some_and(Index::is_split);
+        if self.is_to_be_split(writer, &content) {
+            return self.encode_split(writer, &content);
+        }
         let is_unmerged = content.entries.iter().any(|entry| entry.stage() != 0);
-        let stays = content.sparse || content.entries.is_empty() || is_split || is_unmerged;
+        let stays = content.sparse || content.entries.is_empty() || is_unmerged;
         if stays || !self.wants_sparse_index()? {
             return writer.encode(&content).map_err(from_index);
         }

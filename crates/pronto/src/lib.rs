@@ -42,6 +42,7 @@ pub mod repository;
 pub mod reset;
 pub mod revision;
 pub mod sparse_checkout;
+mod split_index;
 pub mod status;
 pub mod switch;
 pub mod update_index;
@@ -52,5 +53,5 @@ pub mod write_tree;
 
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
-pub use repository::Repository;
 pub use pronto_worktree::glob;
+pub use repository::Repository;

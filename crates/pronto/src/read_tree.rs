@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Stat};
+use pronto_index::{
+    CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Splitting, Stat, Writer,
+};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_worktree::checkout;
@@ -110,7 +112,8 @@ impl Repository {
         let mut outcome = prepared.write_files(&merged.plan, entries, progress, interrupt)?;
         if outcome.failed.is_empty() {
             merged.record(&outcome);
-            let bytes = encode(&prepared, &merged, interrupt)?;
+            let writer = self.tree_writer(options)?;
+            let bytes = encode(&prepared, &merged, (&writer, interrupt))?;
             commit(lock, &bytes, options)?;
             if sparse.is_some_and(|sparse| !follows(&merged.entries(index), sparse)) {
                 self.follow_patterns(&mut outcome, progress, interrupt)?;
@@ -149,10 +152,19 @@ impl Repository {
             let kind = self.object_hash();
             let mut content = Content::new(kind, entries.iter().map(Entry::as_ref));
             content.tree = cached.as_ref().map(Cow::Borrowed);
-            let bytes = self.encode_index(&self.index_writer()?, content, None)?;
+            let bytes = self.encode_index(&self.tree_writer(options)?, content, None)?;
             commit(lock, &bytes, options)?;
         }
         Ok(ReadTrees::Done(checkout::Outcome::default()))
+    }
+
+    /// Another file than the index is always whole.
+    fn tree_writer(&self, options: &Options) -> Result<Writer> {
+        let mut writer = self.index_writer()?;
+        if options.output.is_some() {
+            writer.splitting = Splitting::Join;
+        }
+        Ok(writer)
     }
 
     fn overlay(&self, trees: &[ObjectId]) -> Result<(Vec<Entry>, Option<CachedTree>)> {
@@ -262,7 +274,7 @@ pub(crate) fn decide(
 pub(crate) fn encode(
     prepared: &Prepared<'_>,
     merged: &Merged,
-    interrupt: &Interrupt,
+    (writer, interrupt): (&Writer, &Interrupt),
 ) -> Result<Vec<u8>> {
     let index: &Index = &prepared.index;
     let mut content = Content::new(index.kind(), merged.entries(index));
@@ -270,7 +282,7 @@ pub(crate) fn encode(
     content.timestamp = index.timestamp();
     content.tree = merged.cached_tree.as_ref().map(Cow::Borrowed);
     content.keep_caches(index);
-    prepared.encode(content, interrupt)
+    prepared.encode_with(writer, content, interrupt)
 }
 
 fn commit(lock: Lock, bytes: &[u8], options: &Options) -> Result<()> {

@@ -45,7 +45,7 @@ impl Repository {
         let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
         let index = self.sparse_index()?;
         let writer = self.index_writer()?;
-        let encode = |edit: &Edit<'_>| writer.encode(&edit.content()).map_err(from_index);
+        let encode = |edit: &Edit<'_>| self.encode_index(&writer, edit.content(), None);
         self.write_trees((&index, lock), (prefix, missing_ok), &encode)
     }
 

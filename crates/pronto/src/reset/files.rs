@@ -101,7 +101,12 @@ impl Repository {
             return Ok(Reset::Done(outcome));
         }
         merged.record(&outcome);
-        let mut bytes = read_tree::encode(&prepared, &merged, interrupt)?;
+        let mut writer = self.index_writer()?;
+        if options.mode == Mode::Keep {
+            // It is read again below.
+            writer.splitting = pronto_index::Splitting::Join;
+        }
+        let mut bytes = read_tree::encode(&prepared, &merged, (&writer, interrupt))?;
         if options.mode == Mode::Keep {
             // What was staged is not any more.
             prepared.index = prepared.index.successor(bytes).map_err(from_index)?;

@@ -104,7 +104,7 @@ pub(super) fn collect(
 
 fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
     let index = match outline.is_split() {
-        true => Index::open(path, repository.object_hash()),
+        true => return repository.sparse_index(),
         false => Index::of(outline).map_err(|error| error.at_path(path)),
     };
     let index = index.map_err(from_index)?;
@@ -179,7 +179,7 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
     let root = head.id().map(|id| tree_of(store, id)).transpose()?;
     // One tree that stands for all entries says so without a look at those below.
     let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));
-    if !index.is_expanded() && !index.is_split() && root.is_some_and(is_whole) {
+    if !index.is_expanded() && root.is_some_and(is_whole) {
         return Ok(Staged {
             differences: Vec::new(),
             trees: None,
@@ -190,7 +190,7 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
     let how = (&options.pathspec, Announced::Absent);
     let found = tree_and_index(root.as_deref(), tree, how, &mut read).map_err(from_worktree)?;
-    let repairs = options.write_back && found.is_cache_stale && !index.is_split();
+    let repairs = options.write_back && found.is_cache_stale;
     let trees = match root.filter(|_| repairs) {
         Some(root) => {
             let trees = cached_trees(&root, tree, &mut read).map_err(from_worktree)?;

@@ -123,10 +123,7 @@ pub(super) fn prepare<'a>(
     let mut cache =
         cache.unwrap_or_else(|| UntrackedCache::new(&ident, UntrackedCache::NORMAL, kind));
     prepared.is_new |= renew_excludes(&mut cache, excludes);
-    let records = wants_normal
-        && options.untracked == Untracked::Normal
-        && options.write_back
-        && !index.is_split();
+    let records = wants_normal && options.untracked == Untracked::Normal && options.write_back;
     prepared.remembered = Some(Remembered::new(cache, records));
     Ok(prepared)
 }

@@ -27,7 +27,7 @@ pub(super) fn write_back(
     (index, settle): (&Index, Duration),
     news: News<'_>,
 ) -> Result<()> {
-    if index.identity().is_none() || index.is_split() || !has_settled(index, settle) {
+    if index.identity().is_none() || !has_settled(index, settle) {
         return Ok(());
     }
     let time = index.timestamp();
@@ -44,8 +44,8 @@ pub(super) fn write_back(
         .monitor
         .is_some_and(|(told, verified)| told.is_worth_writing(verified));
     let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
-    if news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked && !has_racy && !is_told
-    {
+    let is_as_it_was = news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked;
+    if is_as_it_was && !has_racy && !is_told && !repository.is_wrongly_split(index)? {
         return Ok(());
     }
     let mut edit = Edit::new(index);
