@@ -14,6 +14,7 @@ use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
+use std::ffi::CStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -178,6 +179,17 @@ impl Index {
     #[inline]
     pub fn path(&self, position: usize) -> &BStr {
         self.key(position).0.as_bstr()
+    }
+
+    /// The path of the entry at `position` from its byte `from` on, as calls of the system want
+    /// it: up to a NUL, if it has one in it.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    #[inline]
+    pub fn c_path(&self, position: usize, from: usize) -> Option<&CStr> {
+        let start = self.starts[position] as usize;
+        layout::terminated(self.rows(), start, self.hash_len(), from)
     }
 
     /// All entries in order.

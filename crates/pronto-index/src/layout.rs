@@ -1,12 +1,13 @@
 //! How entries lie in memory: as in a file of version 2 or 3, with a table of where each starts.
 //! Entries of version 4 and of split indexes are brought into that form once, on reading.
 
-use crate::bytes::{take_varint, u16_at, u32_at};
+use crate::bytes::{take_varint, u16_at};
 use crate::entry::{EntryRef, Flags};
 use crate::error::{Error, corrupt};
 use crate::stat::Stat;
 use bstr::ByteSlice;
 use pronto_hash::oid;
+use std::ffi::CStr;
 
 /// The bytes of an entry before its object id.
 const STAT_BYTES: usize = 40;
@@ -200,21 +201,44 @@ pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> (&[u8], u8) {
     (&name[..len.min(name.len())], (fixed.flags >> 12 & 3) as u8)
 }
 
+/// The path of the entry at `start` from its byte `from` on, up to the NUL that ends it or one
+/// before; `None` if there is none. For calls of the system, which want it so.
+#[inline]
+pub(crate) fn terminated(
+    bytes: &[u8],
+    start: usize,
+    hash_len: usize,
+    from: usize,
+) -> Option<&CStr> {
+    let fixed = fixed(bytes, start, hash_len)?;
+    let name = bytes.get(start + fixed.len + from..)?;
+    CStr::from_bytes_until_nul(name).ok()
+}
+
 /// The entry at `start`, which [`locate`] or [`unpack`] has checked.
 #[inline]
 pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> {
-    let field = |index: usize| u32_at(bytes, start + index * 4).unwrap_or_default();
-    let fixed = fixed(bytes, start, hash_len).unwrap_or(Fixed {
-        flags: 0,
-        extended: 0,
-        len: 0,
-    });
-    let id = &bytes[start + STAT_BYTES..start + STAT_BYTES + hash_len];
+    let row = &bytes[start..];
+    let (numbers, rest) = row.split_at(STAT_BYTES);
+    let field = |index: usize| match numbers[index * 4..].first_chunk::<4>() {
+        Some(field) => u32::from_be_bytes(*field),
+        None => 0,
+    };
+    let (id, rest) = rest.split_at(hash_len);
+    let flags = u16_at(rest, 0).unwrap_or_default();
+    let (extended, name) = match u32::from(flags) & Flags::EXTENDED {
+        0 => (0, &rest[2..]),
+        _ => (u16_at(rest, 2).unwrap_or_default(), &rest[4..]),
+    };
+    let len = match flags & LONG_NAME {
+        LONG_NAME => name.find_byte(0).unwrap_or(name.len()),
+        len => usize::from(len).min(name.len()),
+    };
     EntryRef {
-        path: key(bytes, start, hash_len).0.as_bstr(),
+        path: name[..len].as_bstr(),
         id: oid::from_bytes_unchecked(id),
         mode: field(6),
-        flags: Flags::from_stored(fixed.flags, fixed.extended).unwrap_or_default(),
+        flags: Flags::from_stored(flags, extended).unwrap_or_default(),
         // The mode is between the inode and the owner.
         stat: Stat::from_fields([
             field(0),

@@ -5,6 +5,7 @@
 //! Names are bytes: one component, except where a method says that it takes a path. All methods
 //! are safe to call from several threads at once.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::path::Path;
@@ -94,6 +95,18 @@ impl Directory {
     /// # Errors
     /// Those of `fstatat(2)`.
     pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(Metadata::new(&retry(|| {
+            rustix::fs::statat(&self.fd, name, flags)
+        })?))
+    }
+
+    /// As [`metadata`](Self::metadata), of a name that need not be copied for the call.
+    ///
+    /// # Errors
+    /// Those of `fstatat(2)`.
+    #[inline]
+    pub fn metadata_of(&self, name: &CStr) -> io::Result<Metadata> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(Metadata::new(&retry(|| {
             rustix::fs::statat(&self.fd, name, flags)

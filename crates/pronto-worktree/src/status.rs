@@ -228,6 +228,9 @@ pub struct Outcome {
     /// Directories that were opened.
     pub open_count: usize,
     /// Tracked files that are there though their entries say that they are not to be.
+    /// Entries among those of which Git would look at the content, because the index is as old as
+    /// their files: see [`Stat::is_racy_by_second`].
+    pub racy_count: usize,
     pub present_sparse: usize,
 }
 
@@ -244,6 +247,7 @@ impl Outcome {
         self.open_count += other.open_count;
         self.present_sparse += other.present_sparse;
     }
+        self.racy_count += other.racy_count;
 }
 
 /// Walks the worktree. One `lstat` for each tracked file that counts, one open for each

@@ -73,6 +73,7 @@ pub(super) fn collect(
         let news = News {
             refreshed: &outcome.refreshed,
             is_complete: options.pathspec.is_empty(),
+            racy_count: (outcome.stat_count == index.len()).then_some(outcome.racy_count),
             trees: staged.trees,
             untracked,
             monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),

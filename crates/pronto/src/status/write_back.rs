@@ -12,6 +12,8 @@ pub(super) struct News<'a> {
     pub(super) refreshed: &'a [(usize, Stat)],
     /// Every entry was looked at.
     pub(super) is_complete: bool,
+    /// How many entries are racy for Git, if every one was looked at.
+    pub(super) racy_count: Option<usize>,
     /// Cached trees that know more.
     pub(super) trees: Option<CachedTree>,
     /// The untracked cache.
@@ -36,7 +38,11 @@ pub(super) fn write_back(
     };
     // What the monitor named was looked at, then, and there is no reason to doubt the rest.
     let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
-    let has_racy = !is_vouched && index.iter().any(|entry| racy(&entry));
+    let has_racy = match news.racy_count {
+        _ if is_vouched => false,
+        Some(count) => count > 0,
+        None => index.iter().any(|entry| racy(&entry)),
+    };
     if has_racy && !news.is_complete {
         return Ok(());
     }
