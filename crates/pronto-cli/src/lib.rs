@@ -16,6 +16,7 @@
 mod alias;
 pub mod arguments;
 mod bad_pack;
+mod columns;
 pub mod commands;
 pub mod context;
 mod diffing;

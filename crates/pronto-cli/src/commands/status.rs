@@ -59,6 +59,15 @@ pub(crate) struct Args {
     /// Detect renames, optionally with a similarity
     #[arg(short = 'M', long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
     find_renames: Option<OsString>,
+    /// List untracked files in columns: always, never, auto, column, row, plain, dense, nodense
+    #[arg(
+        long, value_name = "STYLE", num_args = 0..=1, default_missing_value = "",
+        overrides_with = "no_column"
+    )]
+    column: Option<OsString>,
+    /// List untracked files one below the other
+    #[arg(long, overrides_with = "column")]
+    no_column: bool,
     /// Paths to look at
     pathspec: Vec<OsString>,
 }
@@ -103,6 +112,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         context.warn(&format!("could not look at '{path}': {reason}"));
     }
     let view = gather(&repository, context, report, (settings, args.null))?;
+    let is_wide = |path: &BString| !view.path(path, false).is_ascii();
+    let mut others = view.report.untracked.iter().chain(&view.report.ignored);
+    if view.settings.columns.is_some() && others.any(is_wide) {
+        return Err(CliError::unsupported("names that are not ASCII in columns"));
+    }
     match view.settings.format {
         Format::Long => long::print(&view, &repository, started.elapsed(), &mut context.out)?,
         Format::Short | Format::Porcelain => short::print(&view, &mut context.out)?,

@@ -5,6 +5,7 @@ mod tracking;
 
 use super::{Slot, Untracked, View};
 use crate::CliError;
+use crate::columns::Frame;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::status::{Entry, Ignored};
@@ -341,8 +342,25 @@ fn others<W: Write>(
     lines.hint(&format!(
         "  (use \"git {how} <file>...\" to include in what will be committed)"
     ))?;
-    for path in paths {
-        let path = lines.view.path(path, false);
+    let view = lines.view;
+    let shown: Vec<BString> = paths.iter().map(|path| view.path(path, false)).collect();
+    if let Some((columns, width)) = view.settings.columns {
+        let sign = if view.settings.comment_prefix {
+            "#"
+        } else {
+            ""
+        };
+        let colors = [Slot::Header, Slot::Untracked].map(|slot| view.look.color(slot));
+        let frame = Frame {
+            indent: format!("{}{sign}\t{}", colors[0], colors[1]),
+            end: view.look.line_end(),
+            width,
+        };
+        columns.print(&shown, &frame, lines.out)?;
+        lines.line_after_others()?;
+        return Ok(());
+    }
+    for path in shown {
         lines.start(Slot::Header, b"\t")?;
         lines.more(Slot::Untracked, path.as_bytes())?;
         lines.out.write_all(b"\n")?;

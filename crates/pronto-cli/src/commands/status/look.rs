@@ -71,10 +71,19 @@ impl Look {
         })
     }
 
-    fn color(&self, slot: Slot) -> &str {
+    /// What switches the colour of `slot` on.
+    pub(super) fn color(&self, slot: Slot) -> &str {
         match &self.palette {
             Some(palette) => palette.get(slot as usize).map_or("", String::as_str),
             None => "",
+        }
+    }
+
+    /// The end of a line that is in some colour.
+    pub(super) fn line_end(&self) -> &'static str {
+        match self.palette {
+            Some(_) => "\x1b[m\n",
+            None => "\n",
         }
     }
 

@@ -1,6 +1,7 @@
 //! What arguments and configuration want to be shown.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
+use crate::columns::Columns;
 use crate::diffing::score;
 use crate::{CliError, Context};
 use bstr::{BStr, ByteSlice};
@@ -25,6 +26,8 @@ pub(super) struct Settings {
     pub(super) hints: bool,
     pub(super) comment_prefix: bool,
     pub(super) advise_untracked: bool,
+    /// How untracked files are laid out in the long format, and how wide a line may be.
+    pub(super) columns: Option<(Columns, usize)>,
 }
 
 impl Settings {
@@ -80,8 +83,22 @@ impl Settings {
             hints: advice("advice.statusHints")?,
             comment_prefix: config.bool_or("status.displayCommentPrefix", false)?,
             advise_untracked: advice("advice.statusUoption")?,
+            columns: columns(args, repository)?,
         })
     }
+}
+
+fn columns(args: &Args, repository: &Repository) -> Result<Option<(Columns, usize)>, CliError> {
+    let given = args
+        .column
+        .as_deref()
+        .map(|words| words.as_bytes().as_bstr());
+    let columns = match args.no_column {
+        true => Columns::default(),
+        false => Columns::read(repository, "status", given)?,
+    };
+    let width = || crate::columns::line_width(repository);
+    Ok(columns.is_active().then(|| (columns, width())))
 }
 
 /// What only git shows.
@@ -93,21 +110,6 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     };
     if summary {
         return Err(CliError::unsupported("status.submoduleSummary"));
-    }
-    let columns = ["column.ui", "column.status"]
-        .iter()
-        .filter_map(|key| config.raw(key));
-    let wanted = |value: &BStr| {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-        let has = |word: &[u8]| {
-            value
-                .split(|byte| b" ,".contains(byte))
-                .any(|one| one == word)
-        };
-        has(b"always") || (terminal && !has(b"never"))
-    };
-    if columns.last().is_some_and(wanted) {
-        return Err(CliError::unsupported("status in columns"));
     }
     Ok(())
 }

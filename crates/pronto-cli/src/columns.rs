@@ -1,0 +1,252 @@
+//! Lists in columns, as `--column` and `column.*` ask for.
+
+use std::io::{self, IsTerminal, Write};
+
+use bstr::{BStr, BString};
+use pronto::Repository;
+
+use crate::CliError;
+
+/// How a list is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Columns {
+    when: When,
+    layout: Layout,
+    /// Columns are as wide as what is in them.
+    dense: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum When {
+    #[default]
+    Never,
+    Always,
+    /// On a terminal.
+    Auto,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Layout {
+    /// Down, then to the right.
+    #[default]
+    Columns,
+    /// To the right, then down.
+    Rows,
+    /// One below the other.
+    Plain,
+}
+
+/// What is printed around the items.
+pub(crate) struct Frame {
+    /// Before each line.
+    pub(crate) indent: String,
+    /// At the end of each line.
+    pub(crate) end: &'static str,
+    /// How wide all of it may be.
+    pub(crate) width: usize,
+}
+
+impl Columns {
+    /// What `column.ui` and `column.COMMAND` say, and then `given`: the value of `--column`.
+    ///
+    /// # Errors
+    /// A word is not known.
+    pub(crate) fn read(
+        repository: &Repository,
+        command: &str,
+        given: Option<&BStr>,
+    ) -> Result<Columns, CliError> {
+        let mut columns = Columns::default();
+        for name in ["ui", command] {
+            if let Some(value) = repository.config().raw(format!("column.{name}")) {
+                columns.apply(value).map_err(unknown)?;
+            }
+        }
+        match given {
+            None => {}
+            Some(words) => {
+                columns.when = When::Always;
+                columns.apply(words).map_err(unknown)?;
+            }
+        }
+        Ok(columns)
+    }
+
+    fn apply(&mut self, words: &BStr) -> Result<(), BString> {
+        let (mut has_when, mut has_layout) = (false, false);
+        let words = words.split(|byte| b" ,".contains(byte));
+        for word in words.filter(|word| !word.is_empty()) {
+            match word {
+                b"always" => self.when = When::Always,
+                b"never" => self.when = When::Never,
+                b"auto" => self.when = When::Auto,
+                b"column" => self.layout = Layout::Columns,
+                b"row" => self.layout = Layout::Rows,
+                b"plain" => self.layout = Layout::Plain,
+                b"dense" => self.dense = true,
+                b"nodense" => self.dense = false,
+                _ => return Err(word.into()),
+            }
+            has_when |= matches!(word, b"always" | b"never" | b"auto");
+            has_layout |= matches!(word, b"column" | b"row" | b"plain");
+        }
+        if has_layout && !has_when {
+            self.when = When::Always;
+        }
+        Ok(())
+    }
+
+    /// Whether lists are laid out at all.
+    pub(crate) fn is_active(self) -> bool {
+        match self.when {
+            When::Never => false,
+            When::Always => true,
+            When::Auto => io::stdout().is_terminal(),
+        }
+    }
+
+    /// Prints `items`, which are ASCII.
+    pub(crate) fn print(
+        self,
+        items: &[BString],
+        frame: &Frame,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let Some(widest) = items.iter().map(|item| item.len()).max() else {
+            return Ok(());
+        };
+        let room = frame.width.saturating_sub(frame.indent.len());
+        let columns = match self.layout {
+            Layout::Plain => 1,
+            _ => (room / (widest + 1)).max(1),
+        };
+        let mut grid = Grid {
+            items,
+            by_rows: self.layout == Layout::Rows,
+            columns,
+            rows: items.len().div_ceil(columns),
+        };
+        let mut widths = vec![widest + 1; grid.columns];
+        if self.dense && self.layout != Layout::Plain {
+            widths = grid.shrink(room);
+        }
+        grid.print(&widths, frame, out)
+    }
+}
+
+fn unknown(word: BString) -> CliError {
+    CliError::unsupported(format!("columns in the style '{word}'"))
+}
+
+/// Where the items of a list are.
+struct Grid<'a> {
+    items: &'a [BString],
+    by_rows: bool,
+    columns: usize,
+    rows: usize,
+}
+
+impl Grid<'_> {
+    fn at(&self, column: usize, row: usize) -> usize {
+        match self.by_rows {
+            true => row * self.columns + column,
+            false => column * self.rows + row,
+        }
+    }
+
+    /// How wide each column is, with the blank after it.
+    fn widths(&self) -> Vec<usize> {
+        let width = |column| {
+            let items = (0..self.rows).filter_map(|row| self.items.get(self.at(column, row)));
+            1 + items.map(|item| item.len()).max().unwrap_or(0)
+        };
+        (0..self.columns).map(width).collect()
+    }
+
+    /// Takes as few rows as fit into `room`; the widths that this takes.
+    fn shrink(&mut self, room: usize) -> Vec<usize> {
+        while self.rows > 1 {
+            let rows = self.rows - 1;
+            let tighter = Grid {
+                columns: self.items.len().div_ceil(rows),
+                rows,
+                ..*self
+            };
+            if tighter.widths().iter().sum::<usize>() > room {
+                break;
+            }
+            *self = tighter;
+        }
+        self.widths()
+    }
+
+    fn print(&self, widths: &[usize], frame: &Frame, out: &mut impl Write) -> io::Result<()> {
+        for row in 0..self.rows {
+            for (column, width) in widths.iter().enumerate() {
+                let at = self.at(column, row);
+                let Some(item) = self.items.get(at) else {
+                    break;
+                };
+                if column == 0 {
+                    out.write_all(frame.indent.as_bytes())?;
+                }
+                out.write_all(item)?;
+                let is_last = match self.by_rows {
+                    true => column + 1 == self.columns || at + 1 == self.items.len(),
+                    false => at + self.rows >= self.items.len(),
+                };
+                match is_last {
+                    true => out.write_all(frame.end.as_bytes())?,
+                    false => write!(out, "{:1$}", "", width - item.len())?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How wide lines on the standard output may be: one less than the terminal is.
+pub(crate) fn line_width(repository: &Repository) -> usize {
+    let variable = repository.environment().text("COLUMNS");
+    let wanted = variable.and_then(|columns| columns.parse::<usize>().ok());
+    let width = wanted.filter(|&columns| columns > 0).unwrap_or_else(|| {
+        rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+            .ok()
+            .filter(|size| size.ws_col > 0)
+            .map_or(80, |size| usize::from(size.ws_col))
+    });
+    width - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(words: &str, width: usize) -> String {
+        let mut columns = Columns::default();
+        columns.apply(words.into()).expect("known words");
+        let items = ["a", "bbbbbbbb", "cc", "d", "ee"].map(BString::from);
+        let frame = Frame {
+            indent: "> ".to_owned(),
+            end: "\n",
+            width,
+        };
+        let mut out = Vec::new();
+        columns.print(&items, &frame, &mut out).expect("memory");
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn columns_and_rows() {
+        assert_eq!(print("column", 22), "> a        d\n> bbbbbbbb ee\n> cc\n");
+        assert_eq!(
+            print("row", 22),
+            "> a        bbbbbbbb\n> cc       d\n> ee\n"
+        );
+        assert_eq!(print("plain", 22), "> a\n> bbbbbbbb\n> cc\n> d\n> ee\n");
+        assert_eq!(
+            print("column,dense", 18),
+            "> a        cc ee\n> bbbbbbbb d\n"
+        );
+    }
+}
