@@ -74,6 +74,8 @@ pub struct Options {
     pub ignore_case: bool,
     /// In a sparse checkout: entries marked to be absent count as present if their file is there.
     pub notice_present_sparse: bool,
+    /// Look at files that are assumed to be unchanged (`update-index --assume-unchanged`), too.
+    pub looks_at_assumed: bool,
     /// Compare the content of files whose facts do not tell. Without, such files are taken to be
     /// modified: for whoever reads them anyway.
     pub compare_content: bool,
@@ -94,6 +96,7 @@ impl Default for Options {
             has_symlinks: true,
             ignore_case: false,
             notice_present_sparse: false,
+            looks_at_assumed: false,
             compare_content: true,
             threads: None,
         }
@@ -225,12 +228,12 @@ pub struct Outcome {
     pub problems: Vec<(BString, std::io::Error)>,
     /// Tracked files that were looked at.
     pub stat_count: usize,
-    /// Directories that were opened.
-    pub open_count: usize,
-    /// Tracked files that are there though their entries say that they are not to be.
     /// Entries among those of which Git would look at the content, because the index is as old as
     /// their files: see [`Stat::is_racy_by_second`].
     pub racy_count: usize,
+    /// Directories that were opened.
+    pub open_count: usize,
+    /// Tracked files that are there though their entries say that they are not to be.
     pub present_sparse: usize,
 }
 
@@ -244,10 +247,10 @@ impl Outcome {
         self.verified.append(&mut other.verified);
         self.problems.append(&mut other.problems);
         self.stat_count += other.stat_count;
+        self.racy_count += other.racy_count;
         self.open_count += other.open_count;
         self.present_sparse += other.present_sparse;
     }
-        self.racy_count += other.racy_count;
 }
 
 /// Walks the worktree. One `lstat` for each tracked file that counts, one open for each

@@ -9,8 +9,8 @@ use pronto_worktree::status::{Change, Job, Untracked, walk};
 
 use crate::status::{Converter, Heads, walk_options};
 use crate::switch::Prepared;
-use crate::worktree::from_worktree;
-use crate::{Repository, Result};
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// What is looked at.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,9 @@ pub struct Options {
     pub ignore_submodules: bool,
     /// Leave files out that are not there.
     pub ignore_missing: bool,
+    /// Look at files that are assumed to be unchanged, too; those that differ are not assumed to
+    /// be so any more.
+    pub really: bool,
 }
 
 /// An entry whose file is not as it says.
@@ -31,6 +34,47 @@ pub struct Outdated {
     /// Git's letter: `M` modified, `D` deleted, `T` of another type, `A` announced only, `U` in
     /// conflict.
     pub letter: u8,
+}
+
+/// What came of a refresh.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// The entries whose files are not as they say, in order.
+    pub outdated: Vec<Outdated>,
+    /// The first pathspec that no entry matches: then nothing was written.
+    pub unmatched: Option<BString>,
+}
+
+impl Repository {
+    /// Brings the recorded facts of files up to date in the index, if their contents are the same.
+    ///
+    /// # Errors
+    /// There is no work tree; the index is locked or cannot be read or written;
+    /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
+    /// pathspecs in a sparse checkout.
+    pub fn refresh_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Refreshed> {
+        let (prepared, lock) = Prepared::new(self)?;
+        let pathspec = &options.pathspec;
+        if prepared.sparse.is_some() && !pathspec.is_empty() {
+            let message = "pronto does not have add --refresh in a sparse checkout";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let mut seen = vec![false; pathspec.len()];
+        for entry in prepared.index.iter() {
+            pathspec.mark(entry.path, &mut seen);
+        }
+        let mut edit = Edit::new(&prepared.index);
+        let outdated = refresh(self, &prepared, &mut edit, (options, interrupt))?;
+        let unmatched = seen.iter().position(|seen| !seen);
+        if unmatched.is_none() && !edit.is_empty() {
+            let bytes = prepared.encode(edit.content(), interrupt)?;
+            lock.commit(&bytes).map_err(from_index)?;
+        }
+        Ok(Refreshed {
+            outdated,
+            unmatched: unmatched.map(|at| pathspec.original(at).to_owned()),
+        })
+    }
 }
 
 /// Records new facts in `edit` where contents are still the same, and names the entries whose
@@ -48,6 +92,7 @@ pub(crate) fn refresh(
     let converter = Converter::new(repository, prepared.objects);
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
+    walk_options.looks_at_assumed = options.really;
     let outcome = walk(&Job {
         work_tree: repository.require_work_tree()?,
         git_dir: repository.git_dir(),
@@ -88,6 +133,13 @@ pub(crate) fn refresh(
             Some(Change::TypeChanged) => b'T',
             Some(Change::Modified | Change::Added) => b'M',
         };
+        if options.really
+            && entry.flags.contains(Flags::ASSUME_VALID)
+            && !matches!(letter, b'D' | b'U')
+        {
+            let flags = entry.flags.without(Flags::ASSUME_VALID);
+            edit.refresh(changed.position, entry.stat, flags);
+        }
         outdated.push(Outdated {
             path: entry.path.to_owned(),
             letter,

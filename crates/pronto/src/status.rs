@@ -44,6 +44,7 @@ pub use state::{Operation, Rebase, SparseCheckout, State};
 pub use submodules::IgnoreSubmodules;
 pub(crate) use submodules::Inspector;
 pub use tracking::{Divergence, Upstream};
+pub(crate) use untracked_cache::new_untracked_cache;
 
 /// What to find out.
 #[derive(Clone, Debug)]

@@ -20,7 +20,9 @@ pub(crate) struct Args {
     /// [--unmerged] [--ignore-missing] [--ignore-submodules] [--ignore-skip-worktree-entries]
     /// [--info-only] [--cacheinfo <mode>,<object>,<file>] [--chmod=(+|-)x]
     /// [--[no-]assume-unchanged] [--[no-]skip-worktree] [--index-version <n>]
-    /// [--clear-resolve-undo] [--verbose] [-z] [--stdin | --index-info] [--] [<file>...]
+    /// [--clear-resolve-undo] [--[no-]fsmonitor-valid] [--really-refresh] [--[no-]split-index]
+    /// [--[no-|test-|force-]untracked-cache] [--[no-]fsmonitor] [--verbose] [-z]
+    /// [--stdin | --index-info] [--again | --unresolve] [--] [<file>...]
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -39,6 +41,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     reader.read(&args.arguments)?;
     let how = reader.how;
     let options = reader.options;
+    if how.tests_untracked_cache {
+        return test_untracked_cache(&repository, context);
+    }
+    remark_settings(&repository, &options, context)?;
     let interrupt = context.interrupt.clone();
     let said = repository
         .update_index(&options, &interrupt)
@@ -46,7 +52,34 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
             _ => CliError::of(error),
         })?;
-    tell(said, &how, context)
+    let code = tell(said, &how, context)?;
+    if how.verbose {
+        tell_caches(&repository, &options, context)?;
+    }
+    Ok(code)
+}
+
+/// What Git says of caches that were made and taken away.
+fn tell_caches(
+    repository: &Repository,
+    options: &Options,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let out = &mut context.out;
+    match options.untracked_cache {
+        Some(true) => {
+            let top = repository.require_work_tree()?;
+            writeln!(out, "Untracked cache enabled for '{}'", top.display())?;
+        }
+        Some(false) => writeln!(out, "Untracked cache disabled")?,
+        None => {}
+    }
+    match options.fsmonitor {
+        Some(true) => writeln!(out, "fsmonitor enabled")?,
+        Some(false) => writeln!(out, "fsmonitor disabled")?,
+        None => {}
+    }
+    Ok(())
 }
 
 /// What the options so far say.
@@ -61,6 +94,20 @@ struct How {
     ends_with_nul: bool,
     allow_unmerged: bool,
     refresh: Refresh,
+    vouch: Option<bool>,
+    tests_untracked_cache: bool,
+}
+
+impl How {
+    /// What is done with `path`.
+    fn action(&self, path: BString) -> Action {
+        match (self.mark, self.vouch) {
+            (Some((mark, on)), _) => Action::Mark(path, mark, on),
+            (None, Some(is_valid)) => Action::Vouch(path, is_valid),
+            (None, None) if self.force_remove => Action::Remove(path),
+            (None, None) => Action::Update(path, self.allowed),
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -94,6 +141,8 @@ impl Reader<'_> {
                     };
                 }
                 "--cacheinfo" => self.cacheinfo(&mut rest)?,
+                "--again" | "-g" => return self.again(rest.as_slice()),
+                "--unresolve" => return self.unresolve(rest.as_slice()),
                 "--index-version" => {
                     let value = rest.next().map(|value| value.to_string_lossy());
                     self.version(value.as_deref())?;
@@ -137,6 +186,26 @@ impl Reader<'_> {
                 let refresh = how.refresh.clone();
                 self.options.actions.push(Action::Refresh(refresh));
             }
+            "--really-refresh" => {
+                let mut refresh = how.refresh.clone();
+                refresh.really = true;
+                self.options.actions.push(Action::Refresh(refresh));
+            }
+            "--split-index" => self.options.split = Some(true),
+            "--no-split-index" => self.options.split = Some(false),
+            "--untracked-cache" | "--force-untracked-cache" => {
+                self.options.untracked_cache = Some(true);
+                how.tests_untracked_cache = false;
+            }
+            "--no-untracked-cache" => {
+                self.options.untracked_cache = Some(false);
+                how.tests_untracked_cache = false;
+            }
+            "--test-untracked-cache" => how.tests_untracked_cache = true,
+            "--fsmonitor" => self.options.fsmonitor = Some(true),
+            "--no-fsmonitor" => self.options.fsmonitor = Some(false),
+            "--fsmonitor-valid" => how.vouch = Some(true),
+            "--no-fsmonitor-valid" => how.vouch = Some(false),
             "--clear-resolve-undo" => self.options.actions.push(Action::ClearResolveUndo),
             _ if text.starts_with("--cacheinfo=") => {
                 return Err(CliError::usage("option `cacheinfo' takes no value"));
@@ -164,16 +233,40 @@ impl Reader<'_> {
     fn path(&mut self, path: &BStr) -> Result<(), CliError> {
         let path = self.repository.path_from_top(path)?;
         let how = &self.how;
-        self.options.actions.push(match how.mark {
-            Some((mark, on)) => Action::Mark(path.clone(), mark, on),
-            None if how.force_remove => Action::Remove(path.clone()),
-            None => Action::Update(path.clone(), how.allowed),
-        });
+        self.options.actions.push(how.action(path.clone()));
         if let Some(executable) = how.executable {
             self.options
                 .actions
                 .push(Action::Executable(path, executable));
         }
+        Ok(())
+    }
+
+    /// `--again PATHSPEC...`: what was asked for so far, with all that differs from `HEAD`.
+    fn again(&mut self, rest: &[OsString]) -> Result<(), CliError> {
+        let given: Vec<&BStr> = rest.iter().map(|path| path.as_bytes().as_bstr()).collect();
+        if given.iter().any(|given| given.starts_with(b"-")) {
+            return Err(CliError::unsupported("options after --again"));
+        }
+        let here = [BStr::new(b".")];
+        let given = match given.is_empty() && !self.repository.prefix_or_empty().is_empty() {
+            true => &here[..],
+            false => &given,
+        };
+        let pathspec = self.repository.pathspec(given.iter().copied())?;
+        let action = self.how.action(BString::default());
+        let again = Action::Again(Box::new(action), pathspec);
+        self.options.actions.push(again);
+        Ok(())
+    }
+
+    /// `--unresolve PATH...`
+    fn unresolve(&mut self, rest: &[OsString]) -> Result<(), CliError> {
+        let paths = rest
+            .iter()
+            .map(|path| self.repository.path_from_top(path.as_bytes().as_bstr()));
+        let paths = paths.collect::<Result<_, _>>()?;
+        self.options.actions.push(Action::Unresolve(paths));
         Ok(())
     }
 
@@ -283,6 +376,72 @@ impl Reader<'_> {
     }
 }
 
+/// What Git says of options that the configuration contradicts, and of what was done.
+fn remark_settings(
+    repository: &Repository,
+    options: &Options,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let config = repository.config();
+    let warn = |context: &mut Context, key: &str, is: bool, verb: &str, what: &str| {
+        context.warn(&format!(
+            "{key} is set to {is}; remove or change it, if you really want to {verb} {what}"
+        ));
+    };
+    let contradicts = |wanted: Option<bool>, key: &str| {
+        let set = wanted.and(config.bool(key).ok().flatten());
+        set.filter(|set| Some(*set) != wanted)
+    };
+    let verb = |is_set: bool| if is_set { "disable" } else { "enable" };
+    if let Some(set) = contradicts(options.split, "core.splitIndex") {
+        warn(context, "core.splitIndex", set, verb(set), "split index");
+    }
+    if let Some(set) = contradicts(options.untracked_cache, "core.untrackedCache") {
+        let what = "the untracked cache";
+        warn(context, "core.untrackedCache", set, verb(set), what);
+    }
+    let is_monitored = match config.entry_of("core.fsmonitor") {
+        Some(entry) => entry.bool().unwrap_or(true),
+        None => false,
+    };
+    match options.fsmonitor {
+        Some(true) if !is_monitored => {
+            context.warn("core.fsmonitor is unset; set it if you really want to enable fsmonitor");
+        }
+        Some(false) if is_monitored => {
+            context
+                .warn("core.fsmonitor is set; remove it if you really want to disable fsmonitor");
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `--test-untracked-cache`
+fn test_untracked_cache(
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let top = repository.require_work_tree()?;
+    let say = |text: &str| std::io::stderr().write_all(text.as_bytes());
+    say(&format!("Testing mtime in '{}' ", top.display()))?;
+    let mut step = || {
+        // Nobody to hear of it is no reason to stop.
+        let _ = say(".");
+        Ok(())
+    };
+    let found = pronto::update_index::test_untracked_cache(top, &mut step)?;
+    match found {
+        Ok(()) => say(" OK\n")?,
+        Err(reason) => say(&format!("\n{reason}\n"))?,
+    }
+    context.out.flush()?;
+    Ok(match found {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
 fn octal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits.to_str().ok()?, 8).ok()
 }
@@ -309,6 +468,7 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
                 writeln!(context.out, ": needs {need}")?;
             }
             Said::Line(line) => context.remark(&line),
+            Said::Abandoned => failed = true,
             Said::Fatal(message) => return Err(CliError::fatal(message)),
         }
     }

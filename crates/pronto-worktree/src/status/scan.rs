@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
 
     /// Whether nothing about the file of `entry` counts, whatever it is.
     pub(super) fn is_exempt(&self, entry: &EntryRef<'_>) -> bool {
-        entry.flags.contains(Flags::ASSUME_VALID)
+        (entry.flags.contains(Flags::ASSUME_VALID) && !self.job.options.looks_at_assumed)
             || (entry.flags.contains(Flags::SKIP_WORKTREE)
                 && !self.job.options.notice_present_sparse)
     }

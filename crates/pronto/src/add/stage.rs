@@ -222,6 +222,16 @@ impl<'a> Stage<'a> {
         self.undo = undo;
     }
 
+    /// What is remembered of conflicts.
+    pub(crate) fn resolve_undo(&self) -> &ResolveUndo {
+        &self.undo
+    }
+
+    /// The changes so far, without what is remembered of conflicts.
+    pub(crate) fn edit(&self) -> &Edit<'a> {
+        &self.edit
+    }
+
     /// Whether there are entries below `path`.
     pub(crate) fn has_below(&self, path: &BStr) -> bool {
         !self.edit.below(path).is_empty()

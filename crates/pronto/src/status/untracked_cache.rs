@@ -66,6 +66,25 @@ fn ident(repository: &Repository) -> Result<Vec<u8>> {
     Ok([b"Location ", &**top, b", system ", system].concat())
 }
 
+/// A cache that knows nothing yet, for this place and for what is shown of untracked files.
+pub(crate) fn new_untracked_cache(
+    repository: &Repository,
+    kind: pronto_hash::Kind,
+) -> Result<UntrackedCache<'static>> {
+    let ident = ident(repository)?;
+    let flags = match shows_all(repository) {
+        true => UntrackedCache::ALL,
+        false => UntrackedCache::NORMAL,
+    };
+    Ok(UntrackedCache::new(&ident, flags, kind))
+}
+
+fn shows_all(repository: &Repository) -> bool {
+    let shown = repository.config().entry_of("status.showUntrackedFiles");
+    let shown = shown.and_then(|entry| entry.string().ok());
+    shown.is_some_and(|shown| *shown == *b"all")
+}
+
 /// Finds out whether the cache of `index` may be gone by.
 pub(super) fn prepare<'a>(
     repository: &Repository,
@@ -92,11 +111,7 @@ pub(super) fn prepare<'a>(
         return Ok(prepared);
     }
     let ident = ident(repository)?;
-    let shown = repository
-        .config()
-        .entry_of("status.showUntrackedFiles")
-        .and_then(|entry| entry.string().ok());
-    let wants_normal = shown.is_none_or(|shown| *shown != *b"all");
+    let wants_normal = !shows_all(repository);
     let kind = index.kind();
     let mut cache = index.untracked_cache();
     let here = |cache: &UntrackedCache<'_>| {

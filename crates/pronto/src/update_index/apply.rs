@@ -10,7 +10,7 @@ use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Mark, Said};
+use super::{Action, Allowed, Mark, Said, merge};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::switch::Prepared;
 use crate::{Repository, Result, refresh};
@@ -24,12 +24,12 @@ enum Found {
 }
 
 pub(super) struct Apply<'a> {
-    repository: &'a Repository,
-    prepared: &'a Prepared<'a>,
-    stage: Stage<'a>,
+    pub(super) repository: &'a Repository,
+    pub(super) prepared: &'a Prepared<'a>,
+    pub(super) stage: Stage<'a>,
     protect: Protect,
     interrupt: &'a Interrupt,
-    said: Vec<Said>,
+    pub(super) said: Vec<Said>,
     hashed: VecDeque<Hashed>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Apply<'a> {
         })
     }
 
-    fn entry(&self, path: &BStr) -> Option<EntryRef<'_>> {
+    pub(super) fn entry(&self, path: &BStr) -> Option<EntryRef<'_>> {
         self.stage.get(path, 0)
     }
 
@@ -211,6 +211,22 @@ impl<'a> Apply<'a> {
                 self.said.extend(outdated.into_iter().map(Said::Outdated));
                 Ok(None)
             }
+            Action::Again(how, pathspec) => {
+                let paths = self.differing(pathspec)?;
+                self.run(&merge::again(how, paths))?;
+                Ok(None)
+            }
+            Action::Unresolve(paths) => {
+                if !self.unresolve(paths)? {
+                    self.said.push(Said::Abandoned);
+                }
+                Ok(None)
+            }
+            // Done at the end, when it is known where the entries are.
+            Action::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
+                Some(_) => None,
+                None => Some(format!("Unable to mark file {path}")),
+            }),
             Action::ClearResolveUndo => {
                 self.stage.set_resolve_undo(ResolveUndo::default());
                 Ok(None)
