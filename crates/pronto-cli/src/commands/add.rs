@@ -6,6 +6,7 @@ use std::io::Write;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::add::{Options, Report, Said, Selection};
+use pronto::status::Pathspec;
 
 use crate::commands::pathspecs::{self, Source};
 use crate::{CliError, Context, ExitCode};
@@ -105,13 +106,49 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(CliError::of)?;
     if args.refresh {
-        return Err(CliError::unsupported("option '--refresh' of add"));
+        return refresh(&repository, (options.pathspec, args.verbose), context);
     }
     // `add PATH` stages that files are gone, too.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
     let report = repository.add(&options, &interrupt).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
+}
+
+/// `--refresh`: names what differs only if asked to, except for conflicts.
+fn refresh(
+    repository: &Repository,
+    (pathspec, verbose): (Pathspec, bool),
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let options = pronto::refresh::Options {
+        pathspec,
+        ..Default::default()
+    };
+    let interrupt = context.interrupt.clone();
+    let refreshed = repository.refresh_index(&options, &interrupt);
+    let refreshed = refreshed.map_err(CliError::of)?;
+    let out = &mut context.out;
+    if verbose && !refreshed.outdated.is_empty() {
+        writeln!(out, "Unstaged changes after refreshing the index:")?;
+    }
+    for outdated in &refreshed.outdated {
+        if verbose {
+            write!(out, "{}\t", char::from(outdated.letter))?;
+            out.write_all(&outdated.path)?;
+            writeln!(out)?;
+        } else if outdated.letter == b'U' {
+            out.write_all(&outdated.path)?;
+            writeln!(out, ": needs merge")?;
+        }
+    }
+    match refreshed.unmatched {
+        Some(spec) => {
+            let message = format!("pathspec '{spec}' did not match any files");
+            Err(CliError::fatal(message))
+        }
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// `--all`, or the opposite of `--ignore-removal`.
