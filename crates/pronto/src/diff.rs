@@ -65,7 +65,7 @@ impl Repository {
     /// There is no work tree; the index cannot be read;
     /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn diff_files(&self, stage: u8, options: &Options, interrupt: &Interrupt) -> Result<Found> {
-        let index = self.index()?;
+        let index = self.index_for_looking()?;
         let null = self.object_hash().null();
         let files = walk::changed(self, &index, options, interrupt)?;
         let mut differences = Vec::new();
@@ -115,7 +115,7 @@ impl Repository {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<Found> {
-        let index = self.index()?;
+        let index = self.index_for_looking()?;
         let staged = self.staged(tree, &index, options)?;
         if against == Against::Index {
             index.intact().map_err(from_index)?;
