@@ -1,0 +1,199 @@
+//! Several processes at one index, and files that change while nobody could tell by their times.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+/// Commits beside status, unless `PRONTO_TEST_COMMITS` says how many. Then no command of the user
+/// may find the index locked; otherwise it is tried again, because that depends on time.
+const COMMITS: usize = 8;
+/// Loops of status: as many as `PRONTO_TEST_COMMITS` is to be run with.
+const LOOPS: (usize, usize) = (4, 20);
+/// Rounds of racy edits, unless `PRONTO_TEST_RACY` says how many.
+const ROUNDS: usize = 4;
+/// Files in a round.
+const FILES: usize = 100;
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn repository(scratch: &Scratch, name: &str) -> PathBuf {
+    let top = scratch.path().join(name);
+    run(process("git").args(["init", "-q", "-b", "main"]).arg(&top));
+    for (key, value) in [("user.name", "a"), ("user.email", "a@x"), ("gc.auto", "0")] {
+        run(in_(&top, process("git")).args(["config", key, value]));
+    }
+    top
+}
+
+fn in_(top: &Path, mut command: Command) -> Command {
+    command.current_dir(top);
+    command
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+fn is_locked(output: &Output) -> bool {
+    !output.status.success() && stderr(output).contains("index.lock")
+}
+
+#[test]
+fn status_beside_commits_loses_nothing() {
+    let scratch = Scratch::new();
+    for skip_hash in ["false", "true"] {
+        let top = repository(&scratch, skip_hash);
+        run(in_(&top, process("git")).args(["config", "index.skipHash", skip_hash]));
+        for at in 0..50 {
+            std::fs::write(top.join(format!("file{at}")), "first\n").expect("a file");
+        }
+        run(in_(&top, process("git")).args(["add", "."]));
+        run(in_(&top, process("git")).args(["commit", "-qm", "first"]));
+        beside_status(&top);
+    }
+}
+
+fn beside_status(top: &Path) {
+    let long = number("PRONTO_TEST_COMMITS");
+    let commits = long.unwrap_or(COMMITS);
+    let loops = if long.is_some() { LOOPS.1 } else { LOOPS.0 };
+    let (is_over, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let look = || {
+        while !is_over.load(Ordering::Relaxed) {
+            run(in_(top, pronto()).args(["status", "--porcelain"]));
+            looks.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let mut locked = 0;
+    std::thread::scope(|scope| {
+        let loops: Vec<_> = (0..loops).map(|_| scope.spawn(look)).collect();
+        let _end = Ended(&is_over);
+        for at in 0..commits {
+            let file = format!("file{}", at % 50);
+            std::fs::write(top.join(&file), format!("{at}\n")).expect("a file");
+            std::fs::write(top.join(format!("new{at}")), format!("{at}\n")).expect("a file");
+            let adds = if at % 2 == 0 {
+                pronto()
+            } else {
+                process("git")
+            };
+            locked += patiently(in_(top, adds).args(["add", "."]));
+            let message = format!("commit {at}");
+            locked += patiently(in_(top, process("git")).args(["commit", "-qm", &message]));
+            if at % 10 == 9 {
+                // Long enough for status to write what it knows.
+                std::thread::sleep(Duration::from_millis(1050));
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        loops
+            .into_iter()
+            .for_each(|one| one.join().expect("no status fails"));
+    });
+    println!(
+        "{commits} commits beside {loops} loops, {} times status, {locked} times locked",
+        looks.load(Ordering::Relaxed)
+    );
+    assert!(
+        long.is_none() || locked == 0,
+        "{locked} commands were refused"
+    );
+    let log = run(in_(top, process("git")).args(["rev-list", "--count", "HEAD"]));
+    assert_eq!(log.trim(), (commits + 1).to_string());
+    let names = run(in_(top, process("git")).args(["ls-tree", "--name-only", "HEAD"]));
+    assert_eq!(names.lines().count(), 50 + commits);
+    let last = run(in_(top, process("git")).args(["show", &format!("HEAD:new{}", commits - 1)]));
+    assert_eq!(last, format!("{}\n", commits - 1));
+    assert_eq!(
+        run(in_(top, process("git")).args(["status", "--porcelain"])),
+        ""
+    );
+    run(in_(top, process("git")).args(["fsck", "--strict"]));
+}
+
+/// Ends the loops even if something fails.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs a command of the user's, again and again while the index is locked; says how often it was.
+fn patiently(command: &mut Command) -> usize {
+    for times in 0..200 {
+        let output = command.output().expect("it starts");
+        if !is_locked(&output) {
+            assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+            return times;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{command:?}: the index stays locked");
+}
+
+#[test]
+fn an_edit_in_the_same_second_is_seen() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch, "racy");
+    let rounds = number("PRONTO_TEST_RACY").unwrap_or(ROUNDS);
+    let mut state = 1u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let path = |at: usize| top.join(format!("f{at}"));
+    let mut edits = 0;
+    for round in 0..rounds {
+        for at in 0..FILES {
+            std::fs::write(path(at), format!("{round:08}")).expect("a file");
+        }
+        run(in_(&top, pronto()).args(["add", "."]));
+        let expected: BTreeSet<String> = (0..FILES)
+            .filter(|_| next() % 2 == 0)
+            .map(|at| format!("f{at}"))
+            .collect();
+        for name in &expected {
+            std::fs::write(top.join(name), format!("{:08}", round + 50_000_000)).expect("a file");
+        }
+        edits += expected.len();
+        let modified = |name: &str, command: Command| {
+            let text = run(in_(&top, command).args(["status", "--porcelain", "-uno"]));
+            let lines = text.lines().filter(|line| line.as_bytes()[1] == b'M');
+            let found: BTreeSet<String> = lines.map(|line| line[3..].to_owned()).collect();
+            assert_eq!(found, expected, "{name} in round {round}");
+        };
+        // Who looks first may write the index.
+        let order = match round % 2 {
+            0 => ["pronto", "git"],
+            _ => ["git", "pronto"],
+        };
+        let look = || {
+            for name in order {
+                let command = if name == "git" {
+                    process("git")
+                } else {
+                    pronto()
+                };
+                modified(name, command);
+            }
+        };
+        look();
+        // An index that is written without a look at the files must not make them look clean.
+        let version = if next() % 2 == 0 { "4" } else { "2" };
+        run(in_(&top, pronto()).args(["update-index", "--index-version", version]));
+        look();
+    }
+    println!("{edits} edits were seen");
+}
