@@ -71,6 +71,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repo
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
@@ -413,6 +414,10 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Write a bitmap, too'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l incremental -d 'Leave what there is as it is, and cover new packs by a layer on top of it'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show how far it is'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l roles -d 'What a trusted peer may do: \'read\' takes from here, \'write\' gives' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l at -d 'Where a trusted peer is reached' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l only -d 'Let a trusted peer see and give only these branches, or references from \'refs/\' on' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l not -d 'Let a trusted peer not see or give these' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-pack -d 'Leave out what is in this pack' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'With how many others each object is compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The longest chain of deltas' -r
@@ -499,11 +504,18 @@ complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 3 -l theirs -d
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s p -l patch -d 'Choose changes one by one (handed to git)'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-file-nul -d 'Paths in that file end with NUL'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'What the peer is called here: its branches are refs/remotes/NAME/*' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Serve all known peers that connect to HOST:PORT, by TLS; \'netsync\' says who is known' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'What the peer is called here, with --stdio: its branches are refs/remotes/NAME/*' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'How many may be connected' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l memory -d 'How many MiB all sessions together may hold; one takes 96' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-received -d 'How many MiB are taken in one session' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l handshake-timeout -d 'How many seconds the handshake may take, and then the greeting' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 'How many seconds a peer may be silent' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Speak netsync: both sides give and take'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on the standard input and output, as \'sync\' has it done'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Move branches forward to those of the peer, unless they are checked out'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Take part even if the two histories have nothing in common'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l once -d 'End after the first connection'
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'How objects are named: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Only ids, in this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Ids in this many digits' -r
@@ -526,6 +538,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -s u -l untracked-
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignored -d 'Show ignored files: traditional, matching, no' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignore-submodules -d 'Ignore changes to submodules: all, dirty, untracked, none' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s M -l find-renames -d 'Detect renames, optionally with a similarity' -r
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l column -d 'List untracked files in columns: always, never, auto, column, row, plain, dense, nodense' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s s -l short -d 'Show status concisely'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s b -l branch -d 'Show branch information'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l show-stash -d 'Show stash information'
@@ -533,6 +546,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l ahead-behind -d
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l long -d 'Show status in long format (default)'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'Terminate entries with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List untracked files one below the other'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s t -l track -d 'Let the new branch follow the one it starts at' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l orphan -d 'Begin a branch without history' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
@@ -556,7 +570,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -l no-recurs
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -l include -d 'Let only these branches, or references from \'refs/\' on, take part' -r
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -l exclude -d 'Let these take no part' -r
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -l name -d 'What the peer is called here: its branches become refs/remotes/NAME/*' -r
-complete -c pronto -n "__fish_pronto_using_subcommand sync" -l as -d 'What this repository is called there' -r
+complete -c pronto -n "__fish_pronto_using_subcommand sync" -l as -d 'What this repository is called there; a server of netsync:// knows it by its key' -r
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -l remote-program -d 'The program on the other side of ssh' -r
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -s n -l dry-run -d 'Only tell what would be done'
 complete -c pronto -n "__fish_pronto_using_subcommand sync" -l pull -d 'Only take, give nothing'

@@ -59,14 +59,14 @@ impl Columns {
         let mut columns = Columns::default();
         for name in ["ui", command] {
             if let Some(value) = repository.config().raw(format!("column.{name}")) {
-                columns.apply(value).map_err(unknown)?;
+                columns.apply(value).map_err(|word| unknown(&word))?;
             }
         }
         match given {
             None => {}
             Some(words) => {
                 columns.when = When::Always;
-                columns.apply(words).map_err(unknown)?;
+                columns.apply(words).map_err(|word| unknown(&word))?;
             }
         }
         Ok(columns)
@@ -134,7 +134,7 @@ impl Columns {
     }
 }
 
-fn unknown(word: BString) -> CliError {
+fn unknown(word: &BString) -> CliError {
     CliError::unsupported(format!("columns in the style '{word}'"))
 }
 

@@ -123,11 +123,8 @@ pub(crate) fn refresh(
         let letter = match changed.change {
             None => b'U',
             Some(Change::Deleted) => match find(prepared, &entry) {
-                Found::Other => b'T',
-                Found::BelowFile if is_announced => b'A',
-                Found::BelowFile => b'M',
                 Found::Nothing if options.ignore_missing => continue,
-                Found::Nothing => b'D',
+                found => found.letter(is_announced),
             },
             Some(_) if is_announced => b'A',
             Some(Change::TypeChanged) => b'T',
@@ -146,11 +143,10 @@ pub(crate) fn refresh(
         });
     }
     // A size of zero marks an entry that differs: that is left to whoever writes the index.
-    let is_mark =
-        |entry: &EntryRef<'_>, stat: &Stat| stat.size_bytes == 0 && entry.stat.size_bytes != 0;
+    let is_mark = |now: &Stat, before: &Stat| now.size_bytes == 0 && before.size_bytes != 0;
     for (position, stat) in outcome.refreshed {
         let entry = index.entry(position);
-        if !is_mark(&entry, &stat) && !is_settled(edit, &entry) {
+        if !is_mark(&stat, &entry.stat) && !is_settled(edit, &entry) {
             edit.refresh(position, stat, entry.flags.with(Flags::UP_TO_DATE));
         }
     }
@@ -164,6 +160,17 @@ enum Found {
     BelowFile,
     /// A directory, or what the index has no mode for.
     Other,
+}
+
+impl Found {
+    fn letter(self, is_announced: bool) -> u8 {
+        match self {
+            Found::Other => b'T',
+            Found::BelowFile if is_announced => b'A',
+            Found::BelowFile => b'M',
+            Found::Nothing => b'D',
+        }
+    }
 }
 
 fn find(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> Found {

@@ -258,7 +258,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let silent: Vec<TcpStream> = (0..150).map(connect).collect();
     for mut socket in (0..20).map(connect) {
-        let _ = socket.write_all(&[0x16; 70_000]);
+        let _ = socket.write_all(&vec![0x16; 70_000]);
     }
     let stalled = attacker.meet();
 

@@ -80,11 +80,11 @@ fn write_all(
 ) -> Found {
     let fresh = options.obstructions == Obstructions::Collide;
     let directories = Directories::new(context.top, fresh, !fresh);
-    let order = order::order(&plan.write, context.objects);
-    let gathered = Gathered::default();
     if let Some(twins) = &options.twins {
         twins.prepare(context.top, plan.write.len());
     }
+    let order = order::order(&plan.write, context.objects);
+    let gathered = Gathered::default();
     let job = Job {
         plan,
         context,
@@ -130,9 +130,8 @@ fn write_all(
     }
     let mut warnings = gathered.warnings.into_inner();
     warnings.sort_by_key(|(at, _)| *at);
-    outcome
-        .warnings
-        .extend(warnings.into_iter().map(|(_, text)| text));
+    let warnings = warnings.into_iter().map(|(_, text)| text);
+    outcome.warnings.extend(warnings);
     let about_sharing = options.twins.as_ref().and_then(|twins| twins.warning());
     outcome.warnings.extend(about_sharing);
     let mut found = Found {

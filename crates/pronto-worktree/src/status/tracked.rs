@@ -74,6 +74,25 @@ impl Scanner<'_> {
                 met.present += usize::from(is_there);
             }
         }
+        self.go_below(&met, (prefix_len, ignored, lists), seen.as_ref(), tasks);
+        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
+            let children = Name::all(job.index, entries, prefix_len);
+            self.recall(&directory, (path, &children), node, tasks);
+        } else if lists {
+            self.meet_all(&directory, (path, entries, &met), tasks);
+        }
+        Ok(())
+    }
+
+    /// A task for each directory with tracked files that has to be looked at.
+    fn go_below(
+        &mut self,
+        met: &Met<'_>,
+        (prefix_len, ignored, lists): (usize, bool, bool),
+        seen: Option<&super::remember::Seen>,
+        tasks: &mut Vec<Task>,
+    ) {
+        let job = self.job;
         for child in &met.directories {
             let end = prefix_len + child.name.len();
             if child.is_sparse(job.index, end) {
@@ -83,7 +102,7 @@ impl Scanner<'_> {
             if job.pathspec.directory(below) == pathspec::Directory::Outside {
                 continue;
             }
-            let (ignored, place) = match &seen {
+            let (ignored, place) = match seen {
                 Some(seen) => self.place_of(seen, below, prefix_len),
                 None => (ignored || (prefix_len == 0 && self.is_hidden(below)), None),
             };
@@ -97,13 +116,6 @@ impl Scanner<'_> {
                 place,
             });
         }
-        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
-            let children = Name::all(job.index, entries, prefix_len);
-            self.recall(&directory, (path, &children), node, tasks);
-        } else if lists {
-            self.meet_all(&directory, (path, entries, &met), tasks);
-        }
-        Ok(())
     }
 
     /// Everything in the listing of a directory with tracked files.

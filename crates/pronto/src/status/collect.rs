@@ -80,16 +80,13 @@ pub(super) fn collect(
         };
         write_back(repository, (&index, options.settle), news)?;
     }
-    let mut entries = Merge {
-        index: &index,
-        entries: BTreeMap::new(),
-    };
-    let renames = Contents {
+    let mut entries = Merge::new(&index);
+    let contents = Contents {
         store,
         root: &root,
         converter: &converter,
     };
-    entries.add_worktree(&outcome, options, &renames);
+    entries.add_worktree(&outcome, options, &contents);
     entries.add_staged(staged.differences);
     index.intact().map_err(from_index)?;
     Ok(Report {
@@ -234,7 +231,12 @@ struct Merge<'a> {
     entries: BTreeMap<BString, Entry>,
 }
 
-impl Merge<'_> {
+impl<'a> Merge<'a> {
+    fn new(index: &'a Index) -> Self {
+        let entries = BTreeMap::new();
+        Merge { index, entries }
+    }
+
     fn entry(&mut self, path: &BStr) -> &mut Entry {
         if !self.entries.contains_key(path) {
             let entry = Entry {

@@ -1,16 +1,18 @@
 //! Doing one thing after the other.
 
+mod marks;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, mode};
 use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Mark, Said, merge};
+use super::{Action, Allowed, Said, merge};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::switch::Prepared;
 use crate::{Repository, Result, refresh};
@@ -173,20 +175,10 @@ impl<'a> Apply<'a> {
                     _ => 0,
                 };
                 let hashed = look.hash.and_then(|_| self.hashed.pop_front());
-                if self.is_bad(path, mode) {
-                    return Ok(None);
+                match self.is_bad(path, mode) {
+                    true => Ok(None),
+                    false => Ok(self.updated(path, *allowed, (look, hashed))),
                 }
-                let lines = self.update(path, *allowed, (look, hashed));
-                let lines = match lines {
-                    Ok(()) => {
-                        self.said.push(Said::Added(path.to_owned()));
-                        return Ok(None);
-                    }
-                    Err(Refusal::Fatal(message)) => return Ok(Some(message)),
-                    Err(Refusal::Lines(lines)) => lines,
-                };
-                self.said.extend(lines.into_iter().map(Said::Line));
-                Ok(Some(format!("Unable to process path {path}")))
             }
             Action::Remove(path) => {
                 if !self.is_bad(path.as_bstr(), 0) {
@@ -230,6 +222,26 @@ impl<'a> Apply<'a> {
             Action::ClearResolveUndo => {
                 self.stage.set_resolve_undo(ResolveUndo::default());
                 Ok(None)
+            }
+        }
+    }
+
+    /// Updates one path and says so; gives the message if it cannot be done.
+    fn updated(
+        &mut self,
+        path: &BStr,
+        allowed: Allowed,
+        found: (Look, Option<Hashed>),
+    ) -> Option<String> {
+        match self.update(path, allowed, found) {
+            Ok(()) => {
+                self.said.push(Said::Added(path.to_owned()));
+                None
+            }
+            Err(Refusal::Fatal(message)) => Some(message),
+            Err(Refusal::Lines(lines)) => {
+                self.said.extend(lines.into_iter().map(Said::Line));
+                Some(format!("Unable to process path {path}"))
             }
         }
     }
@@ -419,37 +431,6 @@ impl<'a> Apply<'a> {
                 Some(refusal.to_owned())
             }
         }
-    }
-
-    fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<String> {
-        if self.is_bad(path.as_bstr(), 0) {
-            return None;
-        }
-        let flag = match mark {
-            Mark::AssumeUnchanged => Flags::ASSUME_VALID,
-            Mark::SkipWorktree => Flags::SKIP_WORKTREE,
-        };
-        let Some(entry) = self.entry(path.as_bstr()) else {
-            return Some(format!("Unable to mark file {path}"));
-        };
-        let mut entry = entry.to_owned();
-        entry.flags = match on {
-            true => entry.flags.with(flag),
-            false => entry.flags.without(flag),
-        };
-        self.stage.edit_mut().set(entry);
-        None
-    }
-
-    fn chmod(&mut self, path: &BString, on: bool) -> Option<String> {
-        let is_there = self.entry(path.as_bstr()).is_some();
-        let changed = is_there && self.stage.chmod(path.as_bstr(), on, false);
-        if !changed {
-            let sign = if on { '+' } else { '-' };
-            return Some(format!("git update-index: cannot chmod {sign}x '{path}'"));
-        }
-        self.said.push(Said::Executable(path.clone(), on));
-        None
     }
 }
 

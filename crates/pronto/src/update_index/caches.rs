@@ -75,7 +75,7 @@ pub(super) fn vouch(edit: &mut Edit<'_>, marks: &[(BString, bool)]) -> Result<()
             }
         }
         let dirty = (0u32..).zip(dirty).filter(|(_, is_dirty)| *is_dirty);
-        Fsmonitor::new(told.token.clone(), dirty.map(|(at, _)| at))
+        Fsmonitor::new(told.token, dirty.map(|(at, _)| at))
     };
     edit.set_fsmonitor(Some(&told));
     Ok(())

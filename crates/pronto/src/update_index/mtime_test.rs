@@ -14,6 +14,14 @@ use crate::{ErrorKind, Result};
 /// nanoseconds; others take another second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1100)];
 
+/// What to do, where, whether the facts of the directory change with it, and what it means if not so.
+type Turn<'a> = (
+    &'a dyn Fn() -> std::io::Result<()>,
+    &'a Path,
+    bool,
+    &'static str,
+);
+
 /// Changes things in a new directory in `top`, removed at the end, and looks at whether its facts
 /// change with them. `step` is called after each pause; the error text is in Git's words.
 ///
@@ -24,7 +32,7 @@ pub fn test_untracked_cache(
     step: &mut dyn FnMut() -> Result<()>,
 ) -> Result<std::result::Result<(), &'static str>> {
     let io = |result: std::io::Result<()>, path: &Path| -> Result<()> {
-        Ok(result.context(ErrorKind::Io, "unable to change", path)?)
+        result.context(ErrorKind::Io, "unable to change", path)
     };
     let directory = top.join(format!("mtime-test-{}", std::process::id()));
     io(fs::create_dir(&directory), &directory)?;
@@ -44,7 +52,7 @@ pub fn test_untracked_cache(
         file.write_all(b"data")
     };
     let remove_below = || fs::remove_file(&inner).and_then(|()| fs::remove_dir(&below));
-    let turns: [(&dyn Fn() -> std::io::Result<()>, &Path, bool, &str); 6] = [
+    let turns: [Turn<'_>; 6] = [
         (
             &|| create(&file),
             &file,
