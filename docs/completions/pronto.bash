@@ -82,6 +82,9 @@ _pronto() {
             pronto,ls-tree)
                 cmd="pronto__subcmd__ls__subcmd__tree"
                 ;;
+            pronto,merge-file)
+                cmd="pronto__subcmd__merge__subcmd__file"
+                ;;
             pronto,multi-pack-index)
                 cmd="pronto__subcmd__multi__subcmd__pack__subcmd__index"
                 ;;
@@ -158,7 +161,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree multi-pack-index netsync pack-objects read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree merge-file multi-pack-index netsync pack-objects read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -985,6 +988,28 @@ _pronto() {
                     return 0
                     ;;
                 --abbrev)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__merge__subcmd__file)
+            opts="-p -q -L --stdout --diff3 --zdiff3 --ours --theirs --union --marker-size --quiet"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --marker-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -L)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

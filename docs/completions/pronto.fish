@@ -70,6 +70,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'bring together what two have made of one file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
@@ -140,7 +141,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l orphan -d 'Be
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s b -d 'Create this branch and go to it' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s B -d 'Create or move this branch and go to it' -r
-complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l conflict -d 'How conflicts look, made anew: merge, diff3, zdiff3' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-from-file -d 'Read paths from this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s q -l quiet -d 'Say nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l progress -d 'Show progress even if the standard error is no terminal'
@@ -153,7 +154,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s l -d 'Begin a
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 2 -l ours -d 'Of files in conflict, take the side of HEAD'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 3 -l theirs -d 'Of files in conflict, take the other side'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s p -l patch -d 'Choose changes one by one (handed to git)'
-complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d 'Merge local changes into the new branch, or make conflicts anew (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d 'Make conflicts anew; merge local changes into the new branch (handed to git if that needs a merge)'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l overlay -d 'Leave tracked files that the commit does not have (the default)'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-file-nul -d 'Paths in that file end with NUL'
@@ -406,6 +407,15 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-status -d
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l object-only -d 'Only ids'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-name -d 'Names from the top of the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-tree -d 'Everything, wherever the caller stands'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l marker-size -d 'How many marks begin a line of a conflict' -r
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -s L -d 'What a file is called in conflicts; once for each' -r
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -s p -l stdout -d 'Print the result instead of writing it to the first file'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l diff3 -d 'Show in conflicts what both come from'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l zdiff3 -d 'Likewise, lines at their ends taken out'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l ours -d 'Of conflicts take the first file\'s side'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l theirs -d 'Of conflicts take the last file\'s side'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l union -d 'Of conflicts take both sides'
+complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -s q -l quiet -d 'Do not say what is wrong'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l object-dir -d 'The object directory to work in: the repository\'s own or one of its alternates' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l preferred-pack -d 'Take the copies of this pack of objects that are in several' -r
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l refs-snapshot -d 'What references point to, for the bitmap' -r -F
@@ -490,7 +500,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand reset" -s N -l intent-to-a
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -l pathspec-file-nul -d 'Paths in that file end with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s s -l source -d 'Take contents from this commit or tree, not from the index (with --staged: not from HEAD)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand restore" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -l conflict -d 'How conflicts look, made anew: merge, diff3, zdiff3' -r
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-from-file -d 'Read paths from this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s S -l staged -d 'Restore the index'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s W -l worktree -d 'Restore the work tree (the default)'
@@ -498,7 +508,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-unmerge
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l overlay -d 'Leave tracked files that the source does not have'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s q -l quiet -d 'Say nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l progress -d 'Show progress even if the standard error is no terminal'
-complete -c pronto -n "__fish_pronto_using_subcommand restore" -s m -l merge -d 'Make conflicts anew (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand restore" -s m -l merge -d 'Make conflicts anew'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 2 -l ours -d 'Of files in conflict, take the side of HEAD'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 3 -l theirs -d 'Of files in conflict, take the other side'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s p -l patch -d 'Choose changes one by one (handed to git)'
@@ -552,7 +562,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand switch" -l orphan -d 'Begi
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s c -l create -d 'Create this branch and go to it' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s C -l force-create -d 'Create or move this branch and go to it' -r
-complete -c pronto -n "__fish_pronto_using_subcommand switch" -l conflict -d 'How conflicts look (handed to git)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -l conflict -d 'How conflicts look in such a merge: merge, diff3, zdiff3' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s q -l quiet -d 'Say nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l progress -d 'Show progress even if the standard error is no terminal'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s f -l force -d 'Throw away local changes, and files that are in the way'
@@ -561,7 +571,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand switch" -l overwrite-ignor
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l ignore-other-worktrees -d 'Take a branch even if another work tree has it'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l guess -d 'Begin a local branch of the same name if a remote has one (the default)'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l discard-changes -d 'Throw away local changes'
-complete -c pronto -n "__fish_pronto_using_subcommand switch" -s m -l merge -d 'Merge local changes into the new branch (handed to git)'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s m -l merge -d 'Merge local changes into the new branch (handed to git if that needs a merge)'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s m -d 'Why, for the log' -r
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quiet -d 'Say nothing when the reference is not symbolic'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'

@@ -22,6 +22,7 @@ mod index_pack;
 mod init;
 mod ls_files;
 mod ls_tree;
+mod merge_file;
 mod multi_pack_index;
 mod netsync;
 mod pack_objects;
@@ -169,6 +170,7 @@ pub static COMMANDS: &[Command] = &[
     command!(init, "init", "make a repository, or bring one up to date", Start, Options, signals: true),
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
+    command!(merge_file, "merge-file", "bring together what two have made of one file", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
     command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),

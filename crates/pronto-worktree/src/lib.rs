@@ -7,6 +7,7 @@
 //! - [`sparse`]: which paths are to be in the worktree at all.
 //! - [`status`]: how files differ from the index, and which are untracked: one walk.
 //! - [`diff`]: how the index differs from a tree; renames.
+//! - [`merge`]: three texts become one.
 //! - [`trees`]: the trees that an index makes.
 //! - [`ignore`], [`pathspec`]: which paths count; [`glob`]: the patterns in them.
 
@@ -18,6 +19,7 @@ pub mod filter;
 pub mod glob;
 mod hostile;
 pub mod ignore;
+pub mod merge;
 mod names;
 mod objects;
 pub mod pathspec;

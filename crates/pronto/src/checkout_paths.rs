@@ -13,6 +13,7 @@ use pronto_worktree::unpack::{self, Checker, Side};
 
 use crate::add::{self, Stage as Staging};
 use crate::checkout_index::writes_attributes;
+use crate::merge::{Remaking, Style};
 use crate::switch::{Prepared, Start};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Repository, Result};
@@ -53,6 +54,8 @@ pub struct Options {
     pub overlay: bool,
     /// Of paths in conflict, take this side.
     pub stage: Option<Stage>,
+    /// Paths in conflict are merged anew, and conflicts shown in this style.
+    pub merge: Option<Style>,
     /// Leave paths in conflict alone, instead of refusing them.
     pub ignore_unmerged: bool,
     /// Change the index.
@@ -70,6 +73,8 @@ pub struct Report {
     pub errors: Vec<String>,
     /// How many files were written.
     pub updated: usize,
+    /// How many files with conflicts made anew were written.
+    pub recreated: usize,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
     /// Paths in conflict that were left alone.
@@ -102,7 +107,11 @@ impl Repository {
         if let Some(source) = &options.source {
             work.read_tree(source, &prepared)?;
         }
-        work.collect_index();
+        let remaking = match options.merge {
+            Some(style) => Some(Remaking::new(&prepared, style)?),
+            None => None,
+        };
+        work.collect_index(remaking.as_ref())?;
         work.report_unmatched();
         if !work.report.errors.is_empty() {
             return Ok(work.report);
@@ -139,6 +148,8 @@ struct Work<'a> {
     remove: Vec<BString>,
     /// Conflicts that leave the index, while whatever is in the work tree stays.
     forget: Vec<BString>,
+    /// Conflicts that were made anew.
+    recreated: Vec<BString>,
     report: Report,
 }
 
@@ -152,6 +163,7 @@ impl<'a> Work<'a> {
             targets: Vec::new(),
             remove: Vec::new(),
             forget: Vec::new(),
+            recreated: Vec::new(),
             report: Report::default(),
         }
     }
@@ -201,7 +213,7 @@ impl<'a> Work<'a> {
     }
 
     /// What the index has of the paths, and the tree has not.
-    fn collect_index(&mut self) {
+    fn collect_index(&mut self, remaking: Option<&Remaking<'_>>) -> Result<()> {
         let (options, index) = (self.options, self.index);
         let mut at = 0;
         while at < index.len() {
@@ -241,23 +253,47 @@ impl<'a> Work<'a> {
                     restage: false,
                 });
             } else {
-                self.unmerged(stages);
+                self.unmerged(stages, remaking)?;
             }
         }
         self.targets.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(())
     }
 
-    fn unmerged(&mut self, stages: std::ops::Range<usize>) {
+    fn unmerged(
+        &mut self,
+        stages: std::ops::Range<usize>,
+        remaking: Option<&Remaking<'_>>,
+    ) -> Result<()> {
         let path = self.index.path(stages.start).to_owned();
         if self.options.ignore_unmerged {
             self.report.unmerged.push(path);
-            return;
+            return Ok(());
+        }
+        if let Some(remaking) = remaking {
+            match remaking.remake(self.index, path.as_bstr())? {
+                Some(side) => {
+                    self.recreated.push(path.clone());
+                    self.targets.push(Target {
+                        path,
+                        side,
+                        position: None,
+                        tracked: true,
+                        restage: false,
+                    });
+                }
+                None => {
+                    let message = format!("path '{path}' does not have all necessary versions");
+                    self.report.errors.push(message);
+                }
+            }
+            return Ok(());
         }
         let Some(stage) = self.options.stage else {
             self.report
                 .errors
                 .push(format!("path '{path}' is unmerged"));
-            return;
+            return Ok(());
         };
         let mut entries = stages.map(|at| self.index.entry(at));
         match entries.find(|entry| entry.stage() == stage.number()) {
@@ -274,6 +310,7 @@ impl<'a> Work<'a> {
             }
             None => self.remove.push(path),
         }
+        Ok(())
     }
 
     fn report_unmatched(&mut self) {
@@ -355,14 +392,15 @@ impl<'a> Work<'a> {
             targets,
             remove,
             forget,
+            recreated,
             mut report,
             ..
         } = self;
-        report.updated = outcome
-            .written
-            .iter()
-            .filter(|written| written.is_some())
-            .count();
+        let mut written = outcome.written.iter().zip(&targets);
+        let done = written.by_ref().filter(|(written, _)| written.is_some());
+        let (anew, plain): (Vec<_>, Vec<_>) =
+            done.partition(|(_, target)| recreated.contains(&target.path));
+        (report.updated, report.recreated) = (plain.len(), anew.len());
         report.failed = outcome.failed;
         report.warnings.extend(outcome.warnings);
         if !options.index && options.source.is_some() {

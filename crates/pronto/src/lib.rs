@@ -24,6 +24,7 @@ mod index;
 pub mod init;
 mod layout;
 pub mod lock;
+pub mod merge;
 pub mod monitor;
 pub mod multi_pack_index;
 pub mod netsync;

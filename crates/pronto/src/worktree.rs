@@ -96,6 +96,12 @@ impl Repository {
     /// # Errors
     /// There is no work tree, or an attributes file cannot be read.
     pub(crate) fn attributes_of_files(&self, index: &Index) -> Result<Attributes> {
+        self.attributes_selected(index, &ATTRIBUTES)
+    }
+
+    /// As [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
+    /// choice.
+    pub(crate) fn attributes_selected(&self, index: &Index, names: &[&str]) -> Result<Attributes> {
         let top = self.require_work_tree()?;
         let source = FromWorktree {
             top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
@@ -106,7 +112,7 @@ impl Repository {
             },
         };
         let files = self.attribute_files()?;
-        Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)
+        Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
     }
 
     /// How contents are converted between blobs and files.

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::checkout_paths::{self, Stage};
+use pronto::merge::Style;
 use pronto::status::Pathspec;
 use pronto::switch::{NewBranch, Options, Start};
 
@@ -44,10 +45,10 @@ pub(crate) struct Args {
     /// Choose changes one by one (handed to git)
     #[arg(short, long)]
     patch: bool,
-    /// Merge local changes into the new branch, or make conflicts anew (handed to git)
+    /// Make conflicts anew; merge local changes into the new branch (handed to git if that needs a merge)
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look (handed to git)
+    /// How conflicts look, made anew: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
     /// Leave tracked files that the commit does not have (the default)
@@ -68,14 +69,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    for (given, what) in [
-        (args.patch, "option '--patch' of checkout"),
-        (args.merge, "option '--merge' of checkout"),
-        (args.conflict.is_some(), "option '--conflict' of checkout"),
-    ] {
-        if given {
-            return Err(CliError::unsupported(what));
-        }
+    if args.patch {
+        return Err(CliError::unsupported("option '--patch' of checkout"));
+    }
+    let excluding = args.common.force || args.ours || args.theirs;
+    if args.merges() && excluding {
+        return Err(CliError::unsupported(
+            "options beside '--merge' of checkout",
+        ));
     }
     let repository = context.repository()?;
     let common = &args.common;
@@ -128,6 +129,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     put_back((&repository, context), args, start, pathspec)
 }
 
+impl Args {
+    fn merges(&self) -> bool {
+        self.merge || self.conflict.is_some()
+    }
+}
+
+/// How conflicts are made anew, if they are.
+fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
+    match args.merges() {
+        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        false => Ok(None),
+    }
+}
+
 /// `checkout FILE BRANCH-LIKE-FILE …` must be told apart by `--`.
 pub(crate) fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
     let file = repository.environment().current_dir().join(first);
@@ -173,6 +188,9 @@ fn refuse_with_paths(
         let spec = &specs[0];
         let message = format!("git checkout: --detach does not take a path argument '{spec}'");
         return Err(CliError::fatal(message));
+    }
+    if args.merges() && start.is_some() {
+        return Err(CliError::unsupported("option '--merge' with a tree"));
     }
     let stage = args.ours || args.theirs;
     if stage && common.force {
@@ -239,7 +257,8 @@ fn switch_branch(
         empty: false,
         quiet: common.quiet,
     };
-    switching::switch((repository, context), common, &options)
+    style(args, repository)?;
+    switching::switch((repository, context), (common, args.merges()), &options)
 }
 
 fn put_back(
@@ -257,6 +276,7 @@ fn put_back(
             (_, true) => Some(Stage::Theirs),
             _ => None,
         },
+        merge: style(args, repository)?,
         ignore_unmerged: args.common.force,
         index: true,
         worktree: true,

@@ -2,6 +2,7 @@
 
 use pronto::Repository;
 use pronto::checkout_paths::Options;
+use pronto::merge::{self, Style};
 
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
@@ -15,6 +16,17 @@ pub(crate) struct Telling {
     pub(crate) progress: Option<bool>,
     /// How many files were written.
     pub(crate) count: bool,
+}
+
+/// How conflicts look that are made anew: as was asked for, or configured.
+pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
+    match given {
+        None => Ok(repository.conflict_style()?),
+        Some(name) => merge::style_named(name.as_bytes()).ok_or_else(|| {
+            let message = format!("unknown style '{name}' given for 'merge.conflictstyle'");
+            CliError::fatal(message)
+        }),
+    }
 }
 
 /// Puts files back, and tells what came of it.
@@ -43,7 +55,13 @@ pub(crate) fn put_back(
         }
     }
     let failed = switching::tell_failures(context, &report.warnings, &report.failed);
-    if telling.count && !telling.quiet && options.worktree {
+    let counts = telling.count && !telling.quiet && options.worktree;
+    if counts && report.recreated > 0 {
+        let count = report.recreated;
+        let conflicts = if count == 1 { "conflict" } else { "conflicts" };
+        context.remark(&format!("Recreated {count} merge {conflicts}"));
+    }
+    if counts && (report.recreated == 0 || report.updated > 0) {
         let paths = if report.updated == 1 { "path" } else { "paths" };
         let from = match &options.source {
             Some(source) => repository.abbreviate(&source.tree)?,

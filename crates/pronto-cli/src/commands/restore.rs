@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 use pronto::Repository;
 use pronto::checkout_paths::{Options, Stage};
+use pronto::merge::Style;
 use pronto::switch::Start;
 
 use crate::commands::pathspecs::{self, Source};
@@ -45,10 +46,10 @@ pub(crate) struct Args {
     /// Show progress even if the standard error is no terminal
     #[arg(long)]
     progress: Option<bool>,
-    /// Make conflicts anew (handed to git)
+    /// Make conflicts anew
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look (handed to git)
+    /// How conflicts look, made anew: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
     /// Of files in conflict, take the side of HEAD
@@ -75,14 +76,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    for (given, what) in [
-        (args.patch, "option '--patch' of restore"),
-        (args.merge, "option '--merge' of restore"),
-        (args.conflict.is_some(), "option '--conflict' of restore"),
-    ] {
-        if given {
-            return Err(CliError::unsupported(what));
-        }
+    if args.patch {
+        return Err(CliError::unsupported("option '--patch' of restore"));
+    }
+    let merges = args.merge || args.conflict.is_some();
+    let others = args.ours || args.theirs || args.source.is_some() || args.staged.is_some();
+    if merges && (others || args.ignore_unmerged) {
+        return Err(CliError::unsupported("options beside '--merge' of restore"));
     }
     let repository = context.repository()?;
     switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
@@ -120,6 +120,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             (_, true) => Some(Stage::Theirs),
             _ => None,
         },
+        merge: style(args, &repository)?,
         ignore_unmerged: args.ignore_unmerged,
         index,
         worktree,
@@ -131,6 +132,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         count: false,
     };
     putting_back::put_back((&repository, context), &options, &telling)
+}
+
+/// How conflicts are made anew, if they are.
+fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
+    match args.merge || args.conflict.is_some() {
+        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// Where contents come from: `None` is the index.

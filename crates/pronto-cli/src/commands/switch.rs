@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use pronto::switch::Options;
 
+use crate::commands::putting_back;
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -21,10 +22,10 @@ pub(crate) struct Args {
     /// Throw away local changes
     #[arg(long)]
     discard_changes: bool,
-    /// Merge local changes into the new branch (handed to git)
+    /// Merge local changes into the new branch (handed to git if that needs a merge)
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look (handed to git)
+    /// How conflicts look in such a merge: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
     /// The branch to go to, or where the new one starts
@@ -34,9 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let common = &args.common;
-    if args.merge || args.conflict.is_some() {
-        return Err(CliError::unsupported("option '--merge' of switch"));
-    }
+    let merges = args.merges()?;
     let repository = context.repository()?;
     common.check_supported(&repository)?;
     repository.require_work_tree()?;
@@ -85,6 +84,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     repository.refuse_while_in_progress()?;
     context.report();
+    if merges {
+        putting_back::style(args.conflict.as_deref(), &repository)?;
+    }
     let options = Options {
         to: start,
         create,
@@ -97,7 +99,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         empty: common.orphan.is_some(),
         quiet: common.quiet,
     };
-    switching::switch((&repository, context), common, &options)
+    switching::switch((&repository, context), (common, merges), &options)
+}
+
+impl Args {
+    /// Whether local changes are to be merged.
+    fn merges(&self) -> Result<bool, CliError> {
+        let merges = self.merge || self.conflict.is_some();
+        if merges && (self.common.force || self.discard_changes) {
+            return Err(CliError::unsupported("options beside '--merge' of switch"));
+        }
+        Ok(merges)
+    }
 }
 
 fn expecting_a_branch(

@@ -13,6 +13,7 @@ mod hostile_links;
 mod large_blobs;
 mod matrix;
 mod memory;
+mod merges;
 mod monitor;
 mod multi_pack_index;
 mod netsync;

@@ -1,0 +1,149 @@
+//! `merge-file`: bring together what two have made of one file.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use pronto::merge::{self, Favor, Options, Style};
+
+use crate::{CliError, Context, ExitCode};
+
+/// No larger file is merged.
+const LARGEST_BYTES: u64 = 1023 << 20;
+
+/// Arguments of `merge-file`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Print the result instead of writing it to the first file
+    #[arg(short = 'p', long)]
+    stdout: bool,
+    /// Show in conflicts what both come from
+    #[arg(long, overrides_with = "zdiff3")]
+    diff3: bool,
+    /// Likewise, lines at their ends taken out
+    #[arg(long, overrides_with = "diff3")]
+    zdiff3: bool,
+    /// Of conflicts take the first file's side
+    #[arg(long, overrides_with_all = ["theirs", "union"])]
+    ours: bool,
+    /// Of conflicts take the last file's side
+    #[arg(long, overrides_with_all = ["ours", "union"])]
+    theirs: bool,
+    /// Of conflicts take both sides
+    #[arg(long, overrides_with_all = ["ours", "theirs"])]
+    union: bool,
+    /// How many marks begin a line of a conflict
+    #[arg(long, value_name = "N")]
+    marker_size: Option<String>,
+    /// Do not say what is wrong
+    #[arg(short, long)]
+    quiet: bool,
+    /// What a file is called in conflicts; once for each
+    #[arg(short = 'L', value_name = "NAME")]
+    names: Vec<OsString>,
+    /// The file to change, the one that both come from, and the other one
+    #[arg(value_name = "FILE")]
+    files: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let [ours, base, theirs] = args.files.as_slice() else {
+        return Err(CliError::unsupported("this way of calling merge-file"));
+    };
+    let marker_len = match args.marker_size.as_deref().map(str::parse::<i32>) {
+        None => merge::MARKER_LEN,
+        Some(Ok(size)) => usize::try_from(size)
+            .ok()
+            .filter(|size| *size > 0)
+            .unwrap_or(merge::MARKER_LEN),
+        Some(Err(_)) => return Err(CliError::unsupported("this value of '--marker-size'")),
+    };
+    if args.names.len() > 3 {
+        return Err(CliError::usage("too many labels on the command line"));
+    }
+    let configured = match context.repository_if_any()? {
+        Some(repository) => repository.conflict_style()?,
+        None => Style::default(),
+    };
+    let name = |at: usize, file: &OsString| {
+        let name = args.names.get(at).unwrap_or(file);
+        Some(name.as_bytes().into())
+    };
+    let options = Options {
+        style: match (args.diff3, args.zdiff3) {
+            (true, _) => Style::Diff3,
+            (_, true) => Style::ZealousDiff3,
+            _ => configured,
+        },
+        favor: match (args.ours, args.theirs, args.union) {
+            (true, ..) => Favor::Ours,
+            (_, true, _) => Favor::Theirs,
+            (.., true) => Favor::Union,
+            _ => Favor::Nobody,
+        },
+        marker_len,
+        joins_over_punctuation: true,
+        names: [name(0, ours), name(1, base), name(2, theirs)],
+    };
+    let merged = contents(&args.files).and_then(|contents| {
+        let [ours_text, base_text, theirs_text] = contents;
+        let merged = merge::merge(&ours_text, &base_text, &theirs_text, &options);
+        if !args.stdout {
+            write(ours, &merged.text)?;
+        }
+        Ok(merged)
+    });
+    match merged {
+        Ok(merged) => {
+            if args.stdout {
+                context.out.write_all(&merged.text)?;
+            }
+            let code = u8::try_from(merged.conflicts).unwrap_or(127).min(127);
+            Ok(ExitCode::new(code))
+        }
+        Err(message) => {
+            if !args.quiet {
+                context.complain(&message);
+            }
+            // Git's code for it is -1.
+            Ok(ExitCode::new(255))
+        }
+    }
+}
+
+/// What is in the files, or what is wrong.
+fn contents(files: &[OsString]) -> Result<[Vec<u8>; 3], String> {
+    let mut contents = [const { Vec::new() }; 3];
+    for (content, file) in contents.iter_mut().zip(files) {
+        let said = file.to_string_lossy();
+        let reason = |error: &std::io::Error| pronto_io::error::reason(error);
+        let size = std::fs::metadata(file)
+            .map_err(|error| format!("Could not stat {said}: {}", reason(&error)))?
+            .len();
+        let binary = || format!("Cannot merge binary files: {said}");
+        if size > LARGEST_BYTES {
+            return Err(binary());
+        }
+        *content = std::fs::read(file)
+            .map_err(|error| format!("Could not open {said}: {}", reason(&error)))?;
+        if merge::is_binary(content) {
+            return Err(binary());
+        }
+    }
+    Ok(contents)
+}
+
+fn write(file: &OsString, text: &[u8]) -> Result<(), String> {
+    let said = file.to_string_lossy();
+    let reason = |error: &std::io::Error| pronto_io::error::reason(error);
+    let mut opened = std::fs::File::create(Path::new(file))
+        .map_err(|error| format!("Could not open {said} for writing: {}", reason(&error)))?;
+    opened
+        .write_all(text)
+        .map_err(|error| format!("Could not write to {said}: {}", reason(&error)))
+}

@@ -1,0 +1,196 @@
+//! Which lines differ between two texts, as Git finds them: Myers' algorithm in linear space, with
+//! Git's shortcuts for costly pairs, and groups of changes moved to where the other side changes,
+//! too. Merges show where hunks begin and end, so this must be Git's answer, not just a good one.
+//!
+//! Costs: time by lines and differences, with a bound on how far one division is searched; memory
+//! of a few words a line.
+
+mod compact;
+mod divide;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A run of lines of the one text in place of a run of the other; one of both may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) before: Range<usize>,
+    pub(super) after: Range<usize>,
+}
+
+/// The lines of `text`, line feeds included.
+pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// What has changed from `before` to `after`.
+pub(super) fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
+    let mut numbers = HashMap::with_capacity(before.len() + after.len());
+    let mut number = |lines: &[&[u8]]| -> Vec<u32> {
+        let mut of = |line| {
+            let next = numbers.len() as u32;
+            *numbers.entry(line).or_insert(next)
+        };
+        lines.iter().map(|line| of(line.to_vec())).collect()
+    };
+    let (before, after) = (number(before), number(after));
+    let count = numbers.len();
+    let (mut before, mut after) = (Side::new(before, count), Side::new(after, count));
+    mark(&mut before, &mut after);
+    compact::compact(&mut before, &after);
+    compact::compact(&mut after, &before);
+    script(&before, &after)
+}
+
+/// One of both texts: each line a number, the same for the same lines.
+struct Side {
+    lines: Vec<u32>,
+    /// How often each number is there.
+    counts: Vec<u32>,
+    changed: Vec<bool>,
+}
+
+impl Side {
+    fn new(lines: Vec<u32>, numbers: usize) -> Self {
+        let mut counts = vec![0; numbers];
+        lines.iter().for_each(|&line| counts[line as usize] += 1);
+        let changed = vec![false; lines.len()];
+        Side {
+            lines,
+            counts,
+            changed,
+        }
+    }
+
+    fn is_changed(&self, at: usize) -> bool {
+        self.changed.get(at).copied().unwrap_or(false)
+    }
+}
+
+/// The lines of a side that are worth comparing: where they are, and their numbers.
+struct Kept {
+    places: Vec<usize>,
+    lines: Vec<u32>,
+}
+
+/// Marks what differs.
+fn mark(before: &mut Side, after: &mut Side) {
+    let same = |(one, other): &(&u32, &u32)| one == other;
+    let (one, other) = (&before.lines, &after.lines);
+    let start = one.iter().zip(other).take_while(same).count();
+    let most = one.len().min(other.len()) - start;
+    let from_end = one.iter().rev().zip(other.iter().rev()).take(most);
+    let end = from_end.take_while(same).count();
+    let (one_end, other_end) = (one.len() - end, other.len() - end);
+    let kept_before = keep(before, &after.counts, start..one_end);
+    let kept_after = keep(after, &before.counts, start..other_end);
+    divide::mark((&kept_before, before), (&kept_after, after));
+}
+
+/// How often a line may be on the other side before it says little.
+const MOST_COPIES: usize = 1024;
+/// How far around a frequent line one looks.
+const WINDOW: usize = 100;
+/// Frequent lines go where they are less than one of so many that go.
+const RUN: usize = 4;
+
+/// What is known of a line before all is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// The other side does not have it: it is changed.
+    Nothing,
+    /// The other side has it.
+    Something,
+    /// The other side has it so often that it says little.
+    Little,
+}
+
+/// Marks lines of `range` that the other side does not have, and frequent ones among them; the
+/// rest is to be compared.
+fn keep(side: &mut Side, others: &[u32], range: Range<usize>) -> Kept {
+    let limit = rough_root(side.lines.len()).min(MOST_COPIES);
+    let worth = |line: &u32| match others[*line as usize] as usize {
+        0 => Worth::Nothing,
+        count if count >= limit => Worth::Little,
+        _ => Worth::Something,
+    };
+    let worths: Vec<Worth> = side.lines[range.clone()].iter().map(worth).collect();
+    let mut kept = Kept {
+        places: Vec::with_capacity(worths.len()),
+        lines: Vec::with_capacity(worths.len()),
+    };
+    for (at, worth) in worths.iter().enumerate() {
+        let stays = match worth {
+            Worth::Nothing => false,
+            Worth::Something => true,
+            Worth::Little => !is_among_changed(&worths, at),
+        };
+        let place = range.start + at;
+        if stays {
+            kept.places.push(place);
+            kept.lines.push(side.lines[place]);
+        } else {
+            side.changed[place] = true;
+        }
+    }
+    kept
+}
+
+/// Whether the frequent line at `at` is in a run of mostly lines that the other side lacks.
+fn is_among_changed(worths: &[Worth], at: usize) -> bool {
+    /// Lines that are lacking, and frequent ones, up to the first other one.
+    fn run<'a>(worths: impl Iterator<Item = &'a Worth>) -> (usize, usize) {
+        let run = worths.take_while(|worth| **worth != Worth::Something);
+        run.fold((0, 1), |(lacking, frequent), worth| match worth {
+            Worth::Nothing => (lacking + 1, frequent),
+            _ => (lacking, frequent + 1),
+        })
+    }
+    let start = at.saturating_sub(WINDOW);
+    let end = (at + WINDOW + 1).min(worths.len());
+    let (lacking_before, frequent_before) = run(worths[start..at].iter().rev());
+    if lacking_before == 0 {
+        return false;
+    }
+    let (lacking_after, frequent_after) = run(worths[at + 1..end].iter());
+    if lacking_after == 0 {
+        return false;
+    }
+    let frequent = frequent_before + frequent_after;
+    let lacking = lacking_before + lacking_after;
+    frequent * RUN < frequent + lacking
+}
+
+/// About the square root of `number`, as Git takes it: a power of two.
+fn rough_root(number: usize) -> usize {
+    let (mut root, mut rest) = (1, number);
+    while rest > 0 {
+        root <<= 1;
+        rest >>= 2;
+    }
+    root
+}
+
+/// The marked lines as changes, in order.
+fn script(before: &Side, after: &Side) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (mut one, mut other) = (0, 0);
+    while one < before.lines.len() || other < after.lines.len() {
+        let (from, to) = (one, other);
+        while before.is_changed(one) {
+            one += 1;
+        }
+        while after.is_changed(other) {
+            other += 1;
+        }
+        if (from, to) == (one, other) {
+            (one, other) = (one + 1, other + 1);
+        } else {
+            changes.push(Change {
+                before: from..one,
+                after: to..other,
+            });
+        }
+    }
+    changes
+}

@@ -1,0 +1,113 @@
+//! Groups of changed lines that could as well be elsewhere. A group moves down as far as it can,
+//! or to the last place where the other side has changes, too; groups that meet become one.
+
+use super::Side;
+
+/// A run of changed lines, maybe an empty one, between two that are not.
+#[derive(Clone, Copy)]
+struct Group {
+    start: usize,
+    end: usize,
+}
+
+impl Group {
+    fn first(side: &Side) -> Self {
+        Group::from(side, 0)
+    }
+
+    fn from(side: &Side, start: usize) -> Self {
+        let mut end = start;
+        while side.is_changed(end) {
+            end += 1;
+        }
+        Group { start, end }
+    }
+
+    fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    fn next(self, side: &Side) -> Option<Self> {
+        (self.end < side.lines.len()).then(|| Group::from(side, self.end + 1))
+    }
+
+    fn previous(self, side: &Side) -> Option<Self> {
+        let end = self.start.checked_sub(1)?;
+        let mut start = end;
+        while start > 0 && side.is_changed(start - 1) {
+            start -= 1;
+        }
+        Some(Group { start, end })
+    }
+
+    /// Moves by one line; `false` if the lines do not allow it.
+    fn slide_down(&mut self, side: &mut Side) -> bool {
+        let fits = self.end < side.lines.len() && side.lines[self.start] == side.lines[self.end];
+        if fits {
+            side.changed[self.start] = false;
+            side.changed[self.end] = true;
+            self.start += 1;
+            self.end = Group::from(side, self.end).end;
+        }
+        fits
+    }
+
+    fn slide_up(&mut self, side: &mut Side) -> bool {
+        let fits = self.start > 0 && side.lines[self.start - 1] == side.lines[self.end - 1];
+        if fits {
+            self.start -= 1;
+            self.end -= 1;
+            side.changed[self.start] = true;
+            side.changed[self.end] = false;
+            while self.start > 0 && side.is_changed(self.start - 1) {
+                self.start -= 1;
+            }
+        }
+        fits
+    }
+}
+
+/// Moves the groups of `side`. Between two groups both sides have the same lines, so there are as
+/// many groups on the other side, and each move passes one of those.
+pub(super) fn compact(side: &mut Side, other: &Side) {
+    let (mut group, mut across) = (Group::first(side), Group::first(other));
+    loop {
+        if !group.is_empty() {
+            settle((side, &mut group), (other, &mut across));
+        }
+        let (Some(next), Some(next_across)) = (group.next(side), across.next(other)) else {
+            return;
+        };
+        (group, across) = (next, next_across);
+    }
+}
+
+fn settle((side, group): (&mut Side, &mut Group), (other, across): (&Side, &mut Group)) {
+    let back = |across: &mut Group| {
+        if let Some(previous) = across.previous(other) {
+            *across = previous;
+        }
+    };
+    let (highest, matched) = loop {
+        let size = group.end - group.start;
+        while group.slide_up(side) {
+            back(across);
+        }
+        let highest = group.end;
+        let mut matched = !across.is_empty();
+        while group.slide_down(side) {
+            if let Some(next) = across.next(other) {
+                *across = next;
+            }
+            matched |= !across.is_empty();
+        }
+        if group.end - group.start == size {
+            break (highest, matched);
+        }
+    };
+    if group.end != highest && matched {
+        while across.is_empty() && group.slide_up(side) {
+            back(across);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Hunks as a text.
+
+use std::ops::Range;
+
+use super::{Favor, Hunk, Merged, Options, Style, Taken, Texts};
+
+pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Merged {
+    let mut out = Output {
+        texts,
+        options,
+        merged: Merged::default(),
+    };
+    // All that is not in a hunk is as ours.
+    let mut done = 0;
+    for hunk in hunks {
+        let (take_ours, take_theirs) = match (hunk.taken, options.favor) {
+            (Taken::Alike, _) => continue,
+            (Taken::Ours, _) | (Taken::Neither, Favor::Ours) => (true, false),
+            (Taken::Theirs, _) | (Taken::Neither, Favor::Theirs) => (false, true),
+            (Taken::Neither, Favor::Union) => (true, true),
+            (Taken::Neither, Favor::Nobody) => {
+                out.add(&texts.ours, done..hunk.ours.start, None);
+                out.conflict(hunk);
+                done = hunk.ours.end;
+                continue;
+            }
+        };
+        out.add(&texts.ours, done..hunk.ours.start, None);
+        if take_ours {
+            let end = take_theirs.then(|| line_end(hunk, texts));
+            out.add(&texts.ours, hunk.ours.clone(), end);
+        }
+        if take_theirs {
+            out.add(&texts.theirs, hunk.theirs.clone(), None);
+        }
+        done = hunk.ours.end;
+    }
+    out.add(&texts.ours, done..texts.ours.len(), None);
+    out.merged
+}
+
+struct Output<'a> {
+    texts: &'a Texts<'a>,
+    options: &'a Options,
+    merged: Merged,
+}
+
+impl Output<'_> {
+    /// Adds lines. The last one is ended by `end` if it is not yet.
+    fn add(&mut self, lines: &[&[u8]], range: Range<usize>, end: Option<&[u8]>) {
+        let lines = lines.get(range).unwrap_or_default();
+        let text = &mut self.merged.text;
+        lines.iter().for_each(|line| text.extend_from_slice(line));
+        if let (Some(end), Some(last)) = (end, lines.last())
+            && !last.ends_with(b"\n")
+        {
+            text.extend_from_slice(end);
+        }
+    }
+
+    fn conflict(&mut self, hunk: &Hunk) {
+        self.merged.conflicts += 1;
+        let texts = self.texts;
+        let end = line_end(hunk, texts);
+        self.marker(b'<', Some(0), end);
+        self.add(&texts.ours, hunk.ours.clone(), Some(end));
+        if self.options.style != Style::Merge {
+            self.marker(b'|', Some(1), end);
+            self.add(&texts.base, hunk.base.clone(), Some(end));
+        }
+        self.marker(b'=', None, end);
+        self.add(&texts.theirs, hunk.theirs.clone(), Some(end));
+        self.marker(b'>', Some(2), end);
+    }
+
+    fn marker(&mut self, mark: u8, name: Option<usize>, end: &[u8]) {
+        let text = &mut self.merged.text;
+        text.extend(std::iter::repeat_n(mark, self.options.marker_len));
+        if let Some(name) = name.and_then(|at| self.options.names[at].as_ref()) {
+            text.push(b' ');
+            text.extend_from_slice(name);
+        }
+        text.extend_from_slice(end);
+    }
+}
+
+/// What ends lines around the hunk: of both sides the line before it (or the first), and the first
+/// one of the common text, must say CRLF as far as they say anything.
+fn line_end(hunk: &Hunk, texts: &Texts<'_>) -> &'static [u8] {
+    let says = [
+        ends_in_crlf(&texts.ours, hunk.ours.start.saturating_sub(1)),
+        ends_in_crlf(&texts.theirs, hunk.theirs.start.saturating_sub(1)),
+        ends_in_crlf(&texts.base, 0),
+    ];
+    // The first that says LF decides; without any, the last one does.
+    let is_crlf = !says.contains(&Some(false)) && says[2] == Some(true);
+    if is_crlf { b"\r\n" } else { b"\n" }
+}
+
+/// Whether the line at `at` ends in CRLF; one without an end is like the one before it. `None` if
+/// there is no telling.
+fn ends_in_crlf(lines: &[&[u8]], at: usize) -> Option<bool> {
+    let line = lines.get(at)?;
+    if line.ends_with(b"\n") {
+        return Some(line.ends_with(b"\r\n"));
+    }
+    let before = lines.get(at.checked_sub(1)?)?;
+    Some(before.ends_with(b"\r\n"))
+}

@@ -1,0 +1,78 @@
+//! A closer look at conflicts: what both sides have in common is taken out of them, and conflicts
+//! with little between them become one again.
+
+use super::lines::changes;
+use super::{Hunk, Taken, Texts};
+
+/// Conflicts with so many lines between them become one.
+const FEW_LINES: usize = 3;
+
+/// Looks at what differs between both sides of each conflict, and joins what is near.
+pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation: bool) {
+    let mut refined = Vec::with_capacity(hunks.len());
+    for hunk in hunks.drain(..) {
+        if hunk.taken != Taken::Neither || hunk.ours.is_empty() || hunk.theirs.is_empty() {
+            refined.push(hunk);
+            continue;
+        }
+        let (ours, theirs) = (
+            &texts.ours[hunk.ours.clone()],
+            &texts.theirs[hunk.theirs.clone()],
+        );
+        let differing = changes(ours, theirs);
+        if differing.is_empty() {
+            refined.push(Hunk {
+                taken: Taken::Alike,
+                ..hunk
+            });
+            continue;
+        }
+        refined.extend(differing.into_iter().map(|change| Hunk {
+            taken: Taken::Neither,
+            base: hunk.base.clone(),
+            ours: hunk.ours.start + change.before.start..hunk.ours.start + change.before.end,
+            theirs: hunk.theirs.start + change.after.start..hunk.theirs.start + change.after.end,
+        }));
+    }
+    for hunk in refined {
+        match hunks.last_mut() {
+            Some(last) if are_near(last, &hunk, texts, over_punctuation) => {
+                last.ours.end = hunk.ours.end;
+                last.theirs.end = hunk.theirs.end;
+            }
+            _ => hunks.push(hunk),
+        }
+    }
+}
+
+fn are_near(one: &Hunk, other: &Hunk, texts: &Texts<'_>, over_punctuation: bool) -> bool {
+    if one.taken != Taken::Neither || other.taken != Taken::Neither {
+        return false;
+    }
+    let between = texts.ours.get(one.ours.end..other.ours.start);
+    let between = between.unwrap_or_default();
+    let says_something = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+    between.len() <= FEW_LINES || (over_punctuation && !between.iter().any(says_something))
+}
+
+/// Takes lines out of conflicts that both sides begin or end with.
+pub(super) fn take_out_common_ends(hunks: &mut [Hunk], texts: &Texts<'_>) {
+    let conflicts = hunks.iter_mut().filter(|hunk| hunk.taken == Taken::Neither);
+    for hunk in conflicts {
+        let (ours, theirs) = (&mut hunk.ours, &mut hunk.theirs);
+        while ours.start < ours.end
+            && theirs.start < theirs.end
+            && texts.ours[ours.start] == texts.theirs[theirs.start]
+        {
+            ours.start += 1;
+            theirs.start += 1;
+        }
+        while ours.start < ours.end
+            && theirs.start < theirs.end
+            && texts.ours[ours.end - 1] == texts.theirs[theirs.end - 1]
+        {
+            ours.end -= 1;
+            theirs.end -= 1;
+        }
+    }
+}
