@@ -46,7 +46,8 @@ pub(crate) fn of(work: &Path, shell: &dyn Fn(&Path) -> Command) -> Vec<(&'static
     inside(
         "status",
         "test ! -f index || test \"$(basename \"$PWD\")\" != .git || \
-        (cd .. && GIT_OPTIONAL_LOCKS=0 git status --porcelain=v2 --branch 2>&1)",
+        (cd .. && GIT_OPTIONAL_LOCKS=0 git status --porcelain=v2 --branch 2>&1 \
+        | sed '/^warning: /d')",
     );
     parts
 }
