@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use crate::support::{Scratch, path_with, process, pronto, stderr, stdout};
+use crate::support::{Scratch, copy_program, path_with, process, pronto, stderr, stdout};
 
 /// A git that tells how it was called.
 const TELLTALE: &str =
@@ -85,9 +85,9 @@ fn installed_as_git_it_finds_the_next_git() {
             std::os::unix::fs::symlink(ours, path)
         }),
         ("hard link", |ours, path| {
-            std::fs::hard_link(ours, path).or_else(|_| std::fs::copy(ours, path).map(drop))
+            std::fs::hard_link(ours, path).or_else(|_| copy_program(ours, path))
         }),
-        ("copy", |ours, path| std::fs::copy(ours, path).map(drop)),
+        ("copy", copy_program),
     ];
     for (way, make) in ways {
         let scratch = Scratch::new();

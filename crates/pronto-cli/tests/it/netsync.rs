@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::support::{process, pronto_path, stderr, stdout};
+use crate::support::{process, pronto_path, stderr, stdout, write_program};
 
 /// Two repositories, `one` and `other`, with some history in common.
 struct Pair {
@@ -280,9 +280,7 @@ impl Pair {
     fn write_ssh(&self, filter: &str) {
         let script = format!("#!/bin/sh\ntest \"$1\" = laptop || exit 9\nsh -c \"$2\" {filter}\n");
         let path = self.path("ssh");
-        std::fs::write(&path, script).expect("a script");
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .expect("it is made executable");
+        write_program(&path, &script);
     }
 
     fn over_ssh(&self, arguments: &[&str]) -> Output {

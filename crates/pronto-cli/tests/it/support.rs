@@ -1,7 +1,6 @@
 //! A directory with a `pronto` in it, and processes with a known environment.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -40,10 +39,32 @@ impl Scratch {
         let directory = self.path().join(directory);
         std::fs::create_dir_all(&directory).expect("a directory");
         let path = directory.join(name);
-        std::fs::write(&path, text).expect("a script");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
-            .expect("it is made executable");
+        write_program(&path, text);
         path
+    }
+}
+
+/// Writes an executable file. Another process does it: a child that a thread of this one starts
+/// meanwhile would inherit the open file, and nobody could execute it as long as that lives.
+pub(crate) fn write_program(path: &Path, text: &str) {
+    let mut shell = Command::new("sh")
+        .args(["-c", r#"cat >"$1" && chmod 755 "$1""#, "sh"])
+        .arg(path)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("sh can be started");
+    let mut input = shell.stdin.take().expect("it was asked for");
+    std::io::Write::write_all(&mut input, text.as_bytes()).expect("a script");
+    drop(input);
+    assert!(shell.wait().expect("it ends").success(), "a script");
+}
+
+/// Copies a program, by another process for the same reason.
+pub(crate) fn copy_program(from: &Path, to: &Path) -> std::io::Result<()> {
+    let status = Command::new("cp").args([from, to]).status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("cp failed")),
     }
 }
 

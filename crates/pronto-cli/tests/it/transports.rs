@@ -279,9 +279,7 @@ fn with_passwords() {
     let store = scene.path().join("passwords");
     let ask = scene.path().join("ask");
     let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";
-    std::fs::write(&ask, script).expect("a file");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&ask, mode).expect("a file of ours");
+    crate::support::write_program(&ask, script);
     let setting = format!("credential.helper=store --file={}", store.display());
     let asked = [("GIT_ASKPASS", ask.to_str().expect("a name in ASCII"))];
     let output = scene.pronto(&["-c", &setting, "clone", "-q", &url, "asked"], &asked);
