@@ -310,8 +310,10 @@ impl<'a> Checker<'a> {
         let Look::There(metadata) = self.0.look(entry.path)? else {
             return Ok(false);
         };
+        // To the second: a Git that knows no more must not take the file for unchanged later.
         let is_same = entry
             .stat
+            .without_nanoseconds()
             .matches(&recorded(&metadata), self.0.situation.rules)
             && self.0.has_kind(entry.mode, &metadata);
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
