@@ -2,19 +2,9 @@
 //! files where it takes many, and git-lfs as it is installed.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::support::{Scratch, process, pronto_path, stderr};
-
-fn run(program: impl AsRef<std::ffi::OsStr>, directory: &Path, arguments: &[&str]) -> Output {
-    process(program)
-        .args(arguments)
-        .env("PRONTO_NO_FALLBACK", "1")
-        .env("HOME", directory.parent().expect("it has one"))
-        .current_dir(directory)
-        .output()
-        .expect("it starts")
-}
+use crate::support::{Scratch, pronto_path, run, stderr};
 
 fn git(directory: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];

@@ -1,9 +1,8 @@
 //! Work trees that share contents (`checkout.reflink`), on images of btrfs and XFS.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+use crate::support::{Scratch, process, pronto_path, run, stderr, stdout};
 
 /// An image with a file system, mounted.
 struct Volume {
@@ -59,16 +58,6 @@ impl Drop for Volume {
     fn drop(&mut self) {
         let _ = process("umount").arg(self.top()).status();
     }
-}
-
-fn run(program: impl AsRef<std::ffi::OsStr>, directory: &Path, arguments: &[&str]) -> Output {
-    process(program)
-        .args(arguments)
-        .env("PRONTO_NO_FALLBACK", "1")
-        .env("HOME", directory.parent().expect("it has one"))
-        .current_dir(directory)
-        .output()
-        .expect("it starts")
 }
 
 fn git(directory: &Path, arguments: &[&str]) -> String {

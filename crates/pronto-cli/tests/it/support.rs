@@ -44,6 +44,17 @@ impl Scratch {
     }
 }
 
+/// Runs a program in `directory`, handing nothing over, at home in the directory above.
+pub(crate) fn run(program: impl AsRef<OsStr>, directory: &Path, arguments: &[&str]) -> Output {
+    process(program)
+        .args(arguments)
+        .env("PRONTO_NO_FALLBACK", "1")
+        .env("HOME", directory.parent().expect("it has one"))
+        .current_dir(directory)
+        .output()
+        .expect("it starts")
+}
+
 /// Writes an executable file. Another process does it: a child that a thread of this one starts
 /// meanwhile would inherit the open file, and nobody could execute it as long as that lives.
 pub(crate) fn write_program(path: &Path, text: &str) {
