@@ -12,14 +12,16 @@ use std::time::SystemTime;
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    TimeOrNow, WriteFlags,
 };
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 
 use crate::attributes;
-use crate::model::{Call, Model};
+use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
+use crate::reply::{self, os};
 
 /// A directory as the kernel reads it: numbers, kinds and names.
 type Listing = Arc<Vec<(INodeNo, FileType, OsString)>>;
@@ -54,13 +56,8 @@ impl Slow {
     }
 
     fn entry(&self, path: PathBuf) -> Result<FileAttr, Errno> {
-        let metadata = path.symlink_metadata()?;
-        let number = self.nodes.number(metadata.ino());
-        let attributes = attributes::of(&metadata, number);
-        if number != INodeNo::ROOT.0 {
-            self.nodes.remember(number, path);
-        }
-        Ok(attributes)
+        let (metadata, number) = self.nodes.look_at(path)?;
+        Ok(attributes::of(&metadata, number))
     }
 
     fn attributes(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
@@ -82,6 +79,11 @@ impl Slow {
     fn file(&self, handle: FileHandle) -> Result<Arc<File>, Errno> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.get(&handle.0).cloned().ok_or(Errno::EBADF)
+    }
+
+    fn forget_file(&self, handle: FileHandle) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.remove(&handle.0);
     }
 
     fn list(&self, inode: INodeNo) -> Result<u64, Errno> {
@@ -133,18 +135,14 @@ impl Slow {
     }
 }
 
-fn os(error: rustix::io::Errno) -> Errno {
-    Errno::from_i32(error.raw_os_error())
-}
-
-fn reply_empty(done: Result<(), Errno>, reply: ReplyEmpty) {
-    match done {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(error),
-    }
-}
-
 impl Filesystem for Slow {
+    /// Names of one directory may be looked up at the same time, as on network file systems.
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        // An old kernel does without.
+        let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
+        Ok(())
+    }
+
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.model.enter(Call::Lookup, parent).and_then(|_| {
             let path = self.child(parent, name)?;
@@ -239,7 +237,7 @@ impl Filesystem for Slow {
             let path = self.child(parent, name)?;
             Ok(std::fs::remove_file(path)?)
         });
-        reply_empty(done, reply);
+        reply::empty(done, reply);
     }
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -247,7 +245,7 @@ impl Filesystem for Slow {
             let path = self.child(parent, name)?;
             Ok(std::fs::remove_dir(path)?)
         });
-        reply_empty(done, reply);
+        reply::empty(done, reply);
     }
 
     fn symlink(
@@ -280,7 +278,7 @@ impl Filesystem for Slow {
             self.nodes.renamed(&from, &to);
             Ok(())
         });
-        reply_empty(done, reply);
+        reply::empty(done, reply);
     }
 
     fn link(
@@ -317,10 +315,14 @@ impl Filesystem for Slow {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.model.enter(Call::Create, parent).and_then(|_| {
+        let created = self.model.enter(Call::Create, parent).and_then(|ending| {
             let path = self.child(parent, name)?;
             let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
             let handle = self.open_file(&path, flags, mode & !umask)?;
+            if let Ending::Lost(number) = ending {
+                self.forget_file(FileHandle(handle));
+                return Err(Errno::from_i32(number));
+            }
             Ok((handle, self.entry(path)?))
         });
         match created {
@@ -347,7 +349,7 @@ impl Filesystem for Slow {
         reply: ReplyData,
     ) {
         let read = || -> Result<Vec<u8>, Errno> {
-            let short = self.model.enter(Call::Read, inode)?;
+            let short = self.model.enter(Call::Read, inode)? == Ending::Short;
             let mut bytes = vec![0; if short { 1 } else { size as usize }];
             let count = self.file(handle)?.read_at(&mut bytes, offset)?;
             bytes.truncate(count);
@@ -373,7 +375,7 @@ impl Filesystem for Slow {
         reply: ReplyWrite,
     ) {
         let write = || -> Result<usize, Errno> {
-            let short = self.model.enter(Call::Write, inode)?;
+            let short = self.model.enter(Call::Write, inode)? == Ending::Short;
             let data = if short {
                 &data[..data.len().min(1)]
             } else {
@@ -397,7 +399,7 @@ impl Filesystem for Slow {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        reply_empty(self.model.enter(Call::Flush, inode).map(drop), reply);
+        reply::empty(self.model.enter(Call::Flush, inode).map(drop), reply);
     }
 
     fn release(
@@ -410,12 +412,8 @@ impl Filesystem for Slow {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let done = self.model.enter(Call::Release, inode).map(drop);
-        self.files
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&handle.0);
-        reply_empty(done, reply);
+        self.forget_file(handle);
+        reply::empty(self.model.enter(Call::Release, inode).map(drop), reply);
     }
 
     fn fsync(
@@ -430,7 +428,7 @@ impl Filesystem for Slow {
             .model
             .enter(Call::Fsync, inode)
             .and_then(|_| Ok(self.file(handle)?.sync_all()?));
-        reply_empty(done, reply);
+        reply::empty(done, reply);
     }
 
     fn opendir(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -483,7 +481,7 @@ impl Filesystem for Slow {
     }
 
     fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply_empty(self.model.enter(Call::Fsync, inode).map(drop), reply);
+        reply::empty(self.model.enter(Call::Fsync, inode).map(drop), reply);
     }
 
     fn statfs(&self, _request: &Request, inode: INodeNo, reply: ReplyStatfs) {

@@ -16,6 +16,7 @@ mod filesystem;
 mod model;
 mod names;
 mod nodes;
+mod reply;
 
 use std::path::Path;
 use std::sync::Arc;

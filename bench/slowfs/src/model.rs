@@ -90,6 +90,19 @@ pub enum Fault {
     Short,
     /// It takes this much longer.
     Late(Duration),
+    /// A file is made, and then this error number is the answer (of [`Call::Create`]).
+    MadeAndLost(i32),
+}
+
+/// How a call ends that does not fail at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As asked.
+    Whole,
+    /// After one byte.
+    Short,
+    /// With an error once it is done.
+    Lost(i32),
 }
 
 /// Which call a fault happens to: `number` among those of its kind, or of all kinds, counted from
@@ -264,11 +277,11 @@ impl Model {
     }
 
     /// Counts a call about `inode`, lets its time pass, and says if it fails or is cut short.
-    pub(crate) fn enter(&self, call: Call, inode: INodeNo) -> Result<bool, Errno> {
+    pub(crate) fn enter(&self, call: Call, inode: INodeNo) -> Result<Ending, Errno> {
         let number = self.counts[call as usize].fetch_add(1, Relaxed) + 1;
         let total = self.total.fetch_add(1, Relaxed) + 1;
         let mut delay = self.delays[call as usize];
-        let mut ending = Ok(false);
+        let mut ending = Ok(Ending::Whole);
         let faults = self.faults.read().unwrap_or_else(PoisonError::into_inner);
         for when in faults.iter() {
             let (is_it, counted) = match when.call {
@@ -283,7 +296,8 @@ impl Model {
                 *last = Some(call);
                 match when.fault {
                     Fault::Error(number) => ending = Err(Errno::from_i32(number)),
-                    Fault::Short => ending = Ok(true),
+                    Fault::Short => ending = Ok(Ending::Short),
+                    Fault::MadeAndLost(number) => ending = Ok(Ending::Lost(number)),
                     Fault::Late(more) => delay += more,
                 }
             }

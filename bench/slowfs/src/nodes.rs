@@ -2,6 +2,9 @@
 //! they stay the same however often the kernel forgets them.
 
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -37,9 +40,18 @@ impl Nodes {
         paths.get(&inode.0).cloned().ok_or(Errno::ESTALE)
     }
 
-    pub(crate) fn remember(&self, inode: u64, path: PathBuf) {
+    /// What is at `path`, which is remembered, and its number.
+    ///
+    /// Both happen at once: a file could go in between, and its inode with the number to another
+    /// file, which would then be taken for the one that is gone.
+    pub(crate) fn look_at(&self, path: PathBuf) -> io::Result<(Metadata, u64)> {
         let mut paths = self.paths.write().unwrap_or_else(PoisonError::into_inner);
-        paths.insert(inode, path);
+        let metadata = path.symlink_metadata()?;
+        let number = self.number(metadata.ino());
+        if number != INodeNo::ROOT.0 {
+            paths.insert(number, path);
+        }
+        Ok((metadata, number))
     }
 
     /// What was at or below `from` is at or below `to` now.
