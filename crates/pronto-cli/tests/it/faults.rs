@@ -277,6 +277,34 @@ fn a_close_that_fails_costs_its_file() {
     bring_to(&place, "two");
 }
 
+/// A network file system may make a file and then fail to say so.
+#[test]
+fn a_file_that_is_made_and_then_refused_does_not_stay() {
+    let Some(place) = Place::new(Folding::None) else {
+        return;
+    };
+    history(&place);
+    let model = place.mount.model();
+    for error in [ENOSPC, EIO, EACCES, EINTR] {
+        bring_to(&place, "one");
+        model.reset();
+        model.fault(slowfs::Call::Create, 7, Fault::MadeAndLost(error));
+        let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
+        model.clear_faults();
+        let said = stderr(&output);
+        let left = dirty(&place);
+        // A call that was interrupted is made again.
+        let lost = usize::from(error != EINTR);
+        assert_eq!(output.status.code(), Some(lost as i32), "{error}: {said}");
+        assert_eq!(left.len(), lost, "{error}: {left:?}");
+        for path in &left {
+            assert!(said.contains(path), "{path} goes unmentioned: {said}");
+        }
+        assert_whole(&place, &said);
+    }
+    bring_to(&place, "two");
+}
+
 #[test]
 fn a_missing_and_a_corrupt_object_cost_a_file_each() {
     let scratch = Scratch::new();

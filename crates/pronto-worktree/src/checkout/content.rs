@@ -109,12 +109,22 @@ fn fill_file(
 }
 
 /// Whether a file may be there that `error` says could not be made: a file system at the far end of
-/// a network may make it and then fail to say so. After any other error an empty file of that name
-/// is somebody else's.
+/// a network may make it and then fail to say so, or to tell its attributes. With these errors the
+/// kernel had looked for the name and found it free. After any other, an empty file of that name is
+/// somebody else's.
 fn may_have_made(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::IO | Errno::STALE | Errno::TIMEDOUT | Errno::INTR)
+        Some(
+            Errno::IO
+                | Errno::STALE
+                | Errno::TIMEDOUT
+                | Errno::INTR
+                | Errno::NOSPC
+                | Errno::DQUOT
+                | Errno::ACCESS
+                | Errno::PERM
+        )
     )
 }
 
