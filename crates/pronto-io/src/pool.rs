@@ -6,14 +6,14 @@
 //! nothing, or brings less (a disk that must seek), they go again.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Scope;
-use std::time::{Duration, Instant};
 
-use sizing::Controller;
+pub use tuner::{Clock, Tuner};
 
 mod sizing;
+mod tuner;
 
 /// How many workers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,11 @@ pub fn run<S>(
         count,
         next: AtomicUsize::new(0),
         stopped: AtomicBool::new(false),
-        target: AtomicUsize::new(start),
+        start,
         alive: AtomicUsize::new(0),
         most_alive: AtomicUsize::new(0),
-        waits: Waits::default(),
-        controller: (most > start || matches!(workers, Workers::Adaptive { .. }))
-            .then(|| Mutex::new(Controller::new(start, most.min(count.max(1)), cores()))),
+        tuner: (most > start || matches!(workers, Workers::Adaptive { .. }))
+            .then(|| Tuner::new(start, most.min(count.max(1)))),
         job: Job { begin, work, end },
     };
     std::thread::scope(|scope| {
@@ -107,13 +106,12 @@ struct Row<J> {
     count: usize,
     next: AtomicUsize,
     stopped: AtomicBool,
-    /// How many workers there should be.
-    target: AtomicUsize,
+    /// How many workers there are at first.
+    start: usize,
     alive: AtomicUsize,
     most_alive: AtomicUsize,
-    waits: Waits,
     /// Only when the number adapts.
-    controller: Option<Mutex<Controller>>,
+    tuner: Option<Tuner>,
     job: J,
 }
 
@@ -121,14 +119,6 @@ struct Job<B, W, E> {
     begin: B,
     work: W,
     end: E,
-}
-
-/// What the workers measured since the start.
-#[derive(Default)]
-struct Waits {
-    items: AtomicU64,
-    wall_nanoseconds: AtomicU64,
-    cpu_nanoseconds: AtomicU64,
 }
 
 impl<S, B, W, E> Row<Job<B, W, E>>
@@ -157,7 +147,7 @@ where
         let stop_on_panic = StopOnPanic(&self.stopped);
         let mut state = None;
         let mut batch = 1;
-        let mut clock = Clock::start(self.controller.is_some());
+        let mut clock = self.tuner.as_ref().map(|_| Clock::start());
         while let Some(items) = self.take(batch) {
             batch = (batch * 2).min(LARGEST_BATCH);
             let taken = items.len() as u64;
@@ -165,10 +155,10 @@ where
             if (self.job.work)(state, items).is_break() {
                 self.stopped.store(true, Relaxed);
             }
-            if let Some(controller) = &self.controller {
-                clock.record(taken, &self.waits);
-                self.review(controller, scope);
-                if self.leaves() {
+            if let (Some(tuner), Some(clock)) = (&self.tuner, &mut clock) {
+                tuner.record(clock, taken);
+                self.review(tuner, scope);
+                if self.leaves(tuner.target()) {
                     break;
                 }
             }
@@ -185,25 +175,22 @@ where
             return None;
         }
         let left = self.count.saturating_sub(self.next.load(Relaxed));
-        let share = left / (self.target.load(Relaxed) * 4);
+        let share = left / (self.target() * 4);
         let batch = batch.min(share).max(1);
         let from = self.next.fetch_add(batch, Relaxed);
         (from < self.count).then(|| from..(from + batch).min(self.count))
     }
 
+    /// How many workers there should be.
+    fn target(&self) -> usize {
+        self.tuner.as_ref().map_or(self.start, Tuner::target)
+    }
+
     /// Whoever comes by when it is time looks at the measurements and sets the number anew.
-    fn review<'scope, 'row: 'scope>(
-        &'row self,
-        controller: &'row Mutex<Controller>,
-        scope: &'scope Scope<'scope, 'row>,
-    ) {
-        let Ok(mut controller) = controller.try_lock() else {
+    fn review<'scope, 'row: 'scope>(&'row self, tuner: &Tuner, scope: &'scope Scope<'scope, 'row>) {
+        let Some(target) = tuner.review() else {
             return;
         };
-        let Some(target) = controller.review(Instant::now(), &self.waits) else {
-            return;
-        };
-        self.target.store(target, Relaxed);
         let left = self.count.saturating_sub(self.next.load(Relaxed));
         let alive = self.alive.load(Relaxed);
         for _ in alive..target.min(alive + left) {
@@ -212,8 +199,7 @@ where
     }
 
     /// Whether this worker is one too many; if so, it counts itself out.
-    fn leaves(&self) -> bool {
-        let target = self.target.load(Relaxed);
+    fn leaves(&self, target: usize) -> bool {
         self.alive
             .fetch_update(Relaxed, Relaxed, |alive| {
                 (alive > target).then(|| alive - 1)
@@ -229,41 +215,6 @@ impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
-}
-
-/// Measures how long a worker takes, and how much of that it computes.
-struct Clock {
-    wall: Instant,
-    cpu: Duration,
-    runs: bool,
-}
-
-impl Clock {
-    fn start(runs: bool) -> Self {
-        Clock {
-            wall: Instant::now(),
-            cpu: if runs { thread_time() } else { Duration::ZERO },
-            runs,
-        }
-    }
-
-    fn record(&mut self, items: u64, waits: &Waits) {
-        if !self.runs {
-            return;
-        }
-        let now = Clock::start(true);
-        let wall = now.wall.duration_since(self.wall).as_nanos() as u64;
-        let cpu = now.cpu.saturating_sub(self.cpu).as_nanos() as u64;
-        waits.items.fetch_add(items, Relaxed);
-        waits.wall_nanoseconds.fetch_add(wall, Relaxed);
-        waits.cpu_nanoseconds.fetch_add(cpu.min(wall), Relaxed);
-        *self = now;
-    }
-}
-
-fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 /// The result slots of items that workers fill in any order: each item's slot is written once.
@@ -296,6 +247,8 @@ impl<T> Gather<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
 
     fn sum(workers: Workers, count: usize, pause: Duration) -> (u64, Summary) {
         let total = AtomicU64::new(0);

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::Waits;
+use super::tuner::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
@@ -25,7 +25,11 @@ const EARNED: f64 = 1.10;
 /// What fewer must gain: a disk that seeks gains far more than chance does.
 const CALMED: f64 = 1.25;
 
+/// So many workers that only read are there as soon as they wait.
+const BOLD: usize = 16;
+
 /// What is known at one moment of looking.
+#[derive(Debug)]
 pub(super) struct Controller {
     most: usize,
     cores: usize,
@@ -41,9 +45,12 @@ pub(super) struct Controller {
     next_pause: u32,
     /// After a failed attempt with more workers, fewer are tried.
     try_fewer: bool,
+    /// They only read: there are never fewer than this once they have waited.
+    floor: Option<usize>,
 }
 
 /// A change of the number whose effect is being measured.
+#[derive(Debug)]
 struct Trial {
     before: usize,
     rate_before: f64,
@@ -66,6 +73,16 @@ impl Controller {
             pause: 0,
             next_pause: 2,
             try_fewer: false,
+            floor: None,
+        }
+    }
+
+    /// The same, but as soon as workers wait there are many, and many remain: those that only read
+    /// are hardly in each other's way, and a processor that one leaves another one takes.
+    pub(super) fn bold(self) -> Self {
+        Controller {
+            floor: Some(BOLD.min(self.most)),
+            ..self
         }
     }
 
@@ -100,6 +117,15 @@ impl Controller {
             self.window = SHORTEST_WINDOW;
             return;
         }
+        if let Some(floor) = self.floor
+            && self.target < floor
+        {
+            if !load.is_busy() {
+                self.target = floor;
+                self.pause = 1;
+            }
+            return;
+        }
         match &mut self.trial {
             Some(trial) if !trial.settled => trial.settled = true,
             Some(trial) => {
@@ -118,6 +144,8 @@ impl Controller {
                 }
             }
             None if self.pause > 0 => self.pause -= 1,
+            // Fewer are never better, and more only where they wait most of the time.
+            None if self.floor.is_some() && !load.is_waiting() => {}
             None if load.is_busy() => {}
             None if (self.try_fewer || !load.is_waiting()) && self.window == SHORTEST_WINDOW => {
                 self.window = LONG_WINDOW;
@@ -131,12 +159,12 @@ impl Controller {
         let cores = self.cores.min(self.most);
         // What they waited for has passed, or it never was the waiting that kept them.
         let too_few = self.target < cores && load.worker >= BUSY;
-        let too_many = self.target > cores && load.cores >= SATURATED;
+        let too_many = self.target > cores && load.cores >= SATURATED && self.floor.is_none();
         (too_few || too_many).then_some(cores)
     }
 
     fn begin_trial(&mut self, rate: f64, busy: f64) {
-        let target = if self.try_fewer {
+        let target = if self.try_fewer && self.floor.is_none() {
             (self.target / 2).max(1)
         } else {
             // As many as would keep the cores busy, but at most four times as many at once.
@@ -207,6 +235,27 @@ mod tests {
         assert_eq!(settle(|workers| 10.0 / workers as f64, 0.1), 1);
         // Busy cores.
         assert_eq!(settle(|_| 1.0, 0.95), 2);
+    }
+
+    #[test]
+    fn readers_that_wait_are_many() {
+        let mut controller = Controller::new(2, 64, 2).bold();
+        let busy = Load {
+            worker: 0.95,
+            cores: 0.95,
+        };
+        controller.decide(1.0, busy);
+        assert_eq!(controller.target, 2);
+        let waits = Load {
+            worker: 0.5,
+            cores: 0.5,
+        };
+        controller.decide(1.0, waits);
+        assert_eq!(controller.target, BOLD);
+        for rate in [2.0, 1.0, 3.0] {
+            controller.decide(rate, busy);
+            assert_eq!(controller.target, BOLD);
+        }
     }
 
     #[test]

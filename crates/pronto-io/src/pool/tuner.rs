@@ -1,0 +1,139 @@
+//! Measures what workers do, and says how many there should be.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::sizing::Controller;
+
+/// Items that take less than this did not wait for anything: how much was computed is not asked of
+/// the kernel then.
+const QUICK: Duration = Duration::from_micros(5);
+
+/// Quick items are told of to the others so many at a time.
+const ITEMS_AT_ONCE: u64 = 256;
+
+/// Follows how fast workers get on, and how many of them get the most done. Any thread may use it.
+#[derive(Debug)]
+pub struct Tuner {
+    waits: Waits,
+    controller: Mutex<Controller>,
+    target: AtomicUsize,
+}
+
+/// What the workers measured since the start.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    pub(super) items: AtomicU64,
+    pub(super) wall_nanoseconds: AtomicU64,
+    pub(super) cpu_nanoseconds: AtomicU64,
+}
+
+impl Tuner {
+    /// Begins with `start` workers, and goes up to `most`.
+    pub fn new(start: usize, most: usize) -> Tuner {
+        Tuner::with(Controller::new(start, most, super::cores()), start)
+    }
+
+    /// The same for workers that only read and ask, who are hardly in each other's way: as soon as
+    /// they wait there are many of them, without a trial.
+    pub fn for_readers(start: usize, most: usize) -> Tuner {
+        let controller = Controller::new(start, most, super::cores());
+        Tuner::with(controller.bold(), start)
+    }
+
+    fn with(controller: Controller, start: usize) -> Tuner {
+        Tuner {
+            waits: Waits::default(),
+            controller: Mutex::new(controller),
+            target: AtomicUsize::new(start),
+        }
+    }
+
+    /// How many workers there should be.
+    pub fn target(&self) -> usize {
+        self.target.load(Relaxed)
+    }
+
+    /// Takes note that a worker got `items` done since its clock was started or recorded last.
+    /// Costs a look at the clock, and if they took long a system call. Whether they did not.
+    pub fn record(&self, clock: &mut Clock, items: u64) -> bool {
+        let is_quick = clock.lap(items);
+        let few = clock.items < ITEMS_AT_ONCE;
+        if !(is_quick && few) {
+            let (items, wall, cpu) = clock.take();
+            self.waits.items.fetch_add(items, Relaxed);
+            self.waits
+                .wall_nanoseconds
+                .fetch_add(wall.as_nanos() as u64, Relaxed);
+            self.waits
+                .cpu_nanoseconds
+                .fetch_add(cpu.min(wall).as_nanos() as u64, Relaxed);
+        }
+        is_quick
+    }
+
+    /// Looks at the measurements, if it is time and nobody else does. The new number of workers if
+    /// it changes.
+    pub fn review(&self) -> Option<usize> {
+        let mut controller = self.controller.try_lock().ok()?;
+        let target = controller.review(Instant::now(), &self.waits)?;
+        self.target.store(target, Relaxed);
+        Some(target)
+    }
+}
+
+/// Measures how long a worker takes, and how much of that it computes. Belongs to one thread.
+#[derive(Debug)]
+pub struct Clock {
+    wall: Instant,
+    cpu: Duration,
+    items: u64,
+    took: Duration,
+    computed: Duration,
+}
+
+impl Clock {
+    /// Starts now.
+    pub fn start() -> Clock {
+        Clock {
+            wall: Instant::now(),
+            cpu: thread_time(),
+            items: 0,
+            took: Duration::ZERO,
+            computed: Duration::ZERO,
+        }
+    }
+
+    /// Adds `items` that were done since the last lap. Whether they took no longer than computing.
+    fn lap(&mut self, items: u64) -> bool {
+        let now = Instant::now();
+        let wall = now.duration_since(self.wall);
+        let is_quick = wall.as_nanos() < QUICK.as_nanos() * u128::from(items);
+        let computed = if is_quick {
+            self.cpu += wall;
+            wall
+        } else {
+            let cpu = thread_time();
+            let computed = cpu.saturating_sub(self.cpu);
+            self.cpu = cpu;
+            computed
+        };
+        self.wall = now;
+        self.items += items;
+        self.took += wall;
+        self.computed += computed;
+        is_quick
+    }
+
+    fn take(&mut self) -> (u64, Duration, Duration) {
+        let taken = (self.items, self.took, self.computed);
+        (self.items, self.took, self.computed) = (0, Duration::ZERO, Duration::ZERO);
+        taken
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
