@@ -2,8 +2,10 @@
 //! order of directories, shared by several threads, that looks at each tracked file at most once
 //! and opens each directory at most once.
 
+mod compare;
 mod content;
 mod monitored;
+mod pace;
 mod recall;
 mod remember;
 mod scan;

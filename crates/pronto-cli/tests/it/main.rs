@@ -28,6 +28,7 @@ mod repack;
 mod servers;
 mod serving;
 mod signals;
+mod slow_status;
 mod streams;
 mod support;
 mod system_calls;

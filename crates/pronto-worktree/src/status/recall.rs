@@ -36,7 +36,9 @@ impl Scanner<'_> {
     pub(super) fn see_untracked(&mut self, place: Place, path: &BStr) -> io::Result<Seen> {
         let root = self.root;
         let bare = path.strip_suffix(b"/").unwrap_or(path);
-        self.examine(place, (path, true), || root.metadata(bare))
+        let seen = self.examine(place, (path, true), || root.metadata(bare));
+        self.pace.step();
+        seen
     }
 
     /// Whether the directory `path` with tracked files is ignored, and its place in the cache. The

@@ -1,5 +1,6 @@
 //! One thread's part of the walk.
 
+use super::pace::Pace;
 use super::remember::{News, Place};
 use super::scheduler::Task;
 use super::{Change, Changed, Found, Ignored, Job, Outcome, SubmoduleState, Tell, Untracked};
@@ -24,10 +25,11 @@ pub(super) struct Scanner<'a> {
     spare: Vec<Listing>,
     /// How many changed and untracked files have been told of.
     told: (usize, usize),
+    pub(super) pace: Pace<'a>,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(job: &'a Job<'a>, root: &'a Directory) -> Scanner<'a> {
+    pub(super) fn new(job: &'a Job<'a>, root: &'a Directory, pace: Pace<'a>) -> Scanner<'a> {
         let read: Option<&Reader<'_>> = job.ignore_files;
         Scanner {
             job,
@@ -39,7 +41,13 @@ impl<'a> Scanner<'a> {
             here: None,
             spare: Vec::new(),
             told: (0, 0),
+            pace,
         }
+    }
+
+    /// What was before does not count: the thread waited for a task.
+    pub(super) fn start_clock(&mut self) {
+        self.pace.start();
     }
 
     pub(super) fn into_outcome(self) -> Outcome {
@@ -71,6 +79,11 @@ impl<'a> Scanner<'a> {
                 self.here = place.filter(|_| !ignored);
                 self.scan_tracked(entries, (prefix_len, ignored), tasks)
             }
+            Task::Files {
+                directory,
+                entries,
+                prefix_len,
+            } => self.scan_files(&directory, (entries, prefix_len)),
             Task::Untracked { path } => {
                 self.here = None;
                 self.scan_untracked(&path, tasks);
@@ -90,15 +103,19 @@ impl<'a> Scanner<'a> {
     /// Opens the directory at `path` (slash at its end, or empty for the top).
     pub(super) fn open(&mut self, path: &BStr) -> std::io::Result<Directory> {
         self.outcome.open_count += 1;
-        self.root
-            .open_beneath(path.strip_suffix(b"/").unwrap_or(path))
+        let opened = self
+            .root
+            .open_beneath(path.strip_suffix(b"/").unwrap_or(path));
+        self.pace.step();
+        opened
     }
 
     /// The names in `directory`. The listing should be given [back](Self::put_back).
     pub(super) fn list(&mut self, directory: &Directory) -> std::io::Result<Listing> {
         let mut listing = self.spare.pop().unwrap_or_default();
-        directory.read_once(&mut listing)?;
-        Ok(listing)
+        let read = directory.read_once(&mut listing);
+        self.pace.step();
+        read.map(|()| listing)
     }
 
     pub(super) fn put_back(&mut self, listing: Listing) {

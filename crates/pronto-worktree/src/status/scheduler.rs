@@ -1,18 +1,28 @@
 //! Sharing the directories of a worktree between threads: each works depth first on what it
 //! found itself, and gives away the widest part of it when another one has nothing to do.
+//!
+//! There is a thread for each processor at first. Where they mostly wait (a network file system, a
+//! disk that has not been read yet) more come, as long as more gets done.
 
+use super::pace::Pace;
 use super::remember::Place;
 use super::scan::Scanner;
 use super::{Job, Outcome, Tell};
 use crate::{Error, ErrorKind};
 use bstr::BString;
-use pronto_io::{dir::Directory, pool};
+use pronto_io::dir::Directory;
+use pronto_io::interrupt::Interrupted;
+use pronto_io::pool::{self, Tuner};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::Scope;
 
 /// Entries of an index that are worth a thread.
 const ENTRIES_PER_THREAD: usize = 2000;
+
+/// Threads that wait for a slow file system, at most.
+const MOST_THREADS: usize = 64;
 
 /// A directory to look at.
 #[derive(Debug)]
@@ -27,6 +37,15 @@ pub(super) enum Task {
         ignored: bool,
         /// Where it is in the untracked cache, if there is one.
         place: Option<Place>,
+    },
+    /// More files of a directory, among them entries further below that do not count.
+    Files {
+        /// The directory, open.
+        directory: Arc<Directory>,
+        /// The entries.
+        entries: Range<usize>,
+        /// How much of their paths is the directory's.
+        prefix_len: usize,
     },
     /// One without tracked files, whose files are named one by one.
     Untracked {
@@ -45,7 +64,22 @@ pub fn default_threads(entries: usize) -> usize {
 }
 
 /// What the threads share.
-pub(super) struct Shared {
+struct Walk<'a> {
+    job: &'a Job<'a>,
+    tell: Option<&'a Tell<'a>>,
+    root: &'a Directory,
+    shared: Shared,
+    /// How many threads there are.
+    alive: AtomicUsize,
+    /// Only when their number follows how fast they get on.
+    tuner: Option<Tuner>,
+    /// More threads than processors: the file system lets them wait, and even the files of one
+    /// directory are shared between them.
+    is_wide: AtomicBool,
+    ended: Mutex<Vec<Result<Outcome, Error>>>,
+}
+
+struct Shared {
     given: Mutex<Given>,
     wake: Condvar,
     /// Threads that wait: read without the lock by those that have work to give.
@@ -63,86 +97,153 @@ pub(super) fn run(
     root: &Directory,
 ) -> Result<Outcome, Error> {
     let entries = job.index.len();
-    let threads = job
-        .options
-        .threads
-        .unwrap_or_else(|| default_threads(entries))
-        .max(1);
-    let shared = Shared {
-        given: Mutex::new(Given {
-            tasks: vec![Task::Tracked {
-                entries: 0..entries,
-                prefix_len: 0,
-                ignored: false,
-                place: Scanner::top_place(job),
-            }],
-            working: threads,
-        }),
-        wake: Condvar::new(),
-        hungry: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-    };
-    let mut outcomes = Vec::with_capacity(threads);
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads)
-            .map(|_| scope.spawn(|| work((job, tell), root, &shared)))
-            .collect();
-        outcomes.push(work((job, tell), root, &shared));
-        for other in others {
-            outcomes.push(
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
+    let (start, tuner) = match job.options.threads {
+        Some(threads) => (threads.max(1), None),
+        None => {
+            let start = default_threads(entries);
+            (start, Some(Tuner::for_readers(start, MOST_THREADS)))
         }
+    };
+    let top = Task::Tracked {
+        entries: 0..entries,
+        prefix_len: 0,
+        ignored: false,
+        place: Scanner::top_place(job),
+    };
+    let walk = Walk {
+        job,
+        tell,
+        root,
+        shared: Shared::new(top),
+        alive: AtomicUsize::new(1),
+        tuner,
+        is_wide: AtomicBool::new(false),
+        ended: Mutex::default(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..start {
+            walk.spawn(scope);
+        }
+        walk.work(scope);
     });
+    let ended = walk.ended.into_inner();
     let mut all = Outcome::default();
-    for outcome in outcomes {
+    for outcome in ended.unwrap_or_else(PoisonError::into_inner) {
         all.absorb(outcome?);
     }
     Ok(all)
 }
 
-fn work(
-    (job, tell): (&Job<'_>, Option<&Tell<'_>>),
-    root: &Directory,
-    shared: &Shared,
-) -> Result<Outcome, Error> {
-    let _stop = StopOnPanic(shared);
-    let mut scanner = Scanner::new(job, root);
-    let mut own: Vec<Task> = Vec::new();
-    loop {
-        let task = match own.pop() {
-            Some(task) => task,
-            None => match shared.take() {
-                Some(task) => task,
-                None => return Ok(scanner.into_outcome()),
-            },
+impl<'a> Walk<'a> {
+    fn spawn<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        self.alive.fetch_add(1, Ordering::Relaxed);
+        self.shared.lock().working += 1;
+        let spawned = std::thread::Builder::new()
+            .name("status".into())
+            .spawn_scoped(scope, || self.work(scope));
+        if spawned.is_err() {
+            // The machine has no thread for us: those that there are do it.
+            self.alive.fetch_sub(1, Ordering::Relaxed);
+            self.shared.leave(&mut Vec::new());
+        }
+    }
+
+    fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let _stop = StopOnPanic(&self.shared);
+        let mut scanner = Scanner::new(self.job, self.root, self.pace());
+        let ended = match self.scan_all(&mut scanner, scope) {
+            Ok(()) => Ok(scanner.into_outcome()),
+            Err(error) => {
+                self.shared.stop.store(true, Ordering::Relaxed);
+                self.shared.finish();
+                Err(error)
+            }
         };
-        if shared.stop.load(Ordering::Relaxed) {
-            continue;
+        let mut all = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(ended);
+    }
+
+    fn scan_all<'scope>(
+        &'scope self,
+        scanner: &mut Scanner<'a>,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<(), Error> {
+        let mut own: Vec<Task> = Vec::new();
+        loop {
+            let task = match own.pop() {
+                Some(task) => task,
+                None => {
+                    let Some(task) = self.shared.take() else {
+                        return Ok(());
+                    };
+                    // Waiting for a task is not waiting for the file system.
+                    scanner.start_clock();
+                    task
+                }
+            };
+            if self.shared.stop.load(Ordering::Relaxed) {
+                continue;
+            }
+            let interrupted =
+                |reason: Interrupted| Error::new(ErrorKind::Interrupted, reason.to_string());
+            self.job.interrupt.check().map_err(interrupted)?;
+            let first = own.len();
+            scanner.scan(task, &mut own)?;
+            scanner.tell(self.tell);
+            // Found in order; the next one is taken from the end.
+            own[first..].reverse();
+            if own.len() > 1 && self.shared.hungry.load(Ordering::Relaxed) > 0 {
+                self.shared.give(&mut own);
+            }
+            if let Some(tuner) = &self.tuner {
+                self.review(tuner, scope);
+                if self.leaves(tuner.target()) {
+                    self.shared.leave(&mut own);
+                    return Ok(());
+                }
+            }
         }
-        if let Err(reason) = job.interrupt.check() {
-            shared.stop.store(true, Ordering::Relaxed);
-            shared.finish();
-            return Err(Error::new(ErrorKind::Interrupted, reason.to_string()));
+    }
+
+    fn pace(&self) -> Pace<'_> {
+        Pace::new(self.tuner.as_ref(), &self.is_wide)
+    }
+
+    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    fn review<'scope>(&'scope self, tuner: &Tuner, scope: &'scope Scope<'scope, '_>) {
+        let Some(target) = tuner.review() else {
+            return;
+        };
+        let is_wide = target > pool::cores();
+        self.is_wide.store(is_wide, Ordering::Relaxed);
+        for _ in self.alive.load(Ordering::Relaxed)..target {
+            self.spawn(scope);
         }
-        let first = own.len();
-        if let Err(error) = scanner.scan(task, &mut own) {
-            shared.stop.store(true, Ordering::Relaxed);
-            shared.finish();
-            return Err(error);
-        }
-        scanner.tell(tell);
-        // Found in order; the next one is taken from the end.
-        own[first..].reverse();
-        if own.len() > 1 && shared.hungry.load(Ordering::Relaxed) > 0 {
-            shared.give(&mut own);
-        }
+    }
+
+    /// Whether this thread is one too many; if so, it counts itself out.
+    fn leaves(&self, target: usize) -> bool {
+        let fewer = |alive| (alive > target).then(|| alive - 1);
+        self.alive
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer)
+            .is_ok()
     }
 }
 
 impl Shared {
+    /// For one thread so far.
+    fn new(task: Task) -> Shared {
+        Shared {
+            given: Mutex::new(Given {
+                tasks: vec![task],
+                working: 1,
+            }),
+            wake: Condvar::new(),
+            hungry: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
     /// Waits for a task; `None` when everyone waits.
     fn take(&self) -> Option<Task> {
         let mut given = self.lock();
@@ -172,6 +273,14 @@ impl Shared {
     fn give(&self, own: &mut Vec<Task>) {
         let half = own.len() / 2;
         self.lock().tasks.extend(own.drain(..half));
+        self.wake.notify_all();
+    }
+
+    /// A worker goes, and the others do what it still had to do.
+    fn leave(&self, own: &mut Vec<Task>) {
+        let mut given = self.lock();
+        given.working -= 1;
+        given.tasks.append(own);
         self.wake.notify_all();
     }
 

@@ -5,17 +5,17 @@
 //! step through the listing. Nothing is allocated or copied for a file. That there is nothing
 //! untracked is told by counting, see [`Scanner::has_only`].
 
-use super::content::digest_file;
 use super::scan::Scanner;
 use super::scheduler::Task;
 use super::{Change, SubmoduleState};
 use crate::names::{Name, compare, gallop};
-use crate::{Error, pathspec, recorded};
+use crate::{Error, pathspec};
 use bstr::{BStr, ByteSlice};
-use pronto_index::{EntryRef, Flags, Stat, mode};
-use pronto_io::dir::{Directory, EntryKind, Listing, Metadata, is_missing};
+use pronto_index::{EntryRef, Flags, mode};
+use pronto_io::dir::{Directory, EntryKind, Listing, is_missing};
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is known of the names in a directory once its tracked files have been looked at.
 #[derive(Default)]
@@ -24,6 +24,17 @@ struct Met<'a> {
     directories: Vec<Name<'a>>,
     /// Tracked files that are there, as something else than a directory.
     present: usize,
+    /// Parts of the entries whose files are left to other threads.
+    left: Vec<Range<usize>>,
+}
+
+/// Files of one directory that one thread looks at where the file system lets it wait.
+const FILES_PER_PART: usize = 8;
+
+/// Whether the path of `entry` goes on below the directory of which it has `prefix_len` bytes.
+fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
+    let slash = entry.path[prefix_len..].find_byte(b'/');
+    slash.is_some_and(|slash| slash > 0)
 }
 
 impl Scanner<'_> {
@@ -48,38 +59,108 @@ impl Scanner<'_> {
         };
         let seen = self.see(&directory, path, lists);
         let mut met = Met::default();
+        let (mut files, mut leaves) = (0, false);
         let mut at = entries.start;
         while at < entries.end {
             let entry = job.index.entry(at);
-            let rest = &entry.path[prefix_len..];
-            if rest.find_byte(b'/').is_some_and(|slash| slash > 0) {
+            if is_below(&entry, prefix_len) {
                 let child = Name::at(job.index, at, entries.end, prefix_len);
                 at = child.entries.end;
                 met.directories.push(child);
                 continue;
             }
-            let stages = match entry.stage() {
-                0 => at..at + 1,
-                _ => {
-                    let same = |other| job.index.path(other) == entry.path;
-                    at..gallop(at, entries.end, same)
-                }
-            };
+            let stages = self.stages(&entry, at, entries.end);
             at = stages.end;
-            if job.options.tracked
-                && self.must_look(&stages)
-                && job.pathspec.matches(entry.path, false)
-            {
-                let is_there = self.check(&directory, stages, (&entry, prefix_len))?;
-                met.present += usize::from(is_there);
+            if !self.counts(&entry, &stages) {
+                continue;
+            }
+            let begins = files % FILES_PER_PART == 0;
+            if begins && files > 0 {
+                leaves = self.pace.is_wide();
+            }
+            files += 1;
+            match met.left.last_mut() {
+                Some(part) if leaves && !begins => part.end = stages.end,
+                _ if leaves => met.left.push(stages),
+                _ => {
+                    let is_there = self.check(&directory, stages, (&entry, prefix_len))?;
+                    met.present += usize::from(is_there);
+                }
             }
         }
+        self.hand_out(&directory, (&met, prefix_len), tasks)?;
         self.go_below(&met, (prefix_len, ignored, lists), seen.as_ref(), tasks);
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
             let children = Name::all(job.index, entries, prefix_len);
             self.recall(&directory, (path, &children), node, tasks);
         } else if lists {
             self.meet_all(&directory, (path, entries, &met), tasks);
+        }
+        Ok(())
+    }
+
+    /// The files of these entries, those further below aside.
+    pub(super) fn scan_files(
+        &mut self,
+        directory: &Directory,
+        (entries, prefix_len): (Range<usize>, usize),
+    ) -> Result<(), Error> {
+        let job = self.job;
+        let mut at = entries.start;
+        while at < entries.end {
+            let entry = job.index.entry(at);
+            if is_below(&entry, prefix_len) {
+                at = Name::at(job.index, at, entries.end, prefix_len).entries.end;
+                continue;
+            }
+            let stages = self.stages(&entry, at, entries.end);
+            at = stages.end;
+            if self.counts(&entry, &stages) {
+                self.check(directory, stages, (&entry, prefix_len))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stages of the path of `entry`, which is at `at`.
+    fn stages(&self, entry: &EntryRef<'_>, at: usize, end: usize) -> Range<usize> {
+        match entry.stage() {
+            0 => at..at + 1,
+            _ => {
+                let same = |other| self.job.index.path(other) == entry.path;
+                at..gallop(at, end, same)
+            }
+        }
+    }
+
+    /// Whether the file of `entry` is to be looked at.
+    fn counts(&self, entry: &EntryRef<'_>, stages: &Range<usize>) -> bool {
+        self.job.options.tracked
+            && self.must_look(stages)
+            && self.job.pathspec.matches(entry.path, false)
+    }
+
+    /// A task for each part of a directory that was left to other threads. Where the directory
+    /// cannot be shared with them, this one does it.
+    fn hand_out(
+        &mut self,
+        directory: &Directory,
+        (met, prefix_len): (&Met<'_>, usize),
+        tasks: &mut Vec<Task>,
+    ) -> Result<(), Error> {
+        if met.left.is_empty() {
+            return Ok(());
+        }
+        let shared = directory.try_clone().map(Arc::new);
+        for entries in met.left.iter().cloned() {
+            match &shared {
+                Ok(directory) => tasks.push(Task::Files {
+                    directory: Arc::clone(directory),
+                    entries,
+                    prefix_len,
+                }),
+                Err(_) => self.scan_files(directory, (entries, prefix_len))?,
+            }
         }
         Ok(())
     }
@@ -146,6 +227,10 @@ impl Scanner<'_> {
     /// Whether nothing is in the directory but what is tracked: every directory is, and of all
     /// else there is as much as was found by its tracked name.
     fn has_only(&self, listing: &Listing, met: &Met<'_>) -> bool {
+        if !met.left.is_empty() {
+            // How many of those are there is not known.
+            return false;
+        }
         let mut others = 0;
         for (name, kind) in listing.iter() {
             match kind {
@@ -269,6 +354,7 @@ impl Scanner<'_> {
             Some(name) => directory.metadata_of(name),
             None => directory.metadata(&entry.path[prefix_len..]),
         };
+        self.pace.step();
         let metadata = match looked {
             Ok(metadata) => metadata,
             Err(error) if is_missing(&error) => {
@@ -300,144 +386,5 @@ impl Scanner<'_> {
         }
         self.compare(directory, position, entry, &metadata)?;
         Ok(is_there)
-    }
-
-    fn compare(
-        &mut self,
-        directory: &Directory,
-        position: usize,
-        entry: &EntryRef<'_>,
-        metadata: &Metadata,
-    ) -> Result<(), Error> {
-        let clean = SubmoduleState::default();
-        let is_link = entry.mode & mode::TYPE == mode::GITLINK;
-        let is_racy = !is_link && entry.stat.is_racy_by_second(self.index_time);
-        self.outcome.racy_count += usize::from(is_racy);
-        if is_link && metadata.is_directory() {
-            let state = self.job.submodules.inspect(entry.path, entry.id)?;
-            if !state.is_clean() {
-                self.report(position, Some(Change::Modified), mode::GITLINK, state);
-            }
-            return Ok(());
-        }
-        let Some(now) = self.staged_mode(entry, metadata) else {
-            self.report(position, Some(Change::Deleted), 0, clean);
-            return Ok(());
-        };
-        if entry.flags.contains(Flags::INTENT_TO_ADD) {
-            self.report(position, Some(Change::Added), now, clean);
-            return Ok(());
-        }
-        if now & mode::TYPE != entry.mode & mode::TYPE {
-            self.report(position, Some(Change::TypeChanged), now, clean);
-            return Ok(());
-        }
-        if (now ^ entry.mode) & 0o100 != 0 {
-            self.report(position, Some(Change::Modified), now, clean);
-            return Ok(());
-        }
-        let stat = recorded(metadata);
-        let matches = entry.stat.matches(&stat, self.job.options.rules)
-            && (entry.stat.size_bytes != 0 || self.is_empty_blob(entry));
-        if matches && !entry.stat.is_racy(self.index_time) {
-            self.verify(position);
-            return Ok(());
-        }
-        let differs = self.job.options.facts_decide && self.facts_differ(entry, stat);
-        if differs || self.is_settled(entry, metadata) {
-            self.report(position, Some(Change::Modified), now, clean);
-            return Ok(());
-        }
-        self.compare_content(directory, position, (entry, now), (metadata, stat, matches));
-        Ok(())
-    }
-
-    /// Decides by the content what the facts do not tell, or only seem to.
-    fn compare_content(
-        &mut self,
-        directory: &Directory,
-        position: usize,
-        (entry, now): (&EntryRef<'_>, u32),
-        (metadata, stat, matches): (&Metadata, Stat, bool),
-    ) {
-        let name = entry.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
-        let digest = digest_file(
-            (directory, &entry.path[name..]),
-            metadata,
-            (entry.path, entry.id),
-            (self.job.conversion, self.job.index.kind()),
-        );
-        match digest {
-            Ok(id) if *id == *entry.id => {
-                if !matches {
-                    self.outcome.refreshed.push((position, stat));
-                }
-                self.verify(position);
-                return;
-            }
-            Ok(_) if matches => {
-                // Nothing but the content tells: leave a trace for the next reader.
-                let trace = Stat {
-                    size_bytes: 0,
-                    ..entry.stat
-                };
-                self.outcome.refreshed.push((position, trace));
-            }
-            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
-                self.problem(entry.path, error);
-            }
-            Ok(_) | Err(_) => {}
-        }
-        let clean = SubmoduleState::default();
-        self.report(position, Some(Change::Modified), now, clean);
-    }
-
-    /// Whether facts other than nanoseconds, which Git does not go by, differ.
-    fn facts_differ(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
-        let rules = self.job.options.rules;
-        !entry.stat.matches(&now.without_nanoseconds(), rules)
-            || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
-    }
-
-    /// Whether a file whose facts differ, or say too little, counts as modified without a look at
-    /// its content.
-    fn is_settled(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
-        let recorded_size = entry.stat.size_bytes;
-        let size = Stat::recorded_size(metadata.size_bytes);
-        !self.job.options.compare_content
-            || (recorded_size != 0 && recorded_size != size)
-            || !(metadata.is_file() || metadata.is_symlink())
-    }
-
-    fn is_empty_blob(&self, entry: &EntryRef<'_>) -> bool {
-        entry.id == pronto_hash::ObjectId::empty_blob(self.job.index.kind())
-    }
-
-    /// The mode the file would be staged with; `None` if a directory or something special is in
-    /// its place.
-    fn staged_mode(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> Option<u32> {
-        let options = &self.job.options;
-        if metadata.is_symlink() {
-            Some(mode::SYMLINK)
-        } else if !metadata.is_directory() {
-            // A device or a pipe counts as a file that differs.
-            let kind = entry.mode & mode::TYPE;
-            if kind == mode::SYMLINK && !options.has_symlinks {
-                return Some(mode::SYMLINK);
-            }
-            if !options.trust_executable && kind == mode::FILE & mode::TYPE {
-                return Some(entry.mode);
-            }
-            let trusted = options.trust_executable && metadata.is_executable();
-            Some(if trusted {
-                mode::EXECUTABLE
-            } else {
-                mode::FILE
-            })
-        } else if self.is_repository(entry.path) {
-            Some(mode::GITLINK)
-        } else {
-            None
-        }
     }
 }

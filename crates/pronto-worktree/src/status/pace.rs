@@ -1,0 +1,59 @@
+//! How fast a thread of the walk gets on.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use pronto_io::pool::{Clock, Tuner};
+
+/// Calls after which a thread looks at the clock, where they are answered at once.
+const CALLS_PER_LAP: u64 = 16;
+
+/// Counts the calls of one thread to the file system, and lets its tuner know how long they take.
+pub(super) struct Pace<'a> {
+    /// Only when the number of threads adapts.
+    tuner: Option<&'a Tuner>,
+    /// Whether threads wait, so that even the files of one directory are shared between them.
+    is_wide: &'a AtomicBool,
+    clock: Option<Clock>,
+    calls: u64,
+    calls_per_lap: u64,
+}
+
+impl<'a> Pace<'a> {
+    pub(super) fn new(tuner: Option<&'a Tuner>, is_wide: &'a AtomicBool) -> Pace<'a> {
+        Pace {
+            tuner,
+            is_wide,
+            clock: None,
+            calls: 0,
+            calls_per_lap: CALLS_PER_LAP,
+        }
+    }
+
+    pub(super) fn is_wide(&self) -> bool {
+        self.is_wide.load(Relaxed)
+    }
+
+    /// What was before does not count: the thread waited for a task.
+    pub(super) fn start(&mut self) {
+        self.clock = self.tuner.map(|_| Clock::start());
+        self.calls = 0;
+    }
+
+    /// A call has been answered.
+    #[inline]
+    pub(super) fn step(&mut self) {
+        self.calls += 1;
+        if self.calls >= self.calls_per_lap {
+            self.lap();
+        }
+    }
+
+    fn lap(&mut self) {
+        if let (Some(tuner), Some(clock)) = (self.tuner, &mut self.clock) {
+            let is_quick = tuner.record(clock, self.calls);
+            // Slow ones are told of one by one: how many threads there are depends on them.
+            self.calls_per_lap = if is_quick { CALLS_PER_LAP } else { 1 };
+        }
+        self.calls = 0;
+    }
+}
