@@ -98,6 +98,8 @@ git config user.name bench && git config user.email bench@example.com
 for version in 6.1 6.12; do
     git ls-files -z | xargs -0 -r rm -f
     tar xf "/usr/src/linux-source-$version.tar.xz" --strip-components=1
+    # Debian ignores everything at the top, so that no status would list anything.
+    sed -i '/^# Debian packaging/,$d' .gitignore
     git add -A -f . && git commit -q -m "v$version" && git tag "v$version"
 done
 git clone -q --bare --no-local . "$2.tmp" && git -C "$2.tmp" repack -adfq

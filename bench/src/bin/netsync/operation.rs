@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Peer;
 use crate::process::{Counted, Counts, Used, git, used};
@@ -207,6 +208,8 @@ fn pull(
     let mut command = command(peer, fresh, counts)?;
     match peer.is_pronto {
         true => command.args(["sync", "--pull", "--name", "peer"]).args([
+            "--as",
+            unheard_of().as_str(),
             "--remote-program",
             program.as_str(),
             url.as_str(),
@@ -229,6 +232,12 @@ fn pull(
         client,
         server: Some(seen),
     })
+}
+
+/// A name under which the origin has not met anyone: each run is by a new repository.
+fn unheard_of() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!("run-{}", now.unwrap_or_default().as_nanos())
 }
 
 /// Whether `id` is the tree of the workload.
