@@ -1081,7 +1081,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__pack__subcmd__objects)
-            opts="-q --stdout --revs --all --reflog --indexed-objects --unpacked --incremental --local --honor-pack-keep --keep-pack --thin --include-tag --delta-base-offset --no-reuse-delta --no-reuse-object --window --depth --threads --compression --sparse --use-bitmap-index --write-bitmap-index --non-empty --keep-true-parents --progress --all-progress --all-progress-implied"
+            opts="-q --stdout --revs --all --reflog --indexed-objects --unpacked --incremental --local --honor-pack-keep --keep-pack --thin --include-tag --delta-base-offset --no-reuse-delta --no-reuse-object --window --window-memory --depth --threads --compression --sparse --use-bitmap-index --write-bitmap-index --non-empty --keep-true-parents --progress --all-progress --all-progress-implied"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1092,6 +1092,10 @@ _pronto() {
                     return 0
                     ;;
                 --window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --window-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -430,6 +430,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l only -d 'Let a
 complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l not -d 'Let a trusted peer not see or give these' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-pack -d 'Leave out what is in this pack' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'With how many others each object is compared' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window-memory -d 'How much memory objects may take that are compared, in each thread' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The longest chain of deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l threads -d 'How many threads may look for deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l compression -d 'How hard to deflate, 0 to 9' -r

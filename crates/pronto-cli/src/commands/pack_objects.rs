@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
+use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
 use pronto::upload_pack::can_serve;
@@ -76,6 +77,9 @@ pub(crate) struct Args {
     /// With how many others each object is compared
     #[arg(long, value_name = "N")]
     window: Option<usize>,
+    /// How much memory objects may take that are compared, in each thread
+    #[arg(long, value_name = "BYTES")]
+    window_memory: Option<String>,
     /// The longest chain of deltas
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
@@ -197,6 +201,12 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     search.depth = args.depth.unwrap_or(search.depth).min(4095);
     if let Some(threads) = args.threads.filter(|threads| *threads > 0) {
         search.threads = threads;
+    }
+    if let Some(text) = &args.window_memory {
+        // What is wrong with a number is told by git.
+        let wrong = |_| CliError::unsupported("this '--window-memory' of 'pack-objects'");
+        let bytes = parse_u64(BStr::new(text)).map_err(wrong)?;
+        search.window_memory_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }
     options.level = args.compression.unwrap_or(options.level);
     Ok(options)

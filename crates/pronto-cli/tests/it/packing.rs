@@ -271,3 +271,14 @@ fn what_other_packs_have_can_be_left_out() {
     let listed = scene.git(&["rev-list", "--objects", "--all", "--reflog"], "");
     compare(&scene, &["--honor-pack-keep"], &listed);
 }
+
+#[test]
+fn a_window_may_be_limited_in_memory() {
+    let scene = Scene::new();
+    compare(&scene, &["--all", "--window-memory=1m"], "");
+    compare(&scene, &["--all", "--window-memory=1k", "--window=50"], "");
+    compare(&scene, &["--all", "--window-memory=0"], "");
+    let call = ["pack-objects", "-q", "--all", "--window-memory=-1", "ours"];
+    let output = scene.run(PRONTO, &call, "");
+    assert!(!output.status.success(), "left to git: {output:?}");
+}
