@@ -20,6 +20,7 @@
 mod leave_out;
 mod tips;
 mod trees;
+mod whole;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -41,6 +42,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 pub use leave_out::LeaveOut;
 pub(crate) use leave_out::{Known, loose_objects, mark, names};
+pub use whole::KeptWhole;
 
 /// So many tips of what the receiver has are tried as bases (Git's `window` bounds them, too).
 const MOST_EDGES: usize = 10;
@@ -53,6 +55,9 @@ pub struct Selection {
     pub members: Vec<Member>,
     /// What the receiver has of like paths, if the pack may be thin.
     pub bases: Vec<Member>,
+    /// Those of the members that are not to become deltas, nor bases of new ones: see
+    /// [`KeptWhole`].
+    pub whole: HashSet<ObjectId>,
 }
 
 /// How objects are selected.
@@ -165,6 +170,7 @@ impl Repository {
             seen: HashSet::new(),
             hidden: HashSet::new(),
             selection: Selection::default(),
+            kept_whole: self.kept_whole()?,
             buffer: Vec::new(),
         };
         let mut trees = Vec::new();
@@ -195,6 +201,7 @@ impl Repository {
             members: &selection.members,
             bases: &selection.bases,
             receiver_has: None,
+            whole: Some(&selection.whole),
         };
         let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
@@ -244,7 +251,7 @@ impl Repository {
         let ids = found.packed.into_iter().chain(found.others);
         Ok(Selection {
             members: ids.map(member).collect(),
-            bases: Vec::new(),
+            ..Selection::default()
         })
     }
 }
@@ -260,6 +267,7 @@ struct Walk<'a> {
     /// What the receiver has, as far as that was looked at.
     hidden: HashSet<ObjectId>,
     selection: Selection,
+    kept_whole: KeptWhole,
     buffer: Vec<u8>,
 }
 

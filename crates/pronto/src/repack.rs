@@ -198,6 +198,7 @@ impl Work<'_> {
         let files = writer_options(repository.config(), repository.object_hash())?;
         let contents = Contents {
             members: &selection.members,
+            whole: Some(&selection.whole),
             ..Contents::default()
         };
         let store = repository.objects()?;

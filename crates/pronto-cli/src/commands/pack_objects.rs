@@ -277,6 +277,7 @@ fn leave_out(args: &Args) -> LeaveOut {
 /// Objects, each on a line with its name if it has one.
 fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
     let mut selection = Selection::default();
+    let mut kept_whole = repository.kept_whole()?;
     let mut seen = HashSet::new();
     let len = repository.object_hash().len_in_hex();
     for whole in input.lines_with_terminator() {
@@ -290,7 +291,13 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
             CliError::fatal(format!("expected object ID, got garbage:\n {line}"))
         })?;
         if seen.insert(id) {
-            let name_hash = name_hash(0, line.get(len + 1..).unwrap_or_default());
+            let name = line.get(len + 1..);
+            if let Some(name) = name
+                && kept_whole.has(name.as_bstr())?
+            {
+                selection.whole.insert(id);
+            }
+            let name_hash = name_hash(0, name.unwrap_or_default());
             selection.members.push(Member { id, name_hash });
         }
     }
@@ -362,6 +369,7 @@ fn make_files(
     files.files.name_prefix = base.file_name().map(OsString::from);
     let contents = Contents {
         members: &selection.members,
+        whole: Some(&selection.whole),
         ..Contents::default()
     };
     let store = repository.objects()?;

@@ -272,6 +272,81 @@ fn what_other_packs_have_can_be_left_out() {
     compare(&scene, &["--honor-pack-keep"], &listed);
 }
 
+/// The ids of the deltas in the one pack whose index is `index`, in order.
+fn deltas(scene: &Scene, index: &str) -> Vec<String> {
+    let listed = scene.git(&["verify-pack", "-v", index], "");
+    let fields = listed
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>());
+    // Beside what whole objects have, a delta has its depth and its base.
+    let deltas = fields.filter(|fields| fields.last().is_some_and(|last| last.len() == 40));
+    let mut ids: Vec<String> = deltas.map(|fields| fields[0].to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn what_attributes_keep_whole_becomes_no_delta() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path().join("d")).expect("a folder");
+    let names = ["top", "d/below", "d/else", "told", "free"];
+    for number in 0..4 {
+        for name in names {
+            let lines = (0..200).map(|line| format!("{name} {line}\n"));
+            let content = lines.collect::<String>() + &number.to_string();
+            std::fs::write(scene.path().join(name), content).expect("a file");
+        }
+        scene.git(&["add", "."], "");
+        scene.git(&["commit", "-q", "-m", "more"], "");
+    }
+    for (path, content) in [
+        (".gitattributes", "top -delta\n"),
+        ("d/.gitattributes", "below -delta\nelse delta\n"),
+        (".git/info/attributes", "told -delta\n"),
+    ] {
+        std::fs::write(scene.path().join(path), content).expect("a file");
+    }
+    let listed = scene.git(&["rev-list", "--objects", "--all"], "");
+    let at = |path: &str| {
+        let lines = listed.lines().filter_map(|line| line.split_once(' '));
+        let ids = lines.filter(|(_, name)| *name == path).map(|(id, _)| id);
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let check = |deltas: &[String], what: &str| {
+        for name in names {
+            let count = at(name).iter().filter(|id| deltas.contains(id)).count();
+            let is_whole = matches!(name, "top" | "d/below" | "told");
+            assert_eq!(count, if is_whole { 0 } else { 3 }, "{name}, {what}");
+        }
+    };
+    for (options, input) in [
+        (&["--all"][..], ""),
+        (&["--revs"], "main\n"),
+        (&["--indexed-objects", "--all"], ""),
+        (&[], &*listed),
+    ] {
+        for (program, base) in [("git", "theirs"), (PRONTO, "ours")] {
+            // Of lines git takes the line feed for a part of the path.
+            if program == "git" && options.is_empty() {
+                continue;
+            }
+            let call = [&["pack-objects", "-q"], options, &[base]].concat();
+            let output = scene.run(program, &call, input);
+            assert!(output.status.success(), "{call:?}: {output:?}");
+            let hash = String::from_utf8_lossy(&output.stdout).into_owned();
+            let made = deltas(&scene, &format!("{base}-{}.idx", hash.trim()));
+            check(&made, &format!("{program} {options:?}"));
+        }
+    }
+    let output = scene.run(PRONTO, &["repack", "-q", "-a", "-d", "-f"], "");
+    assert!(output.status.success(), "{output:?}");
+    let packs = std::fs::read_dir(scene.path().join(".git/objects/pack")).expect("a directory");
+    let mut names = packs.map(|entry| entry.expect("it is listed").path());
+    let index = names.find(|path| path.extension().is_some_and(|ending| ending == "idx"));
+    let index = index.expect("there is one");
+    check(&deltas(&scene, &index.to_string_lossy()), "repack");
+}
+
 #[test]
 fn a_window_may_be_limited_in_memory() {
     let scene = Scene::new();

@@ -16,6 +16,7 @@ mod intact;
 mod plan;
 mod reuse;
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -52,6 +53,9 @@ pub struct Contents<'a> {
     pub bases: &'a [Member],
     /// Whether the receiver has an object besides: then stored deltas of it are used as well.
     pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
+    /// Objects for which no deltas are looked for, nor of them for others. What is stored as a
+    /// delta may stay one.
+    pub whole: Option<&'a HashSet<ObjectId>>,
 }
 
 /// How a pack is made.

@@ -227,6 +227,7 @@ impl Outgoing {
             members: &members,
             bases: &bases,
             receiver_has: None,
+            whole: None,
         };
         let packed = (self.store).pack_to(&contents, &self.options, &mut file, (&(), interrupt));
         let (streamed, _) = packed.map_err(from_odb)?;

@@ -81,6 +81,7 @@ impl Repository {
             ..Select::default()
         };
         let below = self.select_objects(&trees, &[], &select, (&(), interrupt))?;
+        selection.whole.extend(below.whole);
         let new = below.members.into_iter();
         selection
             .members
@@ -94,11 +95,15 @@ impl Repository {
         (chosen, trees): (&mut HashSet<ObjectId>, &mut Vec<ObjectId>),
         selection: &mut Selection,
     ) -> Result<()> {
+        let mut kept_whole = self.kept_whole()?;
         for entry in index.iter() {
             let id = entry.id.to_owned();
             if entry.is_sparse_directory() {
                 trees.extend((!chosen.contains(&id)).then_some(id));
             } else if entry.mode != mode::GITLINK && chosen.insert(id) {
+                if kept_whole.has(entry.path)? {
+                    selection.whole.insert(id);
+                }
                 let name_hash = name_hash(0, entry.path);
                 selection.members.push(Member { id, name_hash });
             }

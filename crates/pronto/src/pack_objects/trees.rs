@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use bstr::BString;
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::packing::Member;
@@ -21,6 +21,8 @@ struct Place {
     name: u32,
     /// The same with a slash at the end, unless it is the root.
     path: u32,
+    /// The path itself, without a slash at the end.
+    full: BString,
     /// The trees that the receiver has at this path.
     known: Rc<[ObjectId]>,
 }
@@ -59,6 +61,7 @@ impl Walk<'_> {
                 tree: root,
                 name: 0,
                 path: 0,
+                full: BString::default(),
                 known,
             }];
             while let Some(place) = stack.pop() {
@@ -88,15 +91,23 @@ impl Walk<'_> {
         if !self.add(&place.tree, place.name) {
             return Ok(());
         }
+        let is_whole = self.is_kept_whole(&place.tree, place.full.as_bstr())?;
         let known = self.known_entries(&place.known)?;
         let content = self.read_tree(&place.tree)?;
         let first = stack.len();
+        let mut full = place.full.clone();
+        if !full.is_empty() {
+            full.push(b'/');
+        }
+        let directory_len = full.len();
         for entry in tree_entries(&content, place.tree.kind().len_in_bytes()) {
             let Ok(id) = ObjectId::try_from(entry.id) else {
                 continue;
             };
             let hash = name_hash(place.path, entry.name);
             let at_path = known.get(entry.name);
+            full.truncate(directory_len);
+            full.extend_from_slice(entry.name);
             if entry.is_directory() {
                 if self.hidden.contains(&id) || self.seen.contains(&id) {
                     continue;
@@ -106,9 +117,13 @@ impl Walk<'_> {
                     tree: id,
                     name: hash,
                     path: name_hash(hash, b"/"),
+                    full: full.clone(),
                     known: trees.map(|known| known.0).collect(),
                 });
-            } else if !entry.is_submodule() && self.add(&id, hash) {
+            } else if !entry.is_submodule()
+                && self.add(&id, hash)
+                && !self.is_kept_whole(&id, full.as_bstr())?
+            {
                 for (known, is_tree) in at_path.into_iter().flatten() {
                     if !is_tree && named.insert(*known) {
                         self.base(known, hash);
@@ -117,13 +132,22 @@ impl Walk<'_> {
             }
         }
         for tree in &place.known.clone()[..] {
-            if named.insert(*tree) {
+            if !is_whole && named.insert(*tree) {
                 self.base(tree, place.name);
             }
         }
         stack[first..].reverse();
         self.buffer = content;
         Ok(())
+    }
+
+    /// Whether an object that was selected stays whole, as it is at this path.
+    fn is_kept_whole(&mut self, id: &oid, path: &BStr) -> Result<bool> {
+        let is_whole = self.kept_whole.has(path)?;
+        if is_whole {
+            self.selection.whole.insert(id.to_owned());
+        }
+        Ok(is_whole)
     }
 
     fn base(&mut self, id: &oid, name_hash: u32) {

@@ -101,7 +101,7 @@ impl Work<'_> {
         let wanted = ids.into_iter().zip(marks).filter(|(_, mark)| !mark);
         Ok(Selection {
             members: wanted.map(|(id, _)| Member { id, name_hash: 0 }).collect(),
-            bases: Vec::new(),
+            ..Selection::default()
         })
     }
 

@@ -145,7 +145,7 @@ impl<'a> Plan<'a> {
     pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
         self.look_at_entries(contents)?;
         let heights = self.cut_chains()?;
-        self.look_for_deltas(&heights)
+        self.look_for_deltas(&heights, contents)
     }
 
     /// The row of `id`.
@@ -177,13 +177,13 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn look_for_deltas(&mut self, heights: &[u32]) -> Result<(), Error> {
+    fn look_for_deltas(&mut self, heights: &[u32], contents: &Contents<'_>) -> Result<(), Error> {
         let mut options = self.options.search.clone();
         options.level = self.options.level;
         if options.window == 0 || options.depth == 0 {
             return Ok(());
         }
-        let mut candidates = self.candidates(heights);
+        let mut candidates = self.candidates(heights, contents);
         let targets = candidates.iter().filter(|one| !one.is_base_only).count();
         let first = candidates.first().and_then(|one| one.stored);
         let were_compared = first.is_some()
@@ -206,22 +206,23 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn candidates(&self, heights: &[u32]) -> Vec<Candidate> {
+    fn candidates(&self, heights: &[u32], contents: &Contents<'_>) -> Vec<Candidate> {
         let (least, most) = (search::SMALLEST_BYTES, self.options.large_bytes);
         let mut candidates = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
             let Some(kind) = row.kind else { continue };
-            if row.size_bytes < least || row.size_bytes >= most {
+            let is_whole = contents.whole.is_some_and(|whole| whole.contains(&row.id));
+            if is_whole || row.size_bytes < least || row.size_bytes >= most {
                 continue;
             }
-            let is_whole = row.how == How::Stored && self.options.reuse_deltas;
+            let was_compared = row.how == How::Stored && self.options.reuse_deltas;
             candidates.push(Candidate {
                 number: number as u32,
                 kind,
                 name_hash: row.name_hash,
                 size_bytes: row.size_bytes,
                 is_base_only: row.is_base_only,
-                stored: is_whole.then_some(row.pack),
+                stored: was_compared.then_some(row.pack),
                 height: heights[number],
             });
         }
