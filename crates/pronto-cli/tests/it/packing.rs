@@ -357,3 +357,44 @@ fn a_window_may_be_limited_in_memory() {
     let output = scene.run(PRONTO, &call, "");
     assert!(!output.status.success(), "left to git: {output:?}");
 }
+
+#[test]
+fn several_threads_deflate_what_one_does() {
+    let scene = Scene::new();
+    // Enough of what is no delta for threads to be started, in files of many sizes.
+    for number in 0..60_u32 {
+        let mut state = number + 1;
+        let numbers = (0..number * 200).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            format!("{}\n", state >> 20)
+        });
+        let name = format!("n{number}");
+        std::fs::write(scene.path().join(name), numbers.collect::<String>()).expect("a file");
+    }
+    scene.git(&["add", "."], "");
+    scene.git(&["commit", "-q", "-m", "numbers"], "");
+    for is_packed in [false, true] {
+        let made = ["--threads=1", "--threads=2", "--threads=7"].map(|threads| {
+            let all = [
+                "pack-objects",
+                "-q",
+                "--all",
+                "--stdout",
+                "--no-reuse-object",
+            ];
+            let sent = ["--window=0", "--window=4"].map(|window| {
+                let output = scene.run(PRONTO, &[&all[..], &[window, threads]].concat(), "");
+                assert!(output.status.success(), "{threads} {window}: {output:?}");
+                output.stdout
+            });
+            std::fs::write(scene.path().join("some.pack"), &sent[1]).expect("a file");
+            scene.git(&["index-pack", "--strict", "some.pack"], "");
+            let [whole, _] = sent;
+            whole
+        });
+        assert!(made[0].len() > 128 << 10, "too small to tell");
+        let differ = made.iter().any(|pack| *pack != made[0]);
+        assert!(!differ, "the threads are seen, packed: {is_packed}");
+        scene.git(&["repack", "-q", "-a", "-d"], "");
+    }
+}

@@ -9,8 +9,10 @@
 //! sorted by where they lie, and those that follow one another go out as one slice of the mapped
 //! pack: no byte of them is copied here. A pack that is taken whole is one such slice, headers
 //! unread, and goes out with the checksum it has. Memory: 96 bytes for each object, an index of
-//! each pack by offset, and what the search for deltas takes; contents are held one at a time.
+//! each pack by offset, and what the search for deltas takes; contents are held one at a time
+//! for each thread, and 8 MiB of what is deflated ahead of writing.
 
+mod ahead;
 mod emit;
 mod intact;
 mod plan;

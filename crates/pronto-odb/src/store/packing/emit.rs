@@ -11,6 +11,7 @@ use pronto_pack::writer::sink::{PackStream, Sink, Streamed};
 use sirocco::Format;
 use sirocco::deflate::{Level, Writer};
 
+use super::ahead::Ahead;
 use super::plan::{How, Plan, Row, content};
 use super::{Counts, each_piece, intact};
 use crate::error::{Error, ErrorKind, from_pack};
@@ -84,6 +85,7 @@ pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, E
         starts: vec![0; plan.rows.len()],
         at: 12,
         run: None,
+        ahead: Ahead::default(),
         encoder: Encoder::new(plan.options.level),
         header: Vec::new(),
         target: Vec::new(),
@@ -101,6 +103,7 @@ pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, E
         if emitter.plan.rows[number as usize].is_base_only {
             continue;
         }
+        emitter.look_ahead(number);
         let mut next = Some(number);
         while let Some(number) = next.filter(|number| !emitter.is_written(*number)) {
             chain.push(number);
@@ -132,6 +135,7 @@ struct Emitter<'a, 'b> {
     starts: Vec<u64>,
     at: u64,
     run: Option<Run>,
+    ahead: Ahead,
     encoder: Encoder,
     header: Vec<u8>,
     target: Vec<u8>,
@@ -145,6 +149,13 @@ impl Emitter<'_, '_> {
     fn is_written(&self, number: u32) -> bool {
         let number = number as usize;
         self.starts[number] != 0 || self.plan.rows[number].is_base_only
+    }
+
+    /// Deflates what comes next, from row `number` on.
+    fn look_ahead(&mut self, number: u32) {
+        let starts = &self.starts;
+        let is_written = |number: u32| starts[number as usize] != 0;
+        self.ahead.prepare(number, self.plan, is_written);
     }
 
     fn base_row(&self, number: u32) -> Option<u32> {
@@ -161,7 +172,10 @@ impl Emitter<'_, '_> {
         self.starts[number as usize] = start;
         self.counts.objects += 1;
         match row.how {
-            How::Fresh => self.write_fresh(&row),
+            How::Fresh => match self.ahead.take(number) {
+                Some((bytes, crc)) => self.write_encoded(&row, &bytes, crc),
+                None => self.write_fresh(&row),
+            },
             How::Delta(found) => self.write_delta(&row, found),
             _ => self.write_stored(number, &row),
         }
@@ -289,7 +303,16 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// The same in pieces, of what is too large to be held.
+    /// Writes an entry that is there.
+    fn write_encoded(&mut self, row: &Row, bytes: &[u8], crc: u32) -> Result<(), Error> {
+        self.flush()?;
+        self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;
+        self.sink.put(bytes).map_err(from_pack)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Deflates in pieces what is too large to be held.
     fn write_large(&mut self, row: &Row) -> Result<(), Error> {
         let reader = self.plan.store.reader(&row.id)?;
         let mut reader = reader.ok_or_else(|| unreadable(row))?;

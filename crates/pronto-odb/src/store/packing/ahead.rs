@@ -1,0 +1,89 @@
+//! Deflating anew ahead of writing, by several threads.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use pronto_io::pool::{self, Workers};
+use pronto_pack::entry::Header;
+use pronto_pack::writer::Encoder;
+
+use super::plan::{How, Plan};
+
+/// So many bytes of content are deflated before they are written.
+const MOST_BYTES: u64 = 8 << 20;
+/// Fewer are not worth starting threads for.
+const LEAST_BYTES: u64 = 128 << 10;
+
+/// An entry as it is written, and its CRC-32.
+pub(super) type Entry = (Vec<u8>, u32);
+
+/// Entries that were deflated ahead.
+#[derive(Default)]
+pub(super) struct Ahead {
+    entries: HashMap<u32, Entry>,
+    /// The row up to which all have been looked at.
+    end: u32,
+}
+
+impl Ahead {
+    /// Deflates what is to be written whole from row `number` on, as far as that has not been
+    /// looked at. What `is_written` is passed over, and so is what cannot be read: whoever writes
+    /// it will say so. What comes does not depend on the number of threads.
+    pub(super) fn prepare(
+        &mut self,
+        number: u32,
+        plan: &Plan<'_>,
+        is_written: impl Fn(u32) -> bool,
+    ) {
+        let threads = plan.options.search.threads;
+        if number < self.end || threads < 2 {
+            return;
+        }
+        let (mut numbers, mut bytes) = (Vec::new(), 0);
+        self.end = number;
+        for row in &plan.rows[number as usize..] {
+            let number = self.end;
+            self.end += 1;
+            let is_small = row.size_bytes < plan.options.large_bytes.min(MOST_BYTES);
+            if row.how == How::Fresh && !row.is_base_only && is_small && !is_written(number) {
+                numbers.push(number);
+                bytes += row.size_bytes;
+            }
+            if bytes >= MOST_BYTES {
+                break;
+            }
+        }
+        if bytes < LEAST_BYTES || numbers.len() < 2 {
+            return;
+        }
+        let entries = Mutex::new(std::mem::take(&mut self.entries));
+        pool::run(
+            Workers::Exactly(threads.min(numbers.len())),
+            numbers.len(),
+            || (Encoder::new(plan.options.level), Vec::new()),
+            |(encoder, content), items| {
+                for number in &numbers[items] {
+                    if plan.watch.1.check().is_err() {
+                        return ControlFlow::Break(());
+                    }
+                    let id = &plan.rows[*number as usize].id;
+                    if let Ok(Some(kind)) = plan.store.find(id, content) {
+                        let encoded = encoder.encode(Header::Object(kind), content);
+                        let entry = (encoded.bytes().to_vec(), encoded.crc());
+                        let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+                        entries.insert(*number, entry);
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+            drop,
+        );
+        self.entries = entries.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// The entry of a row, if it was deflated ahead.
+    pub(super) fn take(&mut self, number: u32) -> Option<Entry> {
+        self.entries.remove(&number)
+    }
+}
