@@ -6,11 +6,12 @@ use bstr::{BStr, BString, ByteSlice};
 use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body, BodyReader};
 
-use super::{Connection, Options as TransportOptions, Service, version_parameter};
+use super::{Connection, Options as TransportOptions, Readiness, Service, version_parameter};
 use crate::address::{decoded, without_credentials};
 use crate::error::{Error, ErrorKind};
 
 mod agent;
+mod dial;
 
 pub use agent::Options;
 
@@ -86,6 +87,7 @@ const LARGEST_REST: usize = 64 * 1024;
 
 pub(super) struct Http {
     agent: Agent,
+    current: dial::Current,
     /// Without a final slash, user and password.
     base: String,
     /// As `base`, with the user's name if one was given: what credentials are asked for.
@@ -111,8 +113,10 @@ pub(super) fn connect(
     if let Some(version) = version_parameter(options.version) {
         headers.push(("Git-Protocol".into(), version.into()));
     }
+    let (agent, current) = agent::agent(&base, options)?;
     let mut http = Http {
-        agent: agent::agent(&base, options)?,
+        agent,
+        current,
         base,
         login,
         service,
@@ -183,7 +187,7 @@ impl Http {
         if origin(target) != origin(&self.base) {
             self.authorization = None;
             self.filled = false;
-            self.agent = agent::agent(target, options)?;
+            (self.agent, self.current) = agent::agent(target, options)?;
             self.base = origin(target).to_owned();
             self.login = self.base.clone();
         }
@@ -355,6 +359,10 @@ impl Connection for Http {
 
     fn take_notice(&mut self) -> Option<String> {
         self.notice.take()
+    }
+
+    fn readiness(&self) -> Option<Readiness> {
+        Some(self.current.readiness())
     }
 }
 

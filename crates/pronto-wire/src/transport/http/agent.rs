@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use ureq::config::{AutoHeaderValue, IpFamily};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Proxy};
 
 use super::Redirects;
+use super::dial::{self, Current};
 use crate::error::{Error, ErrorKind};
 use crate::transport::{Family, Options as TransportOptions};
 
@@ -62,7 +64,8 @@ const USER_AGENT: &str = concat!("git/pronto-", env!("CARGO_PKG_VERSION"));
 /// Large enough for the bytes of many packets: one read of the socket, one system call.
 const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 
-pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<Agent, Error> {
+/// A client for `base`, and what tells of its connections.
+pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<(Agent, Current), Error> {
     let http = &options.http;
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
@@ -81,7 +84,10 @@ pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<Agent, Err
     if base.starts_with("https:") {
         config = config.tls_config(tls(http)?);
     }
-    Ok(config.build().new_agent())
+    let current = Current::default();
+    let connector = dial::connector(current.clone());
+    let agent = Agent::with_parts(config.build(), connector, DefaultResolver::default());
+    Ok((agent, current))
 }
 
 /// The headers of every request.

@@ -1,0 +1,155 @@
+//! Connections under the HTTP client that can be asked whether something has come.
+//!
+//! The client's own keep their sockets to themselves. So the plain connections are made here, and
+//! what goes through proxies, or is encrypted, is built on top of them as the client does it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use pronto_io::descriptor;
+use ureq::Error;
+use ureq::unversioned::transport::{
+    Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
+    RustlsConnector, SocksConnector, Transport,
+};
+
+use crate::transport::Readiness;
+
+/// The connection that was made last; none if it has been closed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Current(Arc<Mutex<Weak<TcpStream>>>);
+
+impl Current {
+    /// Whether something has come that nobody has read. Requests follow one another, so that the
+    /// connection made last is the one in use.
+    pub(super) fn readiness(&self) -> Readiness {
+        let current = self.lock().clone();
+        Box::new(move || {
+            let stream = current.upgrade();
+            stream.is_some_and(|stream| descriptor::is_readable(&*stream))
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Weak<TcpStream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What makes the connections of a client, of which the last is always in `current`.
+pub(super) fn connector(current: Current) -> impl Connector {
+    ().chain(SocksConnector::default())
+        .chain(ConnectProxyConnector::default())
+        .chain(Dialer { current })
+        .chain(RustlsConnector::default())
+}
+
+/// Makes plain connections, unless there is one to a proxy already.
+#[derive(Debug)]
+struct Dialer {
+    current: Current,
+}
+
+impl<In: Transport> Connector<In> for Dialer {
+    type Out = Either<In, Plain>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, Error> {
+        if let Some(proxied) = chained {
+            return Ok(Some(Either::A(proxied)));
+        }
+        let stream = Arc::new(TcpStream::connect(&details.addrs[..])?);
+        // Requests are written whole; waiting for more would only delay them.
+        let _ = stream.set_nodelay(true);
+        let _ = rustix::net::sockopt::set_socket_keepalive(&*stream, true);
+        *self.current.lock() = Arc::downgrade(&stream);
+        let config = details.config;
+        let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
+        Ok(Some(Either::B(Plain { stream, buffers })))
+    }
+}
+
+/// A plain connection. It waits as long as it takes: the client is given no time limits.
+#[derive(Debug)]
+struct Plain {
+    stream: Arc<TcpStream>,
+    buffers: LazyBuffers,
+}
+
+impl Transport for Plain {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), Error> {
+        (&*self.stream).write_all(&self.buffers.output()[..amount])?;
+        Ok(())
+    }
+
+    fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
+        let room = self.buffers.input_append_buf();
+        let count = loop {
+            match (&*self.stream).read(room) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        self.buffers.input_appended(count);
+        Ok(count > 0)
+    }
+
+    /// Between two requests nothing comes but the end, or what nobody asked for.
+    fn is_open(&mut self) -> bool {
+        !descriptor::is_readable(&*self.stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    use super::super::agent::agent;
+    use crate::transport::Options;
+
+    #[test]
+    fn an_answer_is_ready_when_it_has_come() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let (go_on, may_go_on) = mpsc::channel();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("somebody comes");
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).expect("a request");
+                request.extend_from_slice(&byte);
+            }
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+            stream.write_all(head).expect("it listens");
+            may_go_on.recv().expect("it is told to");
+            stream.write_all(b"body").expect("it listens");
+            stream
+        });
+        let base = format!("http://{address}");
+        let (agent, current) = agent(&base, &Options::default()).expect("a client");
+        assert!(!current.readiness()(), "there is no connection yet");
+        let response = agent.get(&base).call().expect("the head of an answer");
+        let ready = current.readiness();
+        assert!(!ready(), "only the head has come");
+        go_on.send(()).expect("the server waits");
+        let stream = server.join().expect("no panics");
+        while !ready() {
+            std::thread::yield_now();
+        }
+        let mut body = response.into_body();
+        assert_eq!(body.read_to_string().expect("all of it"), "body");
+        assert!(!ready(), "all was read");
+        drop((stream, body, agent));
+        assert!(!ready(), "the connection is closed");
+    }
+}
