@@ -37,6 +37,9 @@ use crate::{alternates, loose};
 /// How many replacements of replacements are followed.
 const MAX_REPLACE_DEPTH: usize = 5;
 
+/// So many large objects at most are made out of deltas at the same time.
+const CHAINS: usize = 16;
+
 /// All objects of a repository.
 ///
 /// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and
@@ -62,6 +65,8 @@ struct Inner {
     listing: Mutex<()>,
     pack_numbers: AtomicU32,
     bases: Arc<BaseCache>,
+    /// Held by the one who makes a large object, for chains that end at like offsets.
+    chains: [Mutex<()>; CHAINS],
 }
 
 /// Where an object lies in a pack. Sorting by it gives the order in which reading is fastest.
@@ -101,6 +106,7 @@ impl Store {
                 snapshot: ArcSwap::default(),
                 listing: Mutex::new(()),
                 pack_numbers: AtomicU32::new(0),
+                chains: Default::default(),
             }),
             replacements: None,
         })

@@ -47,11 +47,21 @@ pub fn sizes(delta: &[u8]) -> Result<Sizes, Error> {
 pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let sizes = sizes(delta)?;
     let size = checked_result_len(base.len(), delta, &sizes)?;
-    if out.len() < size {
+    make_room(out, size);
+    apply_into(base, delta, &sizes, out)
+}
+
+/// Gives `out` a length of `size`, whatever it then holds. Much memory comes from the system, where it
+/// is zero: it is not written twice.
+pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
+    const MUCH: usize = 128 << 10;
+    if out.capacity() < size && size >= MUCH {
+        *out = Vec::new();
+        *out = vec![0; size];
+    } else if out.len() < size {
         out.resize(size, 0);
     }
     out.truncate(size);
-    apply_into(base, delta, &sizes, out)
 }
 
 /// The size of what `delta` makes out of a base of `base_len` bytes, as a number that is safe to

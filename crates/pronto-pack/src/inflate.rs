@@ -36,10 +36,7 @@ impl Inflater {
     pub fn inflate(&mut self, input: &[u8], size: u64, out: &mut Vec<u8>) -> Result<usize, Error> {
         check_claim(input.len(), size)?;
         let size = usize::try_from(size).map_err(|_| too_large())?;
-        if out.len() < size {
-            out.resize(size, 0);
-        }
-        out.truncate(size);
+        crate::delta::make_room(out, size);
         self.inflate_into(input, out)
     }
 

@@ -3,7 +3,9 @@
 use crate::error::{Error, ErrorKind};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use pronto_io::view::{Access, View};
 use std::fs::File;
+use std::io::{BufWriter, Seek as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -68,6 +70,46 @@ impl Temporary {
             .sync_all()
             .context(ErrorKind::Io, "unable to fsync", &self.path)
     }
+}
+
+/// What is gathered before it is written to a file without a name.
+const BUFFER_LEN: usize = 256 * 1024;
+
+/// A file without a name on the file system of `directory`, with what `fill` writes, at its start.
+///
+/// # Errors
+/// Those of `fill`; `Io` when it cannot be made or written.
+pub(crate) fn unnamed(
+    directory: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Error>,
+) -> Result<File, Error> {
+    let temporary = Temporary::create(directory, "large")?;
+    std::fs::remove_file(&temporary.path).context(
+        ErrorKind::Io,
+        "unable to unlink",
+        &temporary.path,
+    )?;
+    let mut out = BufWriter::with_capacity(BUFFER_LEN, &temporary.file);
+    fill(&mut out)?;
+    let written = out.flush();
+    drop(out);
+    let mut file = temporary.into_file();
+    written
+        .and_then(|()| file.rewind())
+        .context(ErrorKind::Io, "unable to write in", directory)?;
+    Ok(file)
+}
+
+/// The content of a file that [`unnamed`] made.
+///
+/// # Errors
+/// `Io` when it cannot be mapped.
+pub(crate) fn mapped(file: File, directory: &Path) -> Result<View, Error> {
+    View::from_file(file, directory, Access::Mapped).context(
+        ErrorKind::Io,
+        "cannot map a file in",
+        directory,
+    )
 }
 
 /// Six letters that are unlikely to have been used.

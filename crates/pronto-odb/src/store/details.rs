@@ -2,19 +2,20 @@
 
 use std::cell::RefCell;
 use std::io::{self, Cursor, Read};
+use std::sync::{Arc, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::entry::Header;
-use pronto_pack::pack::{EntryReader, PackOffset, Spooled};
+use pronto_pack::pack::{CachedBase, EntryReader, PackOffset, Spooled};
 
-use super::{Location, Store, base_by_id, with_scratch};
+use super::{Location, Store, base_by_id, with_bases, with_scratch};
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::loose::{self, LooseReader};
 use crate::packs::PackFile;
 
 /// From which size on a delta is not made in memory where it is read piece by piece.
-const SPOOLED_FROM_BYTES: u64 = 8 << 20;
+const SPOOLED_FROM_BYTES: u64 = 16 << 20;
 
 /// How an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,17 @@ pub enum Content {
 enum Source {
     Entry(EntryReader),
     Loose(LooseReader),
-    Memory(ObjectKind, Cursor<Vec<u8>>),
+    Memory(ObjectKind, Cursor<Shared>),
     Spooled(Spooled),
+}
+
+/// A content that others may be made of.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Store {
@@ -163,21 +173,43 @@ impl Store {
         if let Some(reader) = opened.reader(offset).map_err(from_pack)? {
             return Ok(ObjectReader(Source::Entry(reader)));
         }
-        let mut content = Vec::new();
-        if let Some(kind) = self.decode_below(pack, offset, SPOOLED_FROM_BYTES, &mut content)? {
-            return Ok(ObjectReader(Source::Memory(kind, Cursor::new(content))));
-        }
         let find = |id: &oid| base_by_id(pack, id);
+        if let Some(made) = self.share_below(pack, offset, SPOOLED_FROM_BYTES)? {
+            let content = Cursor::new(Shared(made.bytes));
+            return Ok(ObjectReader(Source::Memory(made.kind, content)));
+        }
         let spooled = opened.spool(offset, &find, &self.path().join("pack"));
         Ok(match spooled {
             Ok(spooled) => ObjectReader(Source::Spooled(spooled)),
             // Nothing can be written there: then it is held after all.
             Err(error) if *error.kind() == pronto_pack::ErrorKind::Io => {
+                let mut content = Vec::new();
                 let kind = self.decode(pack, offset, &mut content)?;
-                ObjectReader(Source::Memory(kind, Cursor::new(content)))
+                let content = Cursor::new(Shared(Arc::new(content)));
+                ObjectReader(Source::Memory(kind, content))
             }
             Err(error) => return Err(pack.failed(error)),
         })
+    }
+
+    /// The object at `offset`, shared with the cache of bases; `None` if it, or what it is made of,
+    /// takes at least `below` bytes. Who asks for objects of one chain at the same time waits, so that
+    /// what they have in common is made once.
+    fn share_below(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+        below: u64,
+    ) -> Result<Option<CachedBase>, Error> {
+        let opened = pack.pack()?;
+        with_bases(&self.inner.bases, pack, |bases| {
+            let root = opened.root(offset, bases.find)?;
+            let chain = root.0 as usize % self.inner.chains.len();
+            let chain = &self.inner.chains[chain];
+            let _alone = chain.lock().unwrap_or_else(PoisonError::into_inner);
+            with_scratch(|scratch| (scratch.decoder).share_below(opened, offset, (bases, below)))
+        })
+        .map_err(|error| pack.failed(error))
     }
 
     /// A reader of `id`; `None` if there is no such object. An object that is stored whole is
@@ -244,7 +276,7 @@ impl ObjectReader {
         match &self.0 {
             Source::Entry(reader) => reader.size_bytes(),
             Source::Loose(reader) => reader.size_bytes,
-            Source::Memory(_, content) => content.get_ref().len() as u64,
+            Source::Memory(_, content) => content.get_ref().0.len() as u64,
             Source::Spooled(spooled) => spooled.size_bytes,
         }
     }

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod damage;
+mod large;
 mod many;
 mod reading;
 mod shortened;

@@ -212,7 +212,7 @@ impl Random {
         (self.next() % limit as u64) as usize
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         format!("{:x} {:x} {:x}\n", self.next(), self.next(), self.next())
     }
 }

@@ -1,6 +1,6 @@
 //! Bases of deltas, kept between objects: shared among threads in shards, bounded in bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,12 @@ const SHARDS: usize = 16;
 
 /// What an entry costs beside its bytes.
 const OVERHEAD: usize = 96;
+
+/// From which size on a base is one of the large ones.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// Large bases get one part in so many of a cache.
+const LARGE_PART: usize = 4;
 
 /// Names one opened pack in a cache, for as long as the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,12 +42,23 @@ pub struct CachedBase {
 
 /// A bounded cache of delta bases. Share it among all packs and threads behind an [`Arc`]. A look
 /// takes one short lock of one shard; what has not been asked for since the last time round goes
-/// first.
+/// first. Bases of a MiB and more have a quarter of it to themselves: who reads a chain of them needs
+/// only the last few, and they would push out all that is small.
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],
+    large: Mutex<Large>,
+    /// How many bytes the large ones take.
+    large_used: AtomicUsize,
+    /// How many bytes all take.
     used: AtomicUsize,
     limit: usize,
+}
+
+/// Large bases, those asked for last at the end.
+#[derive(Debug, Default)]
+struct Large {
+    bases: VecDeque<(Key, CachedBase)>,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +86,8 @@ impl BaseCache {
     pub fn new(limit: usize) -> Self {
         BaseCache {
             shards: Default::default(),
+            large: Mutex::default(),
+            large_used: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             limit,
         }
@@ -87,6 +106,11 @@ impl BaseCache {
     /// The base at `offset` of `pack`, if it is kept.
     pub fn get(&self, pack: PackKey, offset: PackOffset) -> Option<CachedBase> {
         let key = Key { pack, offset };
+        if self.large_used.load(Relaxed) > 0
+            && let Some(base) = self.large().get(key)
+        {
+            return Some(base);
+        }
         let mut shard = self.shard(key);
         let at = *shard.places.get(&key)?;
         let slot = &mut shard.slots[at];
@@ -101,6 +125,9 @@ impl BaseCache {
             return;
         }
         let key = Key { pack, offset };
+        if base.bytes.len() >= LARGE_BYTES {
+            return self.insert_large(key, base, cost);
+        }
         let mut shard = self.shard(key);
         if shard.places.contains_key(&key) {
             return;
@@ -123,6 +150,32 @@ impl BaseCache {
         }
     }
 
+    /// Keeps a large one at the cost of the large one that was not asked for for the longest time, and
+    /// of small ones where both together are too many.
+    fn insert_large(&self, key: Key, base: CachedBase, cost: usize) {
+        let mut large = self.large();
+        if large.get(key).is_some() {
+            return;
+        }
+        let most = (self.limit / LARGE_PART).saturating_sub(cost);
+        while self.large_used.load(Relaxed) > most
+            && let Some((_, gone)) = large.bases.pop_front()
+        {
+            let freed = gone.bytes.len() + OVERHEAD;
+            self.large_used.fetch_sub(freed, Relaxed);
+            self.used.fetch_sub(freed, Relaxed);
+        }
+        large.bases.push_back((key, base));
+        self.large_used.fetch_add(cost, Relaxed);
+        self.used.fetch_add(cost, Relaxed);
+        drop(large);
+        self.evict_elsewhere(0);
+    }
+
+    fn large(&self) -> MutexGuard<'_, Large> {
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// One shard alone could not make room: takes it from the others, whichever are free, going
     /// round twice, for what was asked for is spared the first time.
     fn evict_elsewhere(&self, own: usize) {
@@ -142,6 +195,16 @@ impl BaseCache {
         self.shards[shard_of(key)]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Large {
+    fn get(&mut self, key: Key) -> Option<CachedBase> {
+        let at = self.bases.iter().position(|(known, _)| *known == key)?;
+        let found = self.bases.remove(at)?;
+        let base = found.1.clone();
+        self.bases.push_back(found);
+        Some(base)
     }
 }
 
@@ -230,6 +293,38 @@ mod tests {
         let kept = (0..1000).filter(|&at| cache.get(pack, PackOffset(at)).is_some());
         assert!(kept.count() > 60);
         assert!(cache.get(PackKey::unique(), PackOffset(999)).is_none());
+    }
+
+    #[test]
+    fn large_ones_have_a_quarter_to_themselves() {
+        let cache = BaseCache::new(16 << 20);
+        let pack = PackKey::unique();
+        for offset in 0..100 {
+            cache.insert(pack, PackOffset(offset), base(10_000));
+        }
+        for offset in 100..120 {
+            cache.insert(pack, PackOffset(offset), base(1 << 20));
+            cache.insert(pack, PackOffset(offset), base(1 << 20));
+            cache
+                .get(pack, PackOffset(100))
+                .expect("it is asked for all the time");
+        }
+        let is_kept = |at: &u64| cache.get(pack, PackOffset(*at)).is_some();
+        assert_eq!((0..100).filter(is_kept).count(), 100);
+        assert_eq!(
+            (100..120).filter(is_kept).collect::<Vec<u64>>(),
+            [100, 118, 119]
+        );
+        assert!(cache.used() <= cache.limit());
+        // One that is alone larger than that is kept alone, and small ones make room for it.
+        cache.insert(pack, PackOffset(200), base(5 << 20));
+        assert!(is_kept(&200) && !is_kept(&119));
+        for offset in 1000..2000 {
+            cache.insert(pack, PackOffset(offset), base(10_000));
+            assert!(cache.used() <= cache.limit());
+        }
+        cache.insert(pack, PackOffset(201), base(6 << 20));
+        assert!(cache.used() <= cache.limit());
     }
 
     #[test]

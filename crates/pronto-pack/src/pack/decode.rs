@@ -15,6 +15,9 @@ use crate::inflate::Inflater;
 /// The two sizes at the start of a delta take no more bytes than this.
 const DELTA_SIZES_LEN: usize = 20;
 
+/// A buffer of more bytes than this is not kept for the next large object.
+const LARGEST_SPARE: usize = 1 << 20;
+
 /// What a chain of deltas needs beside its pack.
 #[derive(Clone, Copy)]
 pub struct Bases<'a> {
@@ -146,28 +149,17 @@ impl Decoder {
                 self.inflate(pack, link, out)?;
                 return Ok(Some(kind));
             }
-            End::Entry { kind, link } => {
-                let mut bytes = Vec::new();
-                self.inflate(pack, link, &mut bytes)?;
-                keep(bases.cache, pack, link.offset, kind, bytes)?
-            }
+            End::Entry { kind, link } => self.inflate_base(pack, (kind, link), bases.cache)?,
         };
         while let Some(link) = self.chain.pop() {
-            let mut delta = std::mem::take(&mut self.delta);
-            let inflated = self.inflate(pack, link, &mut delta);
-            self.delta = delta;
-            inflated?;
-            let at_link = |error: Error| error.at_path(pack.path()).at_offset(link.offset.0);
-            if delta::sizes(&self.delta).map_err(at_link)?.result_bytes >= below {
+            if self.inflate_delta(pack, link)? >= below {
                 return Ok(None);
             }
             if self.chain.is_empty() {
-                delta::apply(&base.bytes, &self.delta, out).map_err(at_link)?;
+                delta::apply(&base.bytes, &self.delta, out).map_err(at_link(pack, link))?;
                 return Ok(Some(base.kind));
             }
-            let mut bytes = Vec::new();
-            delta::apply(&base.bytes, &self.delta, &mut bytes).map_err(at_link)?;
-            base = keep(bases.cache, pack, link.offset, base.kind, bytes)?;
+            base = self.apply_delta(pack, (&base, link), bases.cache)?;
         }
         if base.bytes.len() as u64 >= below {
             return Ok(None);
@@ -175,6 +167,84 @@ impl Decoder {
         out.clear();
         out.extend_from_slice(&base.bytes);
         Ok(Some(base.kind))
+    }
+
+    /// The object at `offset` of `pack`, shared with the cache: for large ones, which are then made
+    /// once though others are made of them. `None` as for [`decode_below`](Self::decode_below).
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn share_below(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        (bases, below): (Bases<'_>, u64),
+    ) -> Result<Option<CachedBase>, Error> {
+        self.begin();
+        let result = self.share_chain(pack, offset, (bases, below));
+        if self.delta.capacity() > LARGEST_SPARE {
+            self.delta = Vec::new();
+        }
+        pack.intact(offset.0)?;
+        result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
+    }
+
+    fn share_chain(
+        &mut self,
+        pack: &Pack,
+        offset: PackOffset,
+        (bases, below): (Bases<'_>, u64),
+    ) -> Result<Option<CachedBase>, Error> {
+        let end = self.follow(pack, offset, bases)?;
+        if self.chain.iter().any(|link| link.size_bytes >= below) {
+            return Ok(None);
+        }
+        let mut base = match end {
+            End::Cached(base) => base,
+            End::Entry { link, .. } if link.size_bytes >= below => return Ok(None),
+            End::Entry { kind, link } => self.inflate_base(pack, (kind, link), bases.cache)?,
+        };
+        while let Some(link) = self.chain.pop() {
+            if self.inflate_delta(pack, link)? >= below {
+                return Ok(None);
+            }
+            base = self.apply_delta(pack, (&base, link), bases.cache)?;
+        }
+        Ok(((base.bytes.len() as u64) < below).then_some(base))
+    }
+
+    /// Inflates what a chain ends in, and keeps it.
+    fn inflate_base(
+        &mut self,
+        pack: &Pack,
+        (kind, link): (ObjectKind, Link),
+        cache: &BaseCache,
+    ) -> Result<CachedBase, Error> {
+        let mut bytes = Vec::new();
+        self.inflate(pack, link, &mut bytes)?;
+        keep(cache, pack, link.offset, kind, bytes)
+    }
+
+    /// Inflates a delta; how many bytes it says that it makes.
+    fn inflate_delta(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
+        let mut delta = std::mem::take(&mut self.delta);
+        let inflated = self.inflate(pack, link, &mut delta);
+        self.delta = delta;
+        inflated?;
+        let sizes = delta::sizes(&self.delta).map_err(at_link(pack, link))?;
+        Ok(sizes.result_bytes)
+    }
+
+    /// Makes what the delta that was just inflated describes, and keeps it.
+    fn apply_delta(
+        &mut self,
+        pack: &Pack,
+        (base, link): (&CachedBase, Link),
+        cache: &BaseCache,
+    ) -> Result<CachedBase, Error> {
+        let mut bytes = Vec::new();
+        delta::apply(&base.bytes, &self.delta, &mut bytes).map_err(at_link(pack, link))?;
+        keep(cache, pack, link.offset, base.kind, bytes)
     }
 
     fn chain_header(
@@ -242,6 +312,11 @@ impl Decoder {
             Err(error) => Err(error.at_path(pack.path()).at_offset(link.offset.0)),
         }
     }
+}
+
+/// Says where an error is.
+fn at_link(pack: &Pack, link: Link) -> impl Fn(Error) -> Error {
+    move |error| error.at_path(pack.path()).at_offset(link.offset.0)
 }
 
 /// The base of the delta `entry` at `offset`.

@@ -2,24 +2,21 @@
 //! mapped as the base of the next one, so that memory does not grow with the object.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek as _, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::View;
 
 use super::decode::base_of;
 use super::{EntryReader, Pack, PackOffset};
 use crate::delta;
-use crate::entry::Header;
+use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
-use crate::temporary::Temporary;
-
-/// What is gathered before it is written.
-const BUFFER_LEN: usize = 256 * 1024;
+use crate::temporary::{mapped, unnamed};
 
 /// An object in a file without a name, which stands at its start.
 #[derive(Debug)]
@@ -53,27 +50,19 @@ impl Pack {
         find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
         directory: &Path,
     ) -> Result<Spooled, Error> {
-        let (mut chain, mut at) = (Vec::new(), offset);
-        loop {
-            let entry = self.entry(at)?;
-            if matches!(entry.header, Header::Object(_)) {
-                break;
-            }
-            if chain.len() >= self.len() as usize {
-                return Err(self.corrupt("chain of deltas leads back to itself", at.0));
-            }
+        let mut chain = Vec::new();
+        let at = self.follow(offset, find, &mut |offset, entry| {
             chain.push(Link {
-                data_offset: at.0 + entry.header_len as u64,
+                data_offset: offset.0 + entry.header_len as u64,
                 size_bytes: entry.size_bytes,
-                offset: at,
+                offset,
             });
-            at = base_of(self, at, &entry, find)?;
-        }
+        })?;
         let mut whole = self
             .reader(at)?
             .ok_or_else(|| self.corrupt("chain of deltas ends in a delta", at.0))?;
         let kind = whole.kind();
-        let mut file = spool(directory, |out| self.copy(&mut whole, out, at))?;
+        let mut file = unnamed(directory, |out| self.copy(&mut whole, out, at))?;
         while let Some(link) = chain.pop() {
             file = self.step(file, &link, directory)?;
         }
@@ -87,22 +76,48 @@ impl Pack {
         })
     }
 
+    /// Where the chain of deltas ends that begins at `offset`: at an object that is stored whole.
+    /// Reads a header for each step.
+    ///
+    /// # Errors
+    /// As [`spool`](Self::spool), but for those of writing.
+    pub fn root(
+        &self,
+        offset: PackOffset,
+        find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
+    ) -> Result<PackOffset, Error> {
+        self.follow(offset, find, &mut |_, _| {})
+    }
+
+    /// Walks from `offset` to what is stored whole, showing the deltas on the way.
+    fn follow(
+        &self,
+        offset: PackOffset,
+        find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
+        visit: &mut dyn FnMut(PackOffset, &Entry),
+    ) -> Result<PackOffset, Error> {
+        let (mut at, mut length) = (offset, 0);
+        loop {
+            let entry = self.entry(at)?;
+            if matches!(entry.header, Header::Object(_)) {
+                return Ok(at);
+            }
+            if length >= self.len() {
+                return Err(self.corrupt("chain of deltas leads back to itself", at.0));
+            }
+            visit(at, &entry);
+            length += 1;
+            at = base_of(self, at, &entry, find)?;
+        }
+    }
+
     /// The result of the delta `link` for the base in `base`.
     fn step(self: &Arc<Self>, base: File, link: &Link, directory: &Path) -> Result<File, Error> {
-        let map = |file| {
-            View::from_file(file, directory, Access::Mapped).context(
-                ErrorKind::Io,
-                "cannot map a file in",
-                directory,
-            )
-        };
         let mut stream = self.stream((link.data_offset, link.size_bytes), ObjectKind::Blob);
-        let delta = map(spool(directory, |out| {
-            self.copy(&mut stream, out, link.offset)
-        })?)?;
-        let base = map(base)?;
+        let delta = unnamed(directory, |out| self.copy(&mut stream, out, link.offset))?;
+        let (delta, base) = (mapped(delta, directory)?, mapped(base, directory)?);
         let bytes = View::bytes;
-        spool(directory, |out| {
+        unnamed(directory, |out| {
             let (base, delta) = (bytes(&base), bytes(&delta));
             delta::apply_to(base.unwrap_or_default(), delta.unwrap_or_default(), out)
                 .map_err(|error| error.at_path(self.path()).at_offset(link.offset.0))
@@ -120,26 +135,4 @@ impl Pack {
             .map(drop)
             .map_err(|error| self.corrupt("cannot inflate object", at.0).because(error))
     }
-}
-
-/// A file without a name, with what `fill` writes, at its start.
-fn spool(
-    directory: &Path,
-    fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Error>,
-) -> Result<File, Error> {
-    let temporary = Temporary::create(directory, "large")?;
-    std::fs::remove_file(&temporary.path).context(
-        ErrorKind::Io,
-        "unable to unlink",
-        &temporary.path,
-    )?;
-    let mut out = BufWriter::with_capacity(BUFFER_LEN, &temporary.file);
-    fill(&mut out)?;
-    let written = out.flush();
-    drop(out);
-    let mut file = temporary.into_file();
-    written
-        .and_then(|()| file.rewind())
-        .context(ErrorKind::Io, "unable to write in", directory)?;
-    Ok(file)
 }

@@ -17,8 +17,7 @@ pub(super) struct Next {
 /// of the index.
 pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<Next> {
     let _region = pronto_io::region!("checkout", "order");
-    // For few files the order matters less than the lookups cost.
-    if items.len() < 16 {
+    if items.len() < 2 {
         let next = |at| Next { at, position: None };
         return (0..items.len() as u32).map(next).collect();
     }
