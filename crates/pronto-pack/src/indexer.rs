@@ -29,6 +29,7 @@ mod digesting;
 mod examine;
 mod forest;
 mod kept;
+mod limits;
 mod pipeline;
 mod reader;
 mod receive;
@@ -51,6 +52,7 @@ use crate::idx::{self, Version};
 use crate::install::{self, Names};
 use crate::temporary::Temporary;
 use gix_object::Kind as ObjectKind;
+use limits::Limits;
 use pipeline::{Done, Run};
 use pronto_hash::{Kind, ObjectId, oid};
 use pronto_io::error::OsReason;
@@ -78,6 +80,8 @@ pub struct Options {
     /// Refuses objects larger than this, but for blobs that are not held: those stored whole above
     /// [`big_file_threshold_bytes`](Self::big_file_threshold_bytes).
     pub max_object_size_bytes: Option<u64>,
+    /// Where blobs are made that are too large to be held; `None` if all are held.
+    pub in_files: Option<InFiles>,
     /// How much memory contents may take while they wait to be a base, in all threads together.
     pub base_cache_bytes: usize,
     /// How much memory inflated deltas may take while they wait for their base.
@@ -118,6 +122,17 @@ pub struct Options {
     pub check_collisions: bool,
 }
 
+/// Blobs that deltas make, or are made of, in files without a name rather than in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFiles {
+    /// Where the files are made.
+    pub directory: PathBuf,
+    /// Blobs of more bytes than this go there.
+    pub from_bytes: u64,
+    /// Refuses those that are larger, in place of [`Options::max_object_size_bytes`].
+    pub most_bytes: u64,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -126,6 +141,7 @@ impl Default for Options {
             max_input_size_bytes: None,
             big_file_threshold_bytes: 512 << 20,
             max_object_size_bytes: None,
+            in_files: None,
             base_cache_bytes: 64 << 20,
             kept_deltas_bytes: 96 << 20,
             index_version: Version::Two,
@@ -415,8 +431,7 @@ pub(in crate::indexer) struct Surroundings<'a> {
     inspect: Option<&'a dyn Inspect>,
     progress: &'a dyn Progress,
     interrupt: Option<&'a Interrupt>,
-    /// The largest object that is held whole.
-    most_bytes: usize,
+    limits: Limits<'a>,
     /// Counts deltas that are resolved.
     resolving: Meter,
 }
@@ -431,15 +446,6 @@ impl Surroundings<'_> {
             _ => Ok(()),
         }
     }
-}
-
-/// Whether an object may be held.
-fn check_object_size(size_bytes: u64, most_bytes: usize) -> Result<(), Error> {
-    if size_bytes <= most_bytes as u64 {
-        return Ok(());
-    }
-    let message = format!("object of {size_bytes} bytes exceeds the limit of {most_bytes}");
-    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// Another thread failed and will say why; this one just ends.

@@ -8,7 +8,6 @@ use super::buffers::{Content, Pool};
 use super::digesting::{Digests, Ids, Object};
 use super::kept::{Arena, Budget, Kept};
 use super::tables::Base;
-use crate::delta;
 use crate::error::Error;
 use gix_object::Kind as ObjectKind;
 use std::collections::{HashMap, VecDeque};
@@ -169,12 +168,10 @@ impl<'a> Arrivals<'a> {
             return Ok(false);
         };
         let base = Arc::clone(base);
-        let content = make(
-            &base,
-            batch.bytes(item),
-            (&mut self.pool, self.surroundings.most_bytes),
-        )
-        .map_err(|error| error.at_offset(item.offset))?;
+        let limits = self.surroundings.limits;
+        let content = limits
+            .make(&base, batch.bytes(item), &mut self.pool)
+            .map_err(|error| error.at_offset(item.offset))?;
         self.pool.release(base);
         let len = content.as_slice().len();
         let content = Arc::new(content);
@@ -244,36 +241,6 @@ impl<'a> Arrivals<'a> {
         self.resolved = 0;
         Ok(list)
     }
-}
-
-/// Makes what `instructions` describe out of `base`.
-pub(super) fn make(
-    base: &Content,
-    instructions: &[u8],
-    (pool, most_bytes): (&mut Pool, usize),
-) -> Result<Content, Error> {
-    apply(base, instructions, (pool, most_bytes)).map_err(|error| {
-        let kind = *error.kind();
-        Error::new(kind, "failed to apply delta").because(error)
-    })
-}
-
-fn apply(
-    base: &Content,
-    instructions: &[u8],
-    (pool, most_bytes): (&mut Pool, usize),
-) -> Result<Content, Error> {
-    let sizes = delta::sizes(instructions)?;
-    super::check_object_size(sizes.result_bytes, most_bytes)?;
-    let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;
-    let mut content = pool.take(len, base.kind);
-    delta::apply_into(
-        base.as_slice(),
-        instructions,
-        &sizes,
-        content.as_mut_slice(),
-    )?;
-    Ok(content)
 }
 
 /// Recent contents by the number of their entry. The oldest goes first, unless it was of use since

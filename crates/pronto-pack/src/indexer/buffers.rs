@@ -3,6 +3,7 @@
 //! of them last.
 
 use gix_object::Kind as ObjectKind;
+use pronto_io::view::View;
 use std::sync::Arc;
 
 /// Smaller contents live in buffers of this size.
@@ -14,23 +15,47 @@ const LARGER_CLASSES: usize = 3;
 
 /// The content of one object.
 pub(super) struct Content {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     len: usize,
     pub(super) kind: ObjectKind,
 }
 
+enum Bytes {
+    /// A buffer of the size of its class.
+    Buffer(Vec<u8>),
+    /// A file without a name.
+    Mapped(View),
+}
+
 impl Content {
-    pub(super) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
+    /// A content that is not held in memory.
+    pub(super) fn mapped(view: View, kind: ObjectKind) -> Self {
+        let len = view.bytes().map_or(0, <[u8]>::len);
+        let bytes = Bytes::Mapped(view);
+        Content { bytes, len, kind }
     }
 
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Buffer(bytes) => &bytes[..self.len],
+            Bytes::Mapped(view) => view.bytes().unwrap_or_default(),
+        }
+    }
+
+    /// To fill it, when it was just taken from a pool.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.len]
+        match &mut self.bytes {
+            Bytes::Buffer(bytes) => &mut bytes[..self.len],
+            Bytes::Mapped(_) => &mut [],
+        }
     }
 
     /// The memory it takes, which is a little more than its length.
     pub(super) fn footprint(&self) -> usize {
-        self.bytes.len()
+        match &self.bytes {
+            Bytes::Buffer(bytes) => bytes.len(),
+            Bytes::Mapped(_) => self.len,
+        }
     }
 }
 
@@ -68,6 +93,7 @@ impl Pool {
             }
             None => vec![0; size],
         };
+        let bytes = Bytes::Buffer(bytes);
         Content { bytes, len, kind }
     }
 
@@ -80,7 +106,9 @@ impl Pool {
 
     /// Takes the buffer of `content` back.
     pub(super) fn put(&mut self, content: Content) {
-        let bytes = content.bytes;
+        let Bytes::Buffer(bytes) = content.bytes else {
+            return;
+        };
         let (number, size) = class_of(bytes.len());
         debug_assert_eq!(size, bytes.len(), "buffers have the size of their class");
         self.spare_bytes += size;

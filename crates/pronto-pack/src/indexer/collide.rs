@@ -2,6 +2,7 @@
 
 use super::Existing;
 use super::buffers::Pool;
+use super::limits::Limits;
 use super::pipeline::Indexed;
 use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
@@ -13,7 +14,7 @@ const ASKED_AT_ONCE: usize = 1 << 16;
 /// Compares what exists with what came. Objects that do not exist cost a place in a sorted list
 /// of ids, and nothing else.
 pub(super) fn check(
-    kind: Kind,
+    (kind, limits): (Kind, Limits<'_>),
     existing: &dyn Existing,
     indexed: &Indexed,
     order: &[u32],
@@ -42,17 +43,17 @@ pub(super) fn check(
         return Ok(());
     }
     suspects.sort_unstable_by_key(|(place, _)| *place);
-    compare(kind, existing, indexed, &suspects)
+    compare((kind, limits), existing, indexed, &suspects)
 }
 
 fn compare(
-    kind: Kind,
+    (kind, limits): (Kind, Limits<'_>),
     existing: &dyn Existing,
     indexed: &Indexed,
     suspects: &[(u32, ObjectId)],
 ) -> Result<(), Error> {
     let view = indexed.store.view()?;
-    let mut reader = Reader::new(kind, &view, &indexed.tables);
+    let mut reader = Reader::new(kind, &view, (&indexed.tables, limits));
     let mut pool = Pool::default();
     let mut old = Vec::new();
     for (place, id) in suspects {

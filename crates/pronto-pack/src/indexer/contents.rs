@@ -1,6 +1,7 @@
 //! The objects of a pack that has arrived, by id, before its files have names.
 
 use super::buffers::Pool;
+use super::limits::Limits;
 use super::pipeline::Indexed;
 use super::reader::Reader;
 use super::spool::Viewed;
@@ -26,6 +27,7 @@ pub trait Contents {
 pub(super) struct Complete<'a> {
     indexed: &'a Indexed,
     order: &'a [u32],
+    limits: Limits<'a>,
     hash: Kind,
     view: Viewed<'a>,
     pool: RefCell<Pool>,
@@ -34,12 +36,13 @@ pub(super) struct Complete<'a> {
 impl<'a> Complete<'a> {
     pub(super) fn new(
         indexed: &'a Indexed,
-        order: &'a [u32],
+        (order, limits): (&'a [u32], Limits<'a>),
         hash: Kind,
     ) -> Result<Complete<'a>, Error> {
         Ok(Complete {
             indexed,
             order,
+            limits,
             hash,
             view: indexed.store.view()?,
             pool: RefCell::default(),
@@ -73,7 +76,7 @@ impl Contents for Complete<'_> {
         let Some(place) = self.place(id) else {
             return Ok(None);
         };
-        let mut reader = Reader::new(self.hash, &self.view, &self.indexed.tables);
+        let mut reader = Reader::new(self.hash, &self.view, (&self.indexed.tables, self.limits));
         let mut pool = self.pool.borrow_mut();
         let content = reader.content(place, &mut pool)?;
         out.clear();

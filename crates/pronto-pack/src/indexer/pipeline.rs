@@ -7,6 +7,7 @@ use super::crew::{Alone, Crew};
 use super::digesting::Ids;
 use super::forest::Forest;
 use super::kept::{Arena, Budget};
+use super::limits::Limits;
 use super::receive::{Deliver, Received, Receiver};
 use super::resolve::Work;
 use super::scout::{Ahead, Scout};
@@ -109,7 +110,8 @@ impl Run<'_> {
         let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
         self.look_for_trouble(&indexed, &order)?;
         if let Some(inspect) = self.context.inspect {
-            inspect.complete(&Complete::new(&indexed, &order, self.options.kind)?)?;
+            let known = (&order[..], self.limits());
+            inspect.complete(&Complete::new(&indexed, known, self.options.kind)?)?;
         }
         let done = Done {
             checksum: indexed.checksum,
@@ -146,16 +148,17 @@ impl Run<'_> {
             inspect: self.context.inspect,
             progress: self.context.progress,
             interrupt: self.context.interrupt,
-            most_bytes: self.most_bytes(),
+            limits: self.limits(),
             resolving,
         }
     }
 
-    fn most_bytes(&self) -> usize {
-        let most = self.options.max_object_size_bytes;
-        most.map_or(usize::MAX, |most| {
-            usize::try_from(most).unwrap_or(usize::MAX)
-        })
+    fn limits(&self) -> Limits<'_> {
+        let most = self.options.max_object_size_bytes.unwrap_or(u64::MAX);
+        Limits {
+            most_bytes: usize::try_from(most).unwrap_or(usize::MAX),
+            files: self.options.in_files.as_ref(),
+        }
     }
 
     fn begin_resolving(&self, deltas: u64, done: u64) -> Meter {
@@ -194,7 +197,8 @@ impl Run<'_> {
             });
         }
         let ahead = Ahead::default();
-        let most_bytes = (self.options.big_file_threshold_bytes).min(self.most_bytes() as u64);
+        let most_bytes =
+            (self.options.big_file_threshold_bytes).min(self.limits().most_bytes as u64);
         let scout = || Scout::new(&ahead, &pool, self.options.kind, most_bytes);
         std::thread::scope(|scope| {
             let (full, segments) = mpsc::sync_channel(QUEUE_LEN);
@@ -315,7 +319,9 @@ impl Run<'_> {
             .existing
             .filter(|_| self.options.check_collisions)
         {
-            Some(existing) => collide::check(self.options.kind, existing, indexed, order),
+            Some(existing) => {
+                collide::check((self.options.kind, self.limits()), existing, indexed, order)
+            }
             None => Ok(()),
         }
     }

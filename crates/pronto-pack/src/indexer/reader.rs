@@ -1,7 +1,7 @@
 //! Entries of the pack that has just been written, read back.
 
-use super::arrive::make;
 use super::buffers::{Content, Pool};
+use super::limits::Limits;
 use super::tables::Tables;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
@@ -18,16 +18,22 @@ const WINDOW_LEN: u64 = 32 << 10;
 pub(super) struct Reader<'a> {
     kind: Kind,
     tables: &'a Tables,
+    limits: Limits<'a>,
     inflater: Inflater,
     raw: Raw<'a>,
     delta: Vec<u8>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(kind: Kind, view: &'a View, tables: &'a Tables) -> Self {
+    pub(super) fn new(
+        kind: Kind,
+        view: &'a View,
+        (tables, limits): (&'a Tables, Limits<'a>),
+    ) -> Self {
         Reader {
             kind,
             tables,
+            limits,
             inflater: Inflater::new(),
             raw: Raw {
                 view,
@@ -43,15 +49,11 @@ impl<'a> Reader<'a> {
         let (offset, len) = self.tables.extent(index);
         let bytes = self.raw.read(offset, len)?;
         let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
-        let stream = &bytes[entry.header_len..];
-        crate::inflate::check_claim(stream.len(), entry.size_bytes)?;
-        let size = usize::try_from(entry.size_bytes).map_err(|_| changed())?;
+        let stream = (&bytes[entry.header_len..], &mut self.inflater);
         let kind = self.tables.kind(index).unwrap_or(ObjectKind::Blob);
-        let mut content = pool.take(size, kind);
-        self.inflater
-            .inflate_into(stream, content.as_mut_slice())
-            .map_err(|error| error.at_offset(offset))?;
-        Ok(content)
+        (self.limits)
+            .inflate(stream, (kind, entry.size_bytes), pool)
+            .map_err(|error| error.at_offset(offset))
     }
 
     /// The instructions of an entry that is a delta.
@@ -79,7 +81,8 @@ impl<'a> Reader<'a> {
         }
         let mut content = self.whole(root, pool)?;
         for index in chain.into_iter().rev() {
-            let made = make(&content, self.delta(index)?, (pool, usize::MAX))?;
+            let limits = self.limits;
+            let made = limits.make(&content, self.delta(index)?, pool)?;
             pool.put(std::mem::replace(&mut content, made));
         }
         Ok(content)
@@ -122,9 +125,4 @@ impl Raw<'_> {
         let within = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (within.checked_add(len)? <= self.window.len()).then_some(within)
     }
-}
-
-#[cold]
-fn changed() -> Error {
-    Error::new(ErrorKind::Corrupt, "pack changed while it was indexed")
 }

@@ -181,7 +181,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
                 .ok()
                 .filter(|size| *size <= isize::MAX as usize)
                 .ok_or_else(too_large)?;
-            super::check_object_size(entry.size_bytes, self.surroundings.most_bytes)?;
+            self.surroundings.limits.check(entry.size_bytes)?;
             let worker = usize::from(worker);
             let item = |range| Item {
                 index,

@@ -3,7 +3,6 @@
 //! at most one for each halving of the tree.
 
 use super::Surroundings;
-use super::arrive::make;
 use super::buffers::{Content, Pool};
 use super::digesting::{Digests, Ids, Object};
 use super::forest::{Forest, Node};
@@ -177,7 +176,7 @@ impl<'a> Walker<'a> {
         Walker {
             work,
             pool: Pool::default(),
-            reader: Reader::new(kind, work.view, work.tables),
+            reader: Reader::new(kind, work.view, (work.tables, work.surroundings.limits)),
             digests: Digests::new(kind),
             stack: Vec::new(),
             queue: Vec::new(),
@@ -269,12 +268,10 @@ impl<'a> Walker<'a> {
             Some(delta) => delta,
             None => self.reader.delta(node.index)?,
         };
-        let content = make(
-            base,
-            delta,
-            (&mut self.pool, self.work.surroundings.most_bytes),
-        )
-        .map_err(|error| error.at_offset(offset))?;
+        let limits = self.work.surroundings.limits;
+        let content = limits
+            .make(base, delta, &mut self.pool)
+            .map_err(|error| error.at_offset(offset))?;
         let content = Arc::new(content);
         let children = self.work.forest.children(node.index);
         if !children.is_empty() {

@@ -8,7 +8,7 @@ use pronto_io::progress::{Meter, Progress};
 use pronto_pack::entry::Header;
 use pronto_pack::idx::Version;
 use pronto_pack::indexer::{
-    Context, Inspect, Options, Outcome, index_bytes, index_file, index_stream,
+    Context, InFiles, Inspect, Options, Outcome, index_bytes, index_file, index_stream,
 };
 use pronto_pack::{Error, ErrorKind};
 use std::io::Read;
@@ -45,6 +45,11 @@ fn ways(kind: Kind) -> Vec<Options> {
                 way.base_cache_bytes = cache;
                 way.kept_deltas_bytes = kept;
                 way.big_file_threshold_bytes = threshold;
+                way.in_files = (threshold == 300).then(|| InFiles {
+                    directory: std::env::temp_dir(),
+                    from_bytes: 400,
+                    most_bytes: 1 << 20,
+                });
                 ways.push(way);
             }
         }

@@ -1,0 +1,122 @@
+//! What may be held in memory of one object, and where larger ones are made.
+
+use super::InFiles;
+use super::buffers::{Content, Pool};
+use crate::delta;
+use crate::error::{Error, ErrorKind};
+use crate::inflate::{Inflater, check_claim};
+use crate::temporary::{mapped, unnamed};
+use gix_object::Kind as ObjectKind;
+use sirocco::{Format, inflate};
+use std::io::{self, Read as _};
+
+/// How large objects may be.
+#[derive(Clone, Copy)]
+pub(super) struct Limits<'a> {
+    /// The largest one that is held whole.
+    pub(super) most_bytes: usize,
+    /// Where larger blobs are made.
+    pub(super) files: Option<&'a InFiles>,
+}
+
+impl Limits<'_> {
+    /// Whether an object may be held.
+    pub(super) fn check(&self, size_bytes: u64) -> Result<(), Error> {
+        if size_bytes <= self.most_bytes as u64 {
+            return Ok(());
+        }
+        Err(exceeded(size_bytes, self.most_bytes as u64))
+    }
+
+    /// Where a blob of this size is made, if not in memory.
+    fn files(&self, kind: ObjectKind, size_bytes: u64) -> Result<Option<&InFiles>, Error> {
+        let files = self.files.filter(|files| size_bytes > files.from_bytes);
+        match files.filter(|_| kind == ObjectKind::Blob) {
+            Some(files) if size_bytes > files.most_bytes => {
+                Err(exceeded(size_bytes, files.most_bytes))
+            }
+            files => Ok(files),
+        }
+    }
+
+    /// What `stream` inflates to: an object of `size_bytes`.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Truncated` if it does not; `Limit`; `Io`.
+    pub(super) fn inflate(
+        &self,
+        (stream, inflater): (&[u8], &mut Inflater),
+        (kind, size_bytes): (ObjectKind, u64),
+        pool: &mut Pool,
+    ) -> Result<Content, Error> {
+        check_claim(stream.len(), size_bytes)?;
+        if let Some(files) = self.files(kind, size_bytes)? {
+            let file = unnamed(&files.directory, |out| {
+                let reader = inflate::Reader::new(Format::Zlib, stream);
+                let broken = |error| {
+                    let message = "cannot inflate object";
+                    Error::new(ErrorKind::Corrupt, message).because(error)
+                };
+                // One byte more would tell that it is longer.
+                let most = size_bytes.saturating_add(1);
+                match io::copy(&mut reader.take(most), out).map_err(broken)? {
+                    len if len == size_bytes => Ok(()),
+                    _ => Err(changed()),
+                }
+            })?;
+            return Ok(Content::mapped(mapped(file, &files.directory)?, kind));
+        }
+        let size = usize::try_from(size_bytes).map_err(|_| changed())?;
+        let mut content = pool.take(size, kind);
+        inflater.inflate_into(stream, content.as_mut_slice())?;
+        Ok(content)
+    }
+
+    /// What `instructions` describe out of `base`.
+    ///
+    /// # Errors
+    /// `Corrupt` if they do not fit; `Limit`; `Io`.
+    pub(super) fn make(
+        &self,
+        base: &Content,
+        instructions: &[u8],
+        pool: &mut Pool,
+    ) -> Result<Content, Error> {
+        self.apply(base, instructions, pool).map_err(|error| {
+            let kind = *error.kind();
+            Error::new(kind, "failed to apply delta").because(error)
+        })
+    }
+
+    fn apply(
+        &self,
+        base: &Content,
+        instructions: &[u8],
+        pool: &mut Pool,
+    ) -> Result<Content, Error> {
+        let sizes = delta::sizes(instructions)?;
+        if let Some(files) = self.files(base.kind, sizes.result_bytes)? {
+            let file = unnamed(&files.directory, |out| {
+                delta::apply_to(base.as_slice(), instructions, out)
+            })?;
+            return Ok(Content::mapped(mapped(file, &files.directory)?, base.kind));
+        }
+        self.check(sizes.result_bytes)?;
+        let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;
+        let mut content = pool.take(len, base.kind);
+        let out = content.as_mut_slice();
+        delta::apply_into(base.as_slice(), instructions, &sizes, out)?;
+        Ok(content)
+    }
+}
+
+#[cold]
+fn exceeded(size_bytes: u64, most_bytes: u64) -> Error {
+    let message = format!("object of {size_bytes} bytes exceeds the limit of {most_bytes}");
+    Error::new(ErrorKind::Limit, message)
+}
+
+#[cold]
+fn changed() -> Error {
+    Error::new(ErrorKind::Corrupt, "pack changed while it was indexed")
+}
