@@ -19,6 +19,7 @@ mod multi_pack_index;
 mod netsync;
 mod netsync_hostile;
 mod netsync_kills;
+mod netsync_large;
 mod netsync_peers;
 mod options;
 mod packing;

@@ -6,12 +6,12 @@ use std::process::Output;
 use crate::support::{process, pronto_path, stderr, stdout, write_program};
 
 /// Two repositories, `one` and `other`, with some history in common.
-struct Pair {
+pub(super) struct Pair {
     folder: tempfile::TempDir,
 }
 
 impl Pair {
-    fn empty(format: &str) -> Self {
+    pub(super) fn empty(format: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let pair = Pair { folder };
         for name in ["one", "other"] {
@@ -21,7 +21,7 @@ impl Pair {
         pair
     }
 
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let pair = Pair::empty("sha1");
         pair.commit("one", "base", "base\n");
         pair.git("one", &["tag", "-m", "tagged", "v1"]);
@@ -29,11 +29,11 @@ impl Pair {
         pair
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn run(&self, program: &Path, place: &str, arguments: &[&str]) -> Output {
+    pub(super) fn run(&self, program: &Path, place: &str, arguments: &[&str]) -> Output {
         process(program)
             .args(arguments)
             .current_dir(self.path(place))
@@ -45,7 +45,7 @@ impl Pair {
             .expect("it can be started")
     }
 
-    fn git(&self, place: &str, arguments: &[&str]) -> String {
+    pub(super) fn git(&self, place: &str, arguments: &[&str]) -> String {
         let output = self.run(Path::new("git"), place, arguments);
         assert!(
             output.status.success(),
@@ -55,7 +55,7 @@ impl Pair {
         stdout(&output)
     }
 
-    fn commit(&self, place: &str, file: &str, content: &str) {
+    pub(super) fn commit(&self, place: &str, file: &str, content: &str) {
         let path = self.path(place).join(file);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, content).expect("a file");
@@ -63,12 +63,12 @@ impl Pair {
         self.git(place, &["commit", "-q", "-m", file]);
     }
 
-    fn sync(&self, arguments: &[&str]) -> Output {
+    pub(super) fn sync(&self, arguments: &[&str]) -> Output {
         let arguments = [&["sync"], arguments].concat();
         self.run(pronto_path(), "one", &arguments)
     }
 
-    fn synced(&self, arguments: &[&str]) -> String {
+    pub(super) fn synced(&self, arguments: &[&str]) -> String {
         let output = self.sync(arguments);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(stderr(&output), "");
@@ -76,7 +76,7 @@ impl Pair {
     }
 
     /// Both are sound, nothing of the session is left, and each has what a fetch would have given.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         for (here, there) in [("one", "other"), ("other", "one")] {
             assert_eq!(
                 self.git(here, &["fsck", "--full", "--strict", "--no-dangling"]),

@@ -69,6 +69,8 @@ pub struct Options {
     pub offset_deltas: bool,
     /// Whether deltas are taken as they are stored (`--no-reuse-delta`).
     pub reuse_deltas: bool,
+    /// Deltas of more bytes, inflated, are not taken.
+    pub most_delta_bytes: u64,
     /// Whether anything is taken as it is stored (`--no-reuse-object`).
     pub reuse_objects: bool,
     /// The zlib level of what is deflated anew, 0 to 9 (`pack.compression`).
@@ -84,6 +86,7 @@ impl Default for Options {
             search: search::Options::default(),
             offset_deltas: true,
             reuse_deltas: true,
+            most_delta_bytes: u64::MAX,
             reuse_objects: true,
             level: 6,
             large_bytes: 512 << 20,

@@ -20,7 +20,7 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::indexer::{Contents, Context, Inspect, Options, Outcome, index_stream};
+use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome, index_stream};
 use rustix::fs::{FlockOperation, flock};
 
 use super::bases::{Bases, Link, SegmentBases};
@@ -40,11 +40,15 @@ const WAITING_PIECES: usize = 4;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// Blobs above this that are stored whole pass through in pieces.
+/// Blobs above this that are stored whole pass through in pieces, others are made in files without a
+/// name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
-/// The largest object that is held.
-const MOST_OBJECT_BYTES: u64 = 16 << 20;
+/// The largest object that is held, and the largest delta.
+pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
+
+/// The largest blob that a delta may make, or be made of.
+pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
 
 /// What the indexer may keep of contents, and of deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
@@ -388,6 +392,11 @@ impl Indexer {
         options.max_input_size_bytes = Some(self.bytes);
         options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
         options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
+        options.in_files = Some(InFiles {
+            directory: self.directory.clone(),
+            from_bytes: LARGE_BLOB_BYTES,
+            most_bytes: MOST_DELTA_BYTES,
+        });
         options.base_cache_bytes = KEPT_BYTES;
         options.kept_deltas_bytes = KEPT_BYTES;
         options.must_end = true;

@@ -15,6 +15,7 @@ use pronto_odb::packing::{Contents, Member, Options};
 use pronto_odb::{Quarantine, Store};
 use pronto_pack::writer::sink::Streamed;
 
+use super::incoming::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
 use super::sequence::{Sequence, Step};
 use super::walk::{self, New};
 use crate::objects::from_odb;
@@ -29,8 +30,12 @@ const SEGMENT_OBJECTS: usize = 1 << 17;
 /// A segment of more bytes is cut again, unless it has a single object.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// An object of so many bytes has a segment of its own, is never a delta that is new, and is not
-/// held whole if it is stored whole.
+/// A segment takes more, up to this, for the sake of a large base that is to come.
+const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
+
+/// An object of so many bytes is never a delta that is new, and is not held whole if it is stored
+/// whole. It has a segment of its own if it is stored in so many bytes and no base of others, or
+/// larger than what may come as a delta.
 const LARGE_BYTES: u64 = 8 << 20;
 
 /// What the search for deltas may hold of contents, and of deltas.
@@ -45,6 +50,8 @@ pub(super) struct Outgoing {
     scratch: Option<Quarantine>,
     /// Objects for which there was no place.
     put_off: VecDeque<Step>,
+    /// Large objects that were sent, and that who receives them can hold: others may be deltas of them.
+    sent: HashSet<ObjectId>,
     /// Of all objects up to here.
     marked: Marked,
 }
@@ -133,6 +140,7 @@ impl Outgoing {
         }
         let mut options = repository.packing_options()?;
         options.large_bytes = options.large_bytes.min(LARGE_BYTES);
+        options.most_delta_bytes = MOST_OBJECT_BYTES;
         let search = &mut options.search;
         if threads != 0 {
             search.threads = threads;
@@ -148,6 +156,7 @@ impl Outgoing {
             options,
             scratch: None,
             put_off: VecDeque::new(),
+            sent: HashSet::new(),
             marked,
         };
         Ok((outgoing, plan))
@@ -159,21 +168,40 @@ impl Outgoing {
         interrupt: &Interrupt,
     ) -> Result<Option<OutgoingSegment>> {
         let mut chosen = Chosen::default();
-        while let Some(step) = self.next()? {
+        while let Some(mut step) = self.next()? {
             interrupt
                 .check()
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
             let id = step.member.id;
             let missing = || Error::new(ErrorKind::Object, format!("bad object {id}"));
             let header = self.store.header(&id).map_err(from_odb)?;
-            let is_large = header.ok_or_else(missing)?.size >= LARGE_BYTES;
-            if is_large && !chosen.steps.is_empty() {
+            let size = header.ok_or_else(missing)?.size;
+            let stored = self.store.details(&id).map_err(from_odb)?;
+            let stored_bytes = stored.map_or(0, |stored| stored.size_on_disk);
+            let is_alone = size > MOST_DELTA_BYTES
+                || size >= LARGE_BYTES
+                    && stored_bytes >= LARGE_BYTES
+                    && !chosen.wants(&id, stored_bytes);
+            if is_alone && !chosen.steps.is_empty() {
                 self.put_off.push_front(step);
                 break;
             }
-            chosen.add(&self.store, step)?;
-            chosen.is_large = is_large;
-            if is_large || chosen.is_full() {
+            let mut base = stored.and_then(|stored| stored.delta_base);
+            if size < LARGE_BYTES || is_alone {
+                base = None;
+            }
+            if let Some(sent) = base.take_if(|base| self.sent.contains(base)) {
+                chosen.outside.insert(sent);
+            }
+            if size >= LARGE_BYTES {
+                self.keep_bases(&mut step, size)?;
+            }
+            if (LARGE_BYTES..=MOST_OBJECT_BYTES).contains(&size) {
+                chosen.large.push(id);
+            }
+            chosen.add(step, stored_bytes, base);
+            chosen.is_alone = is_alone;
+            if is_alone || chosen.is_full() {
                 break;
             }
         }
@@ -194,8 +222,12 @@ impl Outgoing {
             for step in &chosen.steps {
                 self.marked.add(&step.member.id);
             }
+            let is_here = |id: &ObjectId| chosen.steps.iter().any(|step| step.member.id == *id);
+            self.sent
+                .extend(chosen.large.iter().copied().filter(is_here));
+            let is_alone = chosen.steps.len() == 1 && streamed.bytes > MOST_BYTES;
             return Ok(Some(OutgoingSegment {
-                kind: match chosen.is_large {
+                kind: match is_alone || chosen.is_alone {
                     true => SegmentKind::LargeBlob,
                     false => SegmentKind::Pack,
                 },
@@ -226,13 +258,25 @@ impl Outgoing {
         let contents = Contents {
             members: &members,
             bases: &bases,
-            receiver_has: None,
+            receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
             whole: None,
         };
         let packed = (self.store).pack_to(&contents, &self.options, &mut file, (&(), interrupt));
         let (streamed, _) = packed.map_err(from_odb)?;
         file.rewind().context(ErrorKind::Io, "cannot read", &path)?;
         Ok((file, streamed))
+    }
+
+    /// Leaves a large object the bases that the receiver can take: it holds them whole.
+    fn keep_bases(&self, step: &mut Step, size: u64) -> Result<()> {
+        let before = std::mem::take(&mut step.before);
+        for id in before.into_iter().filter(|_| size <= MOST_DELTA_BYTES) {
+            let header = self.store.header(&id).map_err(from_odb)?;
+            if header.is_some_and(|header| header.size <= MOST_OBJECT_BYTES) {
+                step.before.push(id);
+            }
+        }
+        Ok(())
     }
 
     fn next(&mut self) -> Result<Option<Step>> {
@@ -247,21 +291,42 @@ impl Outgoing {
 #[derive(Default)]
 struct Chosen {
     steps: Vec<Step>,
-    is_large: bool,
+    /// The one object is large, and stored so.
+    is_alone: bool,
     /// What the members take where they are stored.
     bytes: u64,
+    /// Bases of large deltas that are not among the members yet: without them a large object goes
+    /// out whole.
+    wanted: HashSet<ObjectId>,
+    /// Bases of large deltas that were sent before.
+    outside: HashSet<ObjectId>,
+    /// Members of which large ones may be made.
+    large: Vec<ObjectId>,
 }
 
 impl Chosen {
-    fn add(&mut self, store: &Store, step: Step) -> Result<()> {
-        let size = store.disk_size(&step.member.id).map_err(from_odb)?;
-        self.bytes += size.unwrap_or(0);
+    /// Adds an object that is stored in so many bytes, and is a large delta of `base` if there is one.
+    fn add(&mut self, step: Step, stored_bytes: u64, base: Option<ObjectId>) {
+        self.bytes += stored_bytes;
+        self.wanted.remove(&step.member.id);
+        let is_here = |id: &ObjectId| self.steps.iter().any(|step| step.member.id == *id);
+        if let Some(base) = base.filter(|base| !is_here(base) && !step.before.contains(base)) {
+            self.wanted.insert(base);
+        }
         self.steps.push(step);
-        Ok(())
+    }
+
+    /// Whether a large object is to go along, though it could be alone.
+    fn wants(&self, id: &ObjectId, stored_bytes: u64) -> bool {
+        self.wanted.contains(id) && self.bytes + stored_bytes <= MOST_BYTES
     }
 
     fn is_full(&self) -> bool {
-        self.bytes >= SEGMENT_BYTES || self.steps.len() >= SEGMENT_OBJECTS
+        let most = match self.wanted.is_empty() {
+            true => SEGMENT_BYTES,
+            false => EXTENDED_BYTES,
+        };
+        self.bytes >= most || self.steps.len() >= SEGMENT_OBJECTS
     }
 
     fn members(&self) -> Vec<Member> {

@@ -75,6 +75,7 @@ impl Plan<'_> {
                     continue;
                 }
                 _ if row.is_base_only || !self.options.reuse_deltas => Base::None,
+                _ if entry.size_bytes > self.options.most_delta_bytes => Base::None,
                 header => self.base((start, at), (file, pack, order), offset, &header)?,
             };
             self.take_delta(at as u32, &base, contents)?;

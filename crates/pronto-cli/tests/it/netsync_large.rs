@@ -1,0 +1,90 @@
+//! Sync of large files that change: what is stored as deltas travels so.
+
+use super::netsync::Pair;
+
+/// Lines of text from a seed, `len` bytes of them and somewhat more.
+fn lines(seed: u64, len: usize) -> Vec<String> {
+    let mut noise = seed;
+    let mut next = move || {
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(seed | 1);
+        noise >> 24
+    };
+    let mut lines = Vec::new();
+    let mut bytes = 0;
+    while bytes < len {
+        let line = format!("{:x} {:x} {:x}\n", next(), next(), next());
+        bytes += line.len();
+        lines.push(line);
+    }
+    lines
+}
+
+/// Changes lines here and there, and adds some.
+fn change(lines: &mut Vec<String>, version: usize) {
+    for at in (version * 131..lines.len()).step_by(9_001) {
+        lines[at] = format!("version {version} changes line {at}\n");
+    }
+    lines.extend((0..500).map(|line| format!("version {version} adds line {line}\n")));
+}
+
+/// How many bytes came.
+fn received(told: &str) -> u64 {
+    let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+    let (count, _) = after.split_once(',').expect("a number ends");
+    count.parse().expect("a number")
+}
+
+#[test]
+fn large_deltas_come_as_they_are_stored() {
+    let pair = Pair::new();
+    pair.git("other", &["config", "core.compression", "1"]);
+    // One that is held by who receives it, one that is made in a file, and one that is not a delta.
+    let mut files = [lines(1, 9 << 20), lines(3, 17 << 20)];
+    let write = |files: &[Vec<String>; 2]| {
+        for (number, file) in files.iter().enumerate() {
+            let path = pair.path("other").join(format!("text{number}"));
+            std::fs::write(path, file.concat()).expect("a file");
+        }
+    };
+    std::fs::write(pair.path("other").join("zeros"), vec![0; 20 << 20]).expect("a file");
+    for version in 0..4 {
+        files.iter_mut().for_each(|file| change(file, version));
+        write(&files);
+        pair.commit("other", "version", &version.to_string());
+    }
+    pair.git("other", &["repack", "-adfq"]);
+    let size = |name: &str| {
+        let told = pair.git(name, &["count-objects", "-v"]);
+        let line = told
+            .lines()
+            .find_map(|line| line.strip_prefix("size-pack: "));
+        line.expect("it is told").parse::<u64>().expect("a number") << 10
+    };
+    let all = size("other");
+    let told = pair.synced(&["--json", "--name", "laptop", "../other"]);
+    let count = received(&told);
+    assert!(count < all + all / 20, "{count} of {all}");
+    let tree = "main^{tree}";
+    assert_eq!(
+        pair.git("one", &["rev-parse", &format!("laptop/{tree}")]),
+        pair.git("other", &["rev-parse", tree])
+    );
+    assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
+    assert!(size("one") < all + all / 20);
+
+    // What is new is all that comes: one file whole, for git makes the older one a delta of it.
+    pair.git("one", &["merge", "-q", "laptop/main"]);
+    change(&mut files[0], 5);
+    write(&files);
+    pair.commit("other", "version", "5");
+    pair.git("other", &["repack", "-adfq"]);
+    let told = pair.synced(&["--json", "--name", "laptop", "../other"]);
+    assert!(received(&told) < all / 2, "{told}");
+    assert_eq!(
+        pair.git("one", &["rev-parse", &format!("laptop/{tree}")]),
+        pair.git("other", &["rev-parse", tree])
+    );
+    assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
+}
