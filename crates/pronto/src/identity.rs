@@ -2,6 +2,8 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_date::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::config::Config;
 use crate::environment::Environment;
@@ -166,12 +168,31 @@ fn check_name(name: &BString, email: &BString) -> Result<()> {
     Err(Error::new(ErrorKind::Identity, message))
 }
 
+/// Where the system says which zone it is in.
+const LOCAL_ZONE: &str = "/etc/localtime";
+
+/// The time of day here. The name of the zone does not matter: to find out which one the file is
+/// would be to list all that there are.
+fn now() -> Time {
+    let is_system = std::env::var_os("TZ").is_none();
+    let data = is_system.then(|| std::fs::read(LOCAL_ZONE).ok()).flatten();
+    let zone = data.and_then(|data| TimeZone::tzif("local", &data).ok());
+    let Some(zone) = zone else {
+        return Time::now_local_or_utc();
+    };
+    let now = Timestamp::now();
+    Time {
+        seconds: now.as_second(),
+        offset: zone.to_offset(now).seconds(),
+    }
+}
+
 fn time_of(role: Role, env: &Environment) -> Result<Time> {
     let given = env
         .bytes(&role.variable("DATE"))
         .filter(|date| !date.is_empty());
     let Some(given) = given else {
-        return Ok(Time::now_local_or_utc());
+        return Ok(now());
     };
     let parsed = given
         .to_str()
@@ -263,6 +284,14 @@ mod tests {
         );
         let text = given.expect("all is given").to_string();
         assert_eq!(text, "A b C. <a@b> 1112911993 -0730");
+    }
+
+    #[test]
+    fn now_is_in_the_zone_of_the_system() {
+        let (before, now, after) = (Time::now_local_or_utc(), now(), Time::now_local_or_utc());
+        assert!(before.seconds <= now.seconds && now.seconds <= after.seconds);
+        // The offset may change between two looks, but not back.
+        assert!(now.offset == before.offset || now.offset == after.offset);
     }
 
     #[test]
