@@ -170,7 +170,11 @@ impl Repository {
             skip_hash: config.bool_or("index.skiphash", many_files)?,
             offset_table: OffsetTable {
                 threads,
-                cores: pronto_io::pool::cores(),
+                // Asking the system takes a dozen calls: it is asked if the answer counts.
+                cores: match threads {
+                    Some(0) => pronto_io::pool::cores(),
+                    _ => 1,
+                },
                 record_end: config.bool("index.recordendofindexentries")?,
                 record_offsets: config.bool("index.recordoffsettable")?,
             },
