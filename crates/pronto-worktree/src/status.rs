@@ -4,6 +4,7 @@
 
 mod compare;
 mod content;
+mod ignore_files;
 mod monitored;
 mod pace;
 mod recall;

@@ -29,8 +29,11 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(job: &'a Job<'a>, root: &'a Directory, pace: Pace<'a>) -> Scanner<'a> {
-        let read: Option<&Reader<'_>> = job.ignore_files;
+    pub(super) fn new(
+        (job, read): (&'a Job<'a>, Option<&'a Reader<'a>>),
+        root: &'a Directory,
+        pace: Pace<'a>,
+    ) -> Scanner<'a> {
         Scanner {
             job,
             root,

@@ -4,12 +4,14 @@
 //! There is a thread for each processor at first. Where they mostly wait (a network file system, a
 //! disk that has not been read yet) more come, as long as more gets done.
 
+use super::ignore_files::IgnoreFiles;
 use super::pace::Pace;
 use super::remember::Place;
 use super::scan::Scanner;
 use super::{Job, Outcome, Tell};
+use crate::ignore::Reader;
 use crate::{Error, ErrorKind};
-use bstr::BString;
+use bstr::{BStr, BString};
 use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupted;
 use pronto_io::pool::{self, Tuner};
@@ -68,6 +70,7 @@ struct Walk<'a> {
     job: &'a Job<'a>,
     tell: Option<&'a Tell<'a>>,
     root: &'a Directory,
+    ignore_files: Option<&'a Reader<'a>>,
     shared: Shared,
     /// How many threads there are.
     alive: AtomicUsize,
@@ -110,10 +113,15 @@ pub(super) fn run(
         ignored: false,
         place: Scanner::top_place(job),
     };
+    let known = job.ignore_files.map(|read| IgnoreFiles::new(read));
+    let read = known
+        .as_ref()
+        .map(|known| |directory: &BStr| known.get(directory));
     let walk = Walk {
         job,
         tell,
         root,
+        ignore_files: read.as_ref().map(|read| read as &Reader<'_>),
         shared: Shared::new(top),
         alive: AtomicUsize::new(1),
         tuner,
@@ -150,7 +158,7 @@ impl<'a> Walk<'a> {
 
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _stop = StopOnPanic(&self.shared);
-        let mut scanner = Scanner::new(self.job, self.root, self.pace());
+        let mut scanner = Scanner::new((self.job, self.ignore_files), self.root, self.pace());
         let ended = match self.scan_all(&mut scanner, scope) {
             Ok(()) => Ok(scanner.into_outcome()),
             Err(error) => {
