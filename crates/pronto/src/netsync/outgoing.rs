@@ -138,18 +138,7 @@ impl Outgoing {
                 plan.bytes += header.map_or(0, |header| header.size);
             }
         }
-        let mut options = repository.packing_options()?;
-        options.large_bytes = options.large_bytes.min(LARGE_BYTES);
-        options.most_delta_bytes = MOST_OBJECT_BYTES;
-        let search = &mut options.search;
-        if threads != 0 {
-            search.threads = threads;
-        }
-        search.kept_bytes = search.kept_bytes.min(SEARCH_BYTES);
-        search.window_memory_bytes = match search.window_memory_bytes {
-            0 => SEARCH_BYTES,
-            bytes => bytes.min(SEARCH_BYTES),
-        };
+        let options = bounded(repository.packing_options()?, threads);
         let outgoing = Outgoing {
             store,
             sequence,
@@ -219,25 +208,35 @@ impl Outgoing {
                     .for_each(|step| self.put_off.push_front(step));
                 continue;
             }
-            for step in &chosen.steps {
-                self.marked.add(&step.member.id);
-            }
-            let is_here = |id: &ObjectId| chosen.steps.iter().any(|step| step.member.id == *id);
-            self.sent
-                .extend(chosen.large.iter().copied().filter(is_here));
-            let is_alone = chosen.steps.len() == 1 && streamed.bytes > MOST_BYTES;
-            return Ok(Some(OutgoingSegment {
-                kind: match is_alone || chosen.is_alone {
-                    true => SegmentKind::LargeBlob,
-                    false => SegmentKind::Pack,
-                },
-                objects: chosen.steps.len() as u64,
-                bytes: streamed.bytes,
-                checksum: streamed.checksum,
-                resume: self.marked.resume()?,
-                content: Content::Stream(Box::new(file)),
-            }));
+            return self.segment(&chosen, file, &streamed).map(Some);
         }
+    }
+
+    /// Takes note that the members of `chosen` are sent with the pack in `file`.
+    fn segment(
+        &mut self,
+        chosen: &Chosen,
+        file: File,
+        streamed: &Streamed,
+    ) -> Result<OutgoingSegment> {
+        for step in &chosen.steps {
+            self.marked.add(&step.member.id);
+        }
+        let is_here = |id: &ObjectId| chosen.steps.iter().any(|step| step.member.id == *id);
+        self.sent
+            .extend(chosen.large.iter().copied().filter(is_here));
+        let is_alone = chosen.steps.len() == 1 && streamed.bytes > MOST_BYTES;
+        Ok(OutgoingSegment {
+            kind: match is_alone || chosen.is_alone {
+                true => SegmentKind::LargeBlob,
+                false => SegmentKind::Pack,
+            },
+            objects: chosen.steps.len() as u64,
+            bytes: streamed.bytes,
+            checksum: streamed.checksum,
+            resume: self.marked.resume()?,
+            content: Content::Stream(Box::new(file)),
+        })
     }
 
     /// Writes a pack to a file that nobody sees, where it is read from while it is sent.
@@ -351,6 +350,22 @@ impl Chosen {
         }
         bases
     }
+}
+
+/// The options of packs that are made in little memory, by so many threads unless that is 0.
+fn bounded(mut options: Options, threads: usize) -> Options {
+    options.large_bytes = options.large_bytes.min(LARGE_BYTES);
+    options.most_delta_bytes = MOST_OBJECT_BYTES;
+    let search = &mut options.search;
+    if threads != 0 {
+        search.threads = threads;
+    }
+    search.kept_bytes = search.kept_bytes.min(SEARCH_BYTES);
+    search.window_memory_bytes = match search.window_memory_bytes {
+        0 => SEARCH_BYTES,
+        bytes => bytes.min(SEARCH_BYTES),
+    };
+    options
 }
 
 /// Passes over what was sent before, if the sequence begins with it.
