@@ -3,6 +3,7 @@
 mod batch;
 mod format;
 mod input;
+mod parallel;
 mod single;
 
 use std::ffi::OsString;

@@ -11,6 +11,7 @@ use pronto_odb::{Content, Store};
 use super::format::{Format, Known};
 use super::has_promisor;
 use super::input::Lines;
+use super::parallel;
 use super::single::{big_file_threshold, copy};
 use crate::{CliError, Context, ExitCode};
 
@@ -85,6 +86,64 @@ pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints a line for every object.
+fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Result<(), CliError> {
+    let describe = |id: ObjectId, lines: &mut Vec<u8>| {
+        let mut known = Known::of(id);
+        if look(store, options, &mut known)? {
+            options.format.expand(&known, lines);
+        } else {
+            lines.extend_from_slice(format!("{id} missing").as_bytes());
+        }
+        lines.push(options.output_end);
+        Ok(())
+    };
+    let each = |visit: &mut dyn FnMut(ObjectId) -> Result<(), CliError>| {
+        if options.unordered {
+            return store.for_each_stored(|id, _| visit(id.to_owned()));
+        }
+        for id in store.iter()? {
+            visit(id?)?;
+        }
+        Ok(())
+    };
+    parallel::print(&describe, each, context)
+}
+
+/// Finds out what the format asks for, without the content. Whether there is such an object.
+fn look(store: &Store, options: &Options, known: &mut Known<'_>) -> Result<bool, CliError> {
+    let format = &options.format;
+    if format.needs_header() {
+        match store.header(&known.id)? {
+            Some(header) => (known.kind, known.size) = (Some(header.kind), header.size),
+            None => return Ok(false),
+        }
+    } else if !options.all_objects
+        && !format.needs_details()
+        && !store.contains(&store.replaced(&known.id)?)?
+    {
+        return Ok(false);
+    }
+    look_at_details(store, options, known)
+}
+
+/// Finds out how the object is stored, if the format asks for it.
+fn look_at_details(
+    store: &Store,
+    options: &Options,
+    known: &mut Known<'_>,
+) -> Result<bool, CliError> {
+    if !options.format.needs_details() {
+        return Ok(true);
+    }
+    let Some(details) = store.details(&known.id)? else {
+        return Ok(false);
+    };
+    known.size_on_disk = details.size_on_disk;
+    known.delta_base = details.delta_base;
+    Ok(true)
+}
+
 impl Printer<'_> {
     fn print_all(&mut self, context: &mut Context) -> Result<(), CliError> {
         let wanted = |id| Wanted {
@@ -95,6 +154,9 @@ impl Printer<'_> {
             with_content: self.options.mode == Mode::Contents,
         };
         let store = self.store.clone();
+        if self.options.mode == Mode::Info {
+            return describe_all(&store, self.options, context);
+        }
         if self.options.unordered {
             return store.for_each_stored(|id, _| self.print(wanted(id.to_owned()), context));
         }
@@ -173,15 +235,10 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, wanted: Wanted<'_>, context: &mut Context) -> Result<(), CliError> {
-        let format = &self.options.format;
         let mut known = Known {
-            id: wanted.id,
-            kind: None,
-            size: 0,
-            size_on_disk: 0,
-            delta_base: None,
             mode: wanted.mode,
             rest: wanted.rest,
+            ..Known::of(wanted.id)
         };
         let mut large = None;
         let mut found = true;
@@ -200,22 +257,9 @@ impl Printer<'_> {
                 }
                 None => found = false,
             }
-        } else if format.needs_header() {
-            match self.store.header(&wanted.id)? {
-                Some(header) => (known.kind, known.size) = (Some(header.kind), header.size),
-                None => found = false,
-            }
-        } else if !self.options.all_objects && !format.needs_details() {
-            found = self.store.contains(&self.store.replaced(&wanted.id)?)?;
-        }
-        if found && format.needs_details() {
-            match self.store.details(&wanted.id)? {
-                Some(details) => {
-                    known.size_on_disk = details.size_on_disk;
-                    known.delta_base = details.delta_base;
-                }
-                None => found = false,
-            }
+            found = found && look_at_details(&self.store, self.options, &mut known)?;
+        } else {
+            found = look(&self.store, self.options, &mut known)?;
         }
         if !found {
             let hex = wanted.id.to_string();
@@ -223,7 +267,7 @@ impl Printer<'_> {
             return self.report(name, "missing", context);
         }
         self.line.clear();
-        format.expand(&known, &mut self.line);
+        self.options.format.expand(&known, &mut self.line);
         self.line.push(self.options.output_end);
         context.out.write_all(&self.line)?;
         if wanted.with_content {

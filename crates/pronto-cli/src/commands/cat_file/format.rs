@@ -37,6 +37,21 @@ pub(super) struct Known<'a> {
     pub(super) rest: &'a [u8],
 }
 
+impl Known<'_> {
+    /// Nothing but the id.
+    pub(super) fn of(id: ObjectId) -> Self {
+        Known {
+            id,
+            kind: None,
+            size: 0,
+            size_on_disk: 0,
+            delta_base: None,
+            mode: None,
+            rest: b"",
+        }
+    }
+}
+
 impl Format {
     /// Takes `text` apart.
     pub(super) fn parse(text: &str) -> Result<Format, CliError> {

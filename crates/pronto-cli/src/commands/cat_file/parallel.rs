@@ -1,0 +1,156 @@
+//! Lines about all objects, made by several threads and printed in the order of the objects.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
+
+use pronto_hash::ObjectId;
+use pronto_io::pool;
+
+use crate::{CliError, Context};
+
+/// Objects that one thread looks at before it answers: some milliseconds of work.
+const IDS_AT_ONCE: usize = 2048;
+
+/// Answers that may wait to be printed, for each thread: a few hundred KiB each.
+const AHEAD_PER_THREAD: usize = 4;
+
+type Answer = Result<Vec<u8>, CliError>;
+
+/// Objects, and who wants to know of them.
+struct Job {
+    ids: Vec<ObjectId>,
+    answer: Sender<Answer>,
+}
+
+/// Appends what is to be printed of an object.
+pub(super) trait Describe:
+    Fn(ObjectId, &mut Vec<u8>) -> Result<(), CliError> + Sync
+{
+}
+
+impl<F: Fn(ObjectId, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
+
+/// Prints what `describe` says of each object that `each` names, in that order. Few objects are
+/// looked at on this thread.
+///
+/// # Errors
+/// Those of `each`, of `describe` (what comes before is printed), and of printing.
+pub(super) fn print(
+    describe: &impl Describe,
+    each: impl FnOnce(&mut dyn FnMut(ObjectId) -> Result<(), CliError>) -> Result<(), CliError>,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let (jobs, queue) = channel();
+    let queue = Mutex::new(queue);
+    std::thread::scope(|scope| {
+        let mut row = Row {
+            describe,
+            queue: &queue,
+            jobs,
+            threads: 0,
+            ids: Vec::new(),
+            answers: VecDeque::new(),
+            context,
+        };
+        each(&mut |id| row.add(id, scope))?;
+        row.finish()
+    })
+}
+
+struct Row<'a, F> {
+    describe: &'a F,
+    queue: &'a Mutex<Receiver<Job>>,
+    jobs: Sender<Job>,
+    threads: usize,
+    /// Those that nobody has yet.
+    ids: Vec<ObjectId>,
+    /// In the order of the objects.
+    answers: VecDeque<Receiver<Answer>>,
+    context: &'a mut Context,
+}
+
+impl<'a, F: Describe> Row<'a, F> {
+    fn add<'scope>(
+        &mut self,
+        id: ObjectId,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<(), CliError>
+    where
+        'a: 'scope,
+    {
+        self.ids.push(id);
+        if self.ids.len() < IDS_AT_ONCE {
+            return Ok(());
+        }
+        self.spawn(scope);
+        if self.threads == 0 {
+            return self.describe_here();
+        }
+        let (answer, answered) = channel();
+        let ids = std::mem::take(&mut self.ids);
+        // Whoever takes it is there as long as `jobs` is.
+        let _ = self.jobs.send(Job { ids, answer });
+        self.answers.push_back(answered);
+        if self.answers.len() > self.threads * AHEAD_PER_THREAD {
+            self.print_next()?;
+        }
+        Ok(())
+    }
+
+    /// Starts one thread more, up to one for each processor.
+    fn spawn<'scope>(&mut self, scope: &'scope Scope<'scope, '_>)
+    where
+        'a: 'scope,
+    {
+        if self.threads >= pool::cores() {
+            return;
+        }
+        let (describe, queue) = (self.describe, self.queue);
+        let spawned = std::thread::Builder::new()
+            .name("objects".into())
+            .spawn_scoped(scope, move || work(describe, queue));
+        self.threads += usize::from(spawned.is_ok());
+    }
+
+    fn print_next(&mut self) -> Result<(), CliError> {
+        let answer = self.answers.pop_front().map(|answered| answered.recv());
+        match answer {
+            Some(Ok(lines)) => Ok(self.context.out.write_all(&lines?)?),
+            // A thread that ended without an answer panicked, which shows at the end of the scope.
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    fn describe_here(&mut self) -> Result<(), CliError> {
+        let mut lines = Vec::new();
+        for id in self.ids.drain(..) {
+            lines.clear();
+            (self.describe)(id, &mut lines)?;
+            self.context.out.write_all(&lines)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), CliError> {
+        while !self.answers.is_empty() {
+            self.print_next()?;
+        }
+        self.describe_here()
+    }
+}
+
+fn work(describe: &impl Describe, queue: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { ids, answer }) = job else {
+            return;
+        };
+        let mut lines = Vec::with_capacity(ids.len() * 64);
+        let described = ids.into_iter().try_for_each(|id| describe(id, &mut lines));
+        // Nobody wants to know any more if printing failed.
+        let _ = answer.send(described.map(|()| lines));
+    }
+}
