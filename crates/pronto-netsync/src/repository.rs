@@ -52,7 +52,8 @@ pub struct Request {
 pub struct Progress {
     /// For each offer whether its history is wanted.
     pub wanted: Vec<bool>,
-    /// Commits that are complete in quarantine: [`MAX_HELD`](crate::message::MAX_HELD) at most.
+    /// Commits that are complete, in quarantine or as what the peer gave before:
+    /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
     pub held: Vec<ObjectId>,
     /// Where the earlier attempt ended.
     pub resume: Option<Resume>,

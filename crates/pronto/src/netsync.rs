@@ -37,13 +37,13 @@ use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, SegmentKind};
+use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume, SegmentKind};
 use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::{Error, ErrorKind};
 
 use crate::objects::{from_odb, tag_target};
 use crate::upload_pack::hidden::Hidden;
-use crate::{Result, refs};
+use crate::{Result, refs, refs::Target};
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, dial, host_of};
@@ -251,6 +251,25 @@ impl PeerRepository {
         }
     }
 
+    /// Where those of the offers that are wanted were when the peer gave them last: its history up to
+    /// there is here, whether it was merged or not.
+    fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
+        let mut before = Vec::new();
+        for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
+            let Some(name) = names::tracking(&self.options.peer, &offer.name) else {
+                continue;
+            };
+            let found = self.repository.refs().find(&name)?;
+            if let Some(Target::Object(id)) = found.map(|found| found.target) {
+                before.push(self.repository.peel_tag(id)?.unwrap_or(id));
+            }
+            if before.len() == MAX_HELD {
+                break;
+            }
+        }
+        Ok(before)
+    }
+
     /// What the peer says of its tags counts for nothing: a tag is complete only if it is one that
     /// is known, so that the name of a hidden object does not make it seen.
     fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
@@ -382,6 +401,9 @@ impl Repository for PeerRepository {
             )?;
             progress.held = incoming.held();
             progress.resume = incoming.resume();
+            let before = self.given_before(offers, &progress.wanted);
+            progress.held.extend(before.map_err(failed)?);
+            progress.held.truncate(MAX_HELD);
             self.incoming = Some(incoming);
         }
         Ok(progress)

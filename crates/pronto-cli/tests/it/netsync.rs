@@ -434,6 +434,45 @@ fn replacements_change_nothing_of_what_peers_see_and_move() {
     pair.git("other", &["fsck", "--full", "--strict"]);
 }
 
+/// What was pulled is held, merged or not.
+#[test]
+fn whoever_pulls_again_gets_what_is_new() {
+    let pair = Pair::new();
+    let received = || {
+        let told = pair.synced(&["--json", "--pull", "../other"]);
+        let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+        let (count, _) = after.split_once(',').expect("a number ends");
+        count.parse::<usize>().expect("a number")
+    };
+    let mut number = 1_u64;
+    let mut line = |_| {
+        number = number.wrapping_mul(6_364_136_223_846_793_005) ^ 0x2545_F491;
+        format!("{number:016x}\n")
+    };
+    let large: String = (0..20_000).map(&mut line).collect();
+    pair.commit("other", "large", &large);
+    let first = received();
+    assert!(first > 100_000, "{first} bytes of what does not deflate");
+    pair.commit("other", "small", "one line\n");
+    let second = received();
+    assert!(second < 4_000, "{second} bytes for one line");
+    // Of a branch that was rewritten, too.
+    pair.git(
+        "other",
+        &["commit", "-q", "--amend", "-m", "another message"],
+    );
+    let third = received();
+    assert!(third < 4_000, "{third} bytes for a message");
+    let fourth = received();
+    assert!(fourth < 1_000, "{fourth} bytes for nothing");
+    let (ours, theirs) = ("other/main", "main");
+    assert_eq!(
+        pair.git("one", &["rev-parse", ours]),
+        pair.git("other", &["rev-parse", theirs])
+    );
+    pair.git("one", &["fsck", "--full", "--strict"]);
+}
+
 /// What is stored as deltas goes as deltas, also of what the receiver has.
 #[test]
 fn as_little_goes_over_the_wire_as_by_a_thin_pack() {

@@ -75,7 +75,6 @@ fn large_deltas_come_as_they_are_stored() {
     assert!(size("one") < all + all / 20);
 
     // What is new is all that comes: one file whole, for git makes the older one a delta of it.
-    pair.git("one", &["merge", "-q", "laptop/main"]);
     change(&mut files[0], 5);
     write(&files);
     pair.commit("other", "version", "5");

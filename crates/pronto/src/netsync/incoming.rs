@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
@@ -43,6 +44,9 @@ const MOST_OBJECTS: u64 = 1 << 18;
 /// Blobs above this that are stored whole pass through in pieces, others are made in files without a
 /// name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
+
+/// How long a session waits for an earlier one with the same peer to end.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
 pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
@@ -98,6 +102,21 @@ struct Indexer {
     threads: usize,
 }
 
+/// Takes the lock; `false` if somebody else has it for long. The end of a session that is over for
+/// the peer may not have come here yet.
+fn lock_soon(file: &File) -> bool {
+    let patience = Instant::now() + LOCK_PATIENCE;
+    loop {
+        if flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
+        if Instant::now() >= patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl Incoming {
     /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
     pub(super) fn open(
@@ -113,7 +132,7 @@ impl Incoming {
             File::create(&path).context(ErrorKind::Io, "cannot make", &path)
         };
         let lock = prepare().map_err(failed)?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if !lock_soon(&lock) {
             let message = "another session with this peer is under way";
             return Err(Refusal::new(pronto_netsync::ErrorKind::Busy, message));
         }

@@ -110,7 +110,7 @@ impl Outgoing {
         let mut marked = Marked::new();
         let begin = |new: &[New]| Sequence::new(store.clone(), new, &request.tips);
         let mut sequence = begin(&new)?;
-        let goes_on = match request.resume {
+        let mut goes_on = match request.resume {
             Some(resume) => skip(&mut sequence, &mut marked, resume)?,
             None => false,
         };
@@ -124,8 +124,15 @@ impl Outgoing {
             }
             if common.len() > request.common.len() {
                 new = find(&common)?;
+                (sequence, marked) = (begin(&new)?, Marked::new());
+                goes_on = match request.resume {
+                    Some(resume) => skip(&mut sequence, &mut marked, resume)?,
+                    None => false,
+                };
             }
-            (sequence, marked) = (begin(&new)?, Marked::new());
+            if !goes_on {
+                (sequence, marked) = (begin(&new)?, Marked::new());
+            }
         }
         let mut plan = Plan {
             commits: new.len() as u64,

@@ -71,7 +71,9 @@ const POPPED: u8 = 4;
 /// Marks of commits, by number, and those whose turn has not come.
 struct Marks {
     flags: Vec<u8>,
-    queue: BinaryHeap<(u64, i64, Number)>,
+    /// By generation and time. Of commits of the same second those that are common come first: they
+    /// may lead to the others.
+    queue: BinaryHeap<(u64, i64, bool, Number)>,
     /// How many in the queue are not common.
     interesting: usize,
 }
@@ -99,7 +101,7 @@ pub(super) fn above(
     }
     let mut found = Vec::new();
     while marks.interesting > 0 {
-        let Some((_, _, number)) = marks.queue.pop() else {
+        let Some((_, _, _, number)) = marks.queue.pop() else {
             break;
         };
         let flags = &mut marks.flags[number as usize];
@@ -145,8 +147,8 @@ impl Marks {
             }
             self.flags[at] |= SEEN | if is_common { COMMON } else { 0 };
             if before & SEEN == 0 {
-                let place = (commits.generation(number), commits.time(number), number);
-                self.queue.push(place);
+                let (generation, time) = (commits.generation(number), commits.time(number));
+                self.queue.push((generation, time, is_common, number));
                 self.interesting += usize::from(!is_common);
             } else if before & POPPED == 0 {
                 self.interesting -= 1;
