@@ -41,9 +41,10 @@ pub struct CachedBase {
 }
 
 /// A bounded cache of delta bases. Share it among all packs and threads behind an [`Arc`]. A look
-/// takes one short lock of one shard; what has not been asked for since the last time round goes
-/// first. Bases of a MiB and more have a quarter of it to themselves: who reads a chain of them needs
-/// only the last few, and they would push out all that is small.
+/// takes one short lock of one shard, and another one of all large bases while there are any; what
+/// has not been asked for since the last time round goes first. Bases of a MiB and more have a
+/// quarter of it to themselves: who reads a chain of them needs only the last few, and they would
+/// push out all that is small.
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],

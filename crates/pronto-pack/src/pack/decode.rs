@@ -138,34 +138,26 @@ impl Decoder {
         (bases, below): (Bases<'_>, u64),
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
-        let end = self.follow(pack, offset, bases)?;
-        if self.chain.iter().any(|link| link.size_bytes >= below) {
+        let Some(end) = self.follow_below(pack, offset, (bases, below))? else {
             return Ok(None);
-        }
-        let mut base = match end {
-            End::Cached(base) => base,
-            End::Entry { link, .. } if link.size_bytes >= below => return Ok(None),
-            End::Entry { kind, link } if self.chain.is_empty() => {
-                self.inflate(pack, link, out)?;
-                return Ok(Some(kind));
-            }
-            End::Entry { kind, link } => self.inflate_base(pack, (kind, link), bases.cache)?,
         };
-        while let Some(link) = self.chain.pop() {
-            if self.inflate_delta(pack, link)? >= below {
-                return Ok(None);
-            }
-            if self.chain.is_empty() {
-                delta::apply(&base.bytes, &self.delta, out).map_err(at_link(pack, link))?;
-                return Ok(Some(base.kind));
-            }
-            base = self.apply_delta(pack, (&base, link), bases.cache)?;
+        if let (true, End::Entry { kind, link }) = (self.chain.is_empty(), &end) {
+            self.inflate(pack, *link, out)?;
+            return Ok(Some(*kind));
         }
-        if base.bytes.len() as u64 >= below {
+        // The object itself goes to `out` and is not kept.
+        let Some(base) = self.climb(pack, (end, 1), (bases, below))? else {
+            return Ok(None);
+        };
+        let Some(link) = self.chain.pop() else {
+            out.clear();
+            out.extend_from_slice(&base.bytes);
+            return Ok(Some(base.kind));
+        };
+        if self.inflate_delta(pack, link)? >= below {
             return Ok(None);
         }
-        out.clear();
-        out.extend_from_slice(&base.bytes);
+        delta::apply(&base.bytes, &self.delta, out).map_err(at_link(pack, link))?;
         Ok(Some(base.kind))
     }
 
@@ -181,7 +173,11 @@ impl Decoder {
         (bases, below): (Bases<'_>, u64),
     ) -> Result<Option<CachedBase>, Error> {
         self.begin();
-        let result = self.share_chain(pack, offset, (bases, below));
+        let end = self.follow_below(pack, offset, (bases, below));
+        let result = end.and_then(|end| match end {
+            Some(end) => self.climb(pack, (end, 0), (bases, below)),
+            None => Ok(None),
+        });
         if self.delta.capacity() > LARGEST_SPARE {
             self.delta = Vec::new();
         }
@@ -189,28 +185,44 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    fn share_chain(
+    /// As [`follow`](Self::follow), but `None` if the end or a delta on the way, which now are in
+    /// the chain, takes at least `below` bytes.
+    fn follow_below(
         &mut self,
         pack: &Pack,
         offset: PackOffset,
         (bases, below): (Bases<'_>, u64),
-    ) -> Result<Option<CachedBase>, Error> {
+    ) -> Result<Option<End>, Error> {
         let end = self.follow(pack, offset, bases)?;
-        if self.chain.iter().any(|link| link.size_bytes >= below) {
-            return Ok(None);
-        }
+        let end_bytes = match &end {
+            End::Cached(base) => base.bytes.len() as u64,
+            End::Entry { link, .. } => link.size_bytes,
+        };
+        let largest = self.chain.iter().map(|link| link.size_bytes).max();
+        Ok((end_bytes.max(largest.unwrap_or(0)) < below).then_some(end))
+    }
+
+    /// Makes of `end` what the deltas of the chain make of it, down to the first `left` of them,
+    /// and keeps all of it. `None` if one of them makes at least `below` bytes.
+    fn climb(
+        &mut self,
+        pack: &Pack,
+        (end, left): (End, usize),
+        (bases, below): (Bases<'_>, u64),
+    ) -> Result<Option<CachedBase>, Error> {
         let mut base = match end {
             End::Cached(base) => base,
-            End::Entry { link, .. } if link.size_bytes >= below => return Ok(None),
             End::Entry { kind, link } => self.inflate_base(pack, (kind, link), bases.cache)?,
         };
-        while let Some(link) = self.chain.pop() {
+        while self.chain.len() > left
+            && let Some(link) = self.chain.pop()
+        {
             if self.inflate_delta(pack, link)? >= below {
                 return Ok(None);
             }
             base = self.apply_delta(pack, (&base, link), bases.cache)?;
         }
-        Ok(((base.bytes.len() as u64) < below).then_some(base))
+        Ok(Some(base))
     }
 
     /// Inflates what a chain ends in, and keeps it.
