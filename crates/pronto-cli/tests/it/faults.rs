@@ -30,14 +30,18 @@ pub(crate) struct Place {
 impl Place {
     /// `None`, loudly, where mounting is not allowed.
     pub(crate) fn new(folding: Folding) -> Option<Place> {
-        let scratch = Scratch::new();
-        let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
-        std::fs::create_dir(&real).expect("a directory");
-        std::fs::create_dir(&at).expect("a directory");
         let mut model = Model::default();
         model.folding = folding;
         // So that every call is seen.
         model.cache = std::time::Duration::ZERO;
+        Place::on(Scratch::new(), model)
+    }
+
+    /// As [`new`](Self::new), on what `scratch` has as `real` already.
+    pub(crate) fn on(scratch: Scratch, model: Model) -> Option<Place> {
+        let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
+        std::fs::create_dir_all(&real).expect("a directory");
+        std::fs::create_dir(&at).expect("a directory");
         match Mount::new(&real, &at, model) {
             Ok(mount) => Some(Place { mount, scratch }),
             Err(error) => {
