@@ -59,9 +59,9 @@ impl Repository for Anything {
         Ok(())
     }
 
-    fn prepare(&mut self, offers: &[Offer], _: &[bool], takes: bool) -> Result<Progress, Error> {
+    fn prepare(&mut self, _: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
         Ok(Progress {
-            wanted: vec![takes; offers.len()],
+            wanted: eligible.to_vec(),
             budget_bytes: 1 << 20,
             ..Progress::default()
         })

@@ -136,18 +136,14 @@ pub trait Repository {
         each: &mut dyn FnMut(u64, &ObjectId),
     ) -> Result<(), Error>;
 
-    /// Begins to receive: which of the offers that are not complete are wanted, and what is here
-    /// already. `complete` has a mark for each offer. Without `takes` nothing may be wanted.
+    /// Begins to receive: which of the offers are wanted, and what is here of those already.
+    /// `eligible` has a mark for each offer: no other is wanted, and nothing may be said of it.
+    /// Those that are complete are not eligible, nor are those that the user excluded.
     ///
     /// # Errors
     /// [`Busy`](crate::ErrorKind::Busy) while another session receives from the same peer; or the
     /// quarantine cannot be opened.
-    fn prepare(
-        &mut self,
-        offers: &[Offer],
-        complete: &[bool],
-        takes: bool,
-    ) -> Result<Progress, Error>;
+    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error>;
 
     /// A segment of the peer begins.
     ///

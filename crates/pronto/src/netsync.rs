@@ -374,16 +374,10 @@ impl Repository for PeerRepository {
         Ok(())
     }
 
-    fn prepare(
-        &mut self,
-        offers: &[Offer],
-        complete: &[bool],
-        takes: bool,
-    ) -> Result<Progress, Error> {
+    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
         let hash = self.repository.object_hash();
-        let wanted = offers.iter().zip(complete).map(|(offer, complete)| {
-            takes
-                && !complete
+        let wanted = offers.iter().zip(eligible).map(|(offer, eligible)| {
+            *eligible
                 && offer.id.kind() == hash
                 && names::tracking(&self.options.peer, &offer.name).is_some()
         });

@@ -52,7 +52,7 @@ impl Repository for Hostile {
         Ok(())
     }
 
-    fn prepare(&mut self, offers: &[Offer], _: &[bool], _: bool) -> Result<Progress, Error> {
+    fn prepare(&mut self, offers: &[Offer], _: &[bool]) -> Result<Progress, Error> {
         Ok(Progress {
             wanted: vec![false; offers.len()],
             ..Progress::default()

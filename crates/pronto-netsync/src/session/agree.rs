@@ -46,14 +46,16 @@ impl<R: Repository> Conversation<R> {
         let repository = &mut admission.repository;
         self.complete = repository.complete(&theirs)?;
         let wish = Matcher::new(self.options.globs.clone());
-        let mut progress = repository.prepare(&theirs, &self.complete, receives)?;
+        let eligible: Vec<bool> = (theirs.iter().zip(&self.complete))
+            .map(|(offer, complete)| {
+                let name = &offer.name;
+                receives && !complete && admission.limits.matches(name) && wish.matches(name)
+            })
+            .collect();
+        let mut progress = repository.prepare(&theirs, &eligible)?;
         progress.wanted.resize(theirs.len(), false);
-        for (at, wanted) in progress.wanted.iter_mut().enumerate() {
-            let name = &theirs[at].name;
-            *wanted &= receives
-                && !self.complete[at]
-                && admission.limits.matches(name)
-                && wish.matches(name);
+        for (wanted, eligible) in progress.wanted.iter_mut().zip(&eligible) {
+            *wanted &= eligible;
         }
         self.wanted.clone_from(&progress.wanted);
         self.report.ours = self.lacked.iter().map(|&at| self.own[at].clone()).collect();

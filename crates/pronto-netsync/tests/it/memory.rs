@@ -205,18 +205,13 @@ impl Repository for Memory {
         Ok(())
     }
 
-    fn prepare(
-        &mut self,
-        _offers: &[Offer],
-        complete: &[bool],
-        takes: bool,
-    ) -> Result<Progress, Error> {
+    fn prepare(&mut self, _offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
         let heads = self
             .quarantine
             .keys()
             .filter(|id| !(self.quarantine.values()).any(|commit| commit.parents.contains(id)));
         Ok(Progress {
-            wanted: complete.iter().map(|complete| takes && !complete).collect(),
+            wanted: eligible.to_vec(),
             held: heads.copied().collect(),
             resume: self.resume,
             budget_bytes: 1 << 30,
