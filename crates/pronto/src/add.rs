@@ -10,9 +10,6 @@ mod hash;
 mod paths;
 mod stage;
 
-use std::fs::DirEntry;
-use std::path::Path;
-
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
@@ -169,28 +166,6 @@ impl Repository {
     }
 }
 
-/// In a repository with fewer tracked files a walk takes all cores: how much there is to find is
-/// not known yet.
-const FEW_ENTRIES: usize = 2000;
-
-/// So many files in one directory are found before a second thread would have started.
-const FEW_FILES: usize = 100;
-
-/// Whether there are few files in a work tree, and no directories. Reads its top.
-fn is_flat(top: &Path) -> bool {
-    let Ok(mut entries) = std::fs::read_dir(top) else {
-        return false;
-    };
-    let is_file = |entry: std::io::Result<DirEntry>| {
-        let Ok(entry) = entry else {
-            return false;
-        };
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        !is_directory || entry.file_name() == ".git"
-    };
-    entries.by_ref().take(FEW_FILES).all(is_file) && entries.next().is_none()
-}
-
 /// What is to be staged, in order.
 #[derive(Debug, Default)]
 struct Plan {
@@ -276,10 +251,6 @@ impl Work<'_> {
             Selection::All => Untracked::All,
             _ => Untracked::No,
         };
-        let has_few = self.options.selection == Selection::All && index.len() < FEW_ENTRIES;
-        if has_few && !is_flat(self.repository.require_work_tree()?) {
-            walk_options.threads = Some(pronto_io::pool::cores());
-        }
         let outcome = walk(&Job {
             work_tree: self.repository.require_work_tree()?,
             git_dir: self.repository.git_dir(),
