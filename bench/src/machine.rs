@@ -16,6 +16,16 @@ pub fn facts(data: &Path) -> Vec<(String, String)> {
     .to_vec()
 }
 
+/// Makes the kernel forget what it has of files.
+///
+/// # Errors
+/// Without the right to ask for it (only root has it).
+pub fn drop_caches() -> Result<(), String> {
+    rustix::fs::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3")
+        .map_err(|error| format!("cannot drop the page cache (needs root): {error}"))
+}
+
 fn read(path: &str) -> String {
     std::fs::read_to_string(path)
         .unwrap_or_default()

@@ -86,7 +86,7 @@ pub(crate) fn scenario(
                 rustix::fs::sync();
             }
             if arguments.cold {
-                drop_caches()?;
+                bench::machine::drop_caches()?;
             }
             let surroundings = Surroundings {
                 input: (scenario.input)(place),
@@ -213,9 +213,4 @@ pub(crate) fn quiet(command: &mut Command, surroundings: &Surroundings) -> Resul
 
 fn open(path: &Path) -> Result<File, String> {
     File::open(path).map_err(|error| format!("cannot open '{}': {error}", path.display()))
-}
-
-fn drop_caches() -> Result<(), String> {
-    std::fs::write("/proc/sys/vm/drop_caches", "3")
-        .map_err(|error| format!("cannot drop the page cache (needs root): {error}"))
 }

@@ -1,0 +1,209 @@
+//! `cargo run --release -p bench --bin phases -- WORKTREE`: report 001's tables. `status -s -uno`
+//! (and with untracked files) with nothing cached and everything cached, with and without
+//! `core.preloadIndex`: how long each phase takes, of pronto and of git side by side, as both say it
+//! themselves (`GIT_TRACE2_EVENT`).
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
+
+mod table;
+mod trace;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use clap::Parser;
+
+use trace::Phases;
+
+/// Measures what report 001 measured, of pronto and of git.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "phases")]
+struct Arguments {
+    /// The work tree whose status is asked for.
+    worktree: PathBuf,
+    /// Name of the results.
+    #[arg(long, default_value = "report-001")]
+    name: String,
+    /// Directory for results.
+    #[arg(long, default_value = "bench/results")]
+    results: PathBuf,
+    /// The pronto to measure; the release build of this workspace when absent.
+    #[arg(long)]
+    pronto: Option<PathBuf>,
+    /// A git to compare with, by path; may be given more than once.
+    #[arg(long, default_value = "git")]
+    git: Vec<PathBuf>,
+    /// Runs of each.
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+}
+
+/// Whoever is measured.
+struct Peer {
+    name: String,
+    program: PathBuf,
+    is_pronto: bool,
+}
+
+/// One of the report's tables.
+struct Setting {
+    /// Its letter there.
+    letter: &'static str,
+    what: &'static str,
+    is_cold: bool,
+    arguments: &'static [&'static str],
+}
+
+const SETTINGS: [Setting; 6] = [
+    Setting {
+        letter: "A",
+        what: "nothing cached, `core.preloadIndex=false`",
+        is_cold: true,
+        arguments: &["-c", "core.preloadIndex=false", "status", "-s", "-uno"],
+    },
+    Setting {
+        letter: "B",
+        what: "all cached, `core.preloadIndex=false`",
+        is_cold: false,
+        arguments: &["-c", "core.preloadIndex=false", "status", "-s", "-uno"],
+    },
+    Setting {
+        letter: "C, E",
+        what: "nothing cached, nothing configured",
+        is_cold: true,
+        arguments: &["status", "-s", "-uno"],
+    },
+    Setting {
+        letter: "D, F",
+        what: "all cached, nothing configured",
+        is_cold: false,
+        arguments: &["status", "-s", "-uno"],
+    },
+    Setting {
+        letter: "beyond, cold",
+        what: "untracked files, too; nothing cached",
+        is_cold: true,
+        arguments: &["status", "-s"],
+    },
+    Setting {
+        letter: "beyond, hot",
+        what: "untracked files, too; all cached",
+        is_cold: false,
+        arguments: &["status", "-s"],
+    },
+];
+
+/// What the runs of one peer took in one setting.
+struct Row {
+    peer: String,
+    is_pronto: bool,
+    runs: Vec<Phases>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("phases: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let peers = peers(arguments)?;
+    let mut tables = Vec::new();
+    for setting in &SETTINGS {
+        eprintln!("{}: {}", setting.letter, setting.what);
+        let mut rows: Vec<Row> = (peers.iter())
+            .map(|peer| Row {
+                peer: peer.name.clone(),
+                is_pronto: peer.is_pronto,
+                runs: Vec::new(),
+            })
+            .collect();
+        // The first round does not count.
+        for round in 0..=arguments.runs {
+            for (peer, row) in peers.iter().zip(&mut rows) {
+                let phases = measure(arguments, peer, setting)?;
+                if round > 0 {
+                    row.runs.push(phases);
+                }
+            }
+        }
+        tables.push((setting, rows));
+    }
+    let text = table::text(arguments, &peers, &tables);
+    print!("{text}");
+    table::write(arguments, &text, &tables)
+}
+
+fn measure(arguments: &Arguments, peer: &Peer, setting: &Setting) -> Result<Phases, String> {
+    let trace = std::env::temp_dir().join(format!("phases-{}.json", std::process::id()));
+    let _ = std::fs::remove_file(&trace);
+    if setting.is_cold {
+        bench::machine::drop_caches()?;
+    }
+    let start = Instant::now();
+    let status = Command::new(&peer.program)
+        .args(setting.arguments)
+        .current_dir(&arguments.worktree)
+        .env("GIT_TRACE2_EVENT", &trace)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("PRONTO_NO_FALLBACK", "1")
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| format!("{}: {error}", peer.program.display()))?;
+    let total = start.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(format!("{}: {status}", peer.name));
+    }
+    let text = std::fs::read_to_string(&trace).map_err(|error| error.to_string())?;
+    let _ = std::fs::remove_file(&trace);
+    trace::read(&text, total)
+}
+
+fn peers(arguments: &Arguments) -> Result<Vec<Peer>, String> {
+    let own = || {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        Ok::<_, String>(own.with_file_name("pronto"))
+    };
+    let absolute = |path: PathBuf| {
+        let found = path.canonicalize();
+        found.map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let mut peers = vec![Peer {
+        name: "pronto".to_owned(),
+        program: absolute(arguments.pronto.clone().map_or_else(own, Ok)?)?,
+        is_pronto: true,
+    }];
+    for git in &arguments.git {
+        peers.push(Peer {
+            name: format!("git {}", version(git)?),
+            program: git.clone(),
+            is_pronto: false,
+        });
+    }
+    Ok(peers)
+}
+
+fn version(git: &Path) -> Result<String, String> {
+    let output = Command::new(git)
+        .arg("version")
+        .output()
+        .map_err(|error| format!("{}: {error}", git.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text
+        .trim()
+        .rsplit(' ')
+        .next()
+        .unwrap_or_default()
+        .to_owned())
+}
