@@ -104,7 +104,8 @@ impl Scene {
         let complete = victim
             .complete(std::slice::from_ref(&offer))
             .expect("they are read");
-        let progress = victim.prepare(std::slice::from_ref(&offer), &complete, true);
+        let lacks: Vec<bool> = complete.iter().map(|complete| !complete).collect();
+        let progress = victim.prepare(std::slice::from_ref(&offer), &lacks);
         assert_eq!(progress.expect("nobody else is at it").wanted, [true]);
         (victim, offer)
     }
@@ -131,7 +132,8 @@ impl Scene {
     fn land(&self, offers: &[Offer], ids: &[&str]) -> Error {
         let mut victim = self.looked_at(true);
         let complete = victim.complete(offers).expect("they are read");
-        let progress = victim.prepare(offers, &complete, true).expect("alone");
+        let lacks: Vec<bool> = complete.iter().map(|complete| !complete).collect();
+        let progress = victim.prepare(offers, &lacks).expect("alone");
         let arrived: Vec<bool> = (progress.wanted.iter().zip(&complete))
             .map(|(wanted, complete)| *wanted || *complete)
             .collect();
@@ -273,7 +275,7 @@ fn broken_and_evil_segments_leave_nothing() {
         threads: 0,
     };
     let mut second = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
-    let busy = second.prepare(&[offer], &[false], true).expect_err("busy");
+    let busy = second.prepare(&[offer], &[true]).expect_err("busy");
     assert_eq!(
         busy.message(),
         "another session with this peer is under way"
@@ -490,7 +492,8 @@ fn hidden_refs_are_neither_shown_nor_moved() {
     let offers = [offer("refs/heads/secret/b", &forward, None)];
     let mut victim = scene.looked_at(true);
     let complete = victim.complete(&offers).expect("they are read");
-    victim.prepare(&offers, &complete, true).expect("alone");
+    let lacks: Vec<bool> = complete.iter().map(|complete| !complete).collect();
+    victim.prepare(&offers, &lacks).expect("alone");
     let pack = scene.pack("thief", &[&forward, &empty]);
     send(&mut victim, &pack, 2).expect("a sound pack");
     victim.land(&offers, &[true]).expect("all is there");
