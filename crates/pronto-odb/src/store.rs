@@ -225,13 +225,7 @@ impl Store {
     fn header_exactly(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
         let found = self.lookup(
             id,
-            |pack, offset| {
-                let opened = pack.pack()?;
-                with_bases(&self.inner.bases, pack, |bases| {
-                    with_scratch(|scratch| scratch.decoder.header(opened, offset, bases))
-                })
-                .map_err(|error| pack.failed(error))
-            },
+            |pack, offset| self.packed_header(pack, offset),
             |objects| with_scratch(|scratch| loose::header(objects, id, &mut scratch.loose)),
         )?;
         let empty_tree = gix_object::Header {
@@ -239,6 +233,39 @@ impl Store {
             size: 0,
         };
         Ok(found.or_else(|| id.is_empty_tree().then_some(empty_tree)))
+    }
+
+    /// As [`header`](Self::header), of an object whose [`position`](Self::position) is known:
+    /// saves the search. Should its pack be gone, the object is looked for.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn header_at(
+        &self,
+        location: Location,
+        id: &oid,
+    ) -> Result<Option<gix_object::Header>, Error> {
+        if self.replacements.is_none() {
+            let snapshot = self.snapshot()?;
+            if let Some(pack) = snapshot.pack(location.pack)
+                && let Ok(header) = self.packed_header(pack, location.offset)
+            {
+                return Ok(Some(header));
+            }
+        }
+        self.header(id)
+    }
+
+    fn packed_header(
+        &self,
+        pack: &PackFile,
+        offset: PackOffset,
+    ) -> Result<gix_object::Header, Error> {
+        let opened = pack.pack()?;
+        with_bases(&self.inner.bases, pack, |bases| {
+            with_scratch(|scratch| scratch.decoder.header(opened, offset, bases))
+        })
+        .map_err(|error| pack.failed(error))
     }
 
     /// Whether `id` is there. Replacements do not count.

@@ -6,6 +6,7 @@
 mod cache;
 mod decode;
 mod kinds;
+mod known;
 mod order;
 mod spool;
 mod stream;

@@ -22,7 +22,7 @@ const LARGE_PART: usize = 4;
 
 /// Names one opened pack in a cache, for as long as the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PackKey(u64);
+pub struct PackKey(pub(super) u64);
 
 impl PackKey {
     pub(super) fn unique() -> Self {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 
+use super::known::KnownKinds;
 use super::{BaseCache, CachedBase, Pack, PackOffset, Window};
 use crate::delta;
 use crate::entry::{Entry, Header};
@@ -32,6 +33,7 @@ pub struct Decoder {
     inflater: Inflater,
     delta: Vec<u8>,
     chain: Vec<Link>,
+    kinds: KnownKinds,
     window: Window,
 }
 
@@ -41,6 +43,14 @@ struct Link {
     offset: PackOffset,
     data_offset: u64,
     size_bytes: u64,
+}
+
+/// What an entry is.
+enum Step {
+    /// A delta, and where its base is.
+    Base(Link, PackOffset),
+    /// An object.
+    Whole(ObjectKind, Link),
 }
 
 /// Where a chain ends: at something whole.
@@ -64,6 +74,7 @@ impl Decoder {
             inflater: Inflater::new(),
             delta: Vec::new(),
             chain: Vec::new(),
+            kinds: KnownKinds::default(),
             window: Window::default(),
         }
     }
@@ -109,7 +120,8 @@ impl Decoder {
     }
 
     /// Kind and size of the object at `offset` of `pack`. Inflates at most the first bytes of a
-    /// delta, where the size is; the kind is at the end of the chain.
+    /// delta, where the size is; the kind is at the end of the chain, or at the first base whose
+    /// kind this decoder found out lately.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
@@ -120,7 +132,7 @@ impl Decoder {
         bases: Bases<'_>,
     ) -> Result<gix_object::Header, Error> {
         self.begin();
-        let result = self.chain_header(pack, offset, bases);
+        let result = self.chain_header(pack, offset, bases.find);
         pack.intact(offset.0)?;
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
@@ -263,16 +275,32 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        bases: Bases<'_>,
+        find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
     ) -> Result<gix_object::Header, Error> {
-        let (kind, whole_size) = match self.follow(pack, offset, bases)? {
-            End::Cached(base) => (base.kind, base.bytes.len() as u64),
-            End::Entry { kind, link } => (kind, link.size_bytes),
+        let (mut at, mut size) = (offset, None);
+        let kind = loop {
+            let known = size.and_then(|_| self.kinds.get(pack.key(), at));
+            if let Some(kind) = known {
+                break kind;
+            }
+            let (link, next) = match self.step(pack, at, find)? {
+                Step::Base(link, next) => (link, next),
+                Step::Whole(kind, link) => {
+                    size.get_or_insert(link.size_bytes);
+                    self.kinds.insert(pack.key(), at, kind);
+                    break kind;
+                }
+            };
+            if size.is_none() {
+                size = Some(self.result_size(pack, link)?);
+            }
+            self.push(pack, link)?;
+            at = next;
         };
-        let size = match self.chain.first() {
-            Some(&delta) => self.result_size(pack, delta)?,
-            None => whole_size,
-        };
+        for link in self.chain.drain(..) {
+            self.kinds.insert(pack.key(), link.offset, kind);
+        }
+        let size = size.unwrap_or_default();
         Ok(gix_object::Header { kind, size })
     }
 
@@ -283,24 +311,44 @@ impl Decoder {
             if let Some(base) = bases.cache.get(pack.key(), at) {
                 return Ok(End::Cached(base));
             }
-            let entry = pack.entry_in(&mut self.window, at)?;
-            let link = Link {
-                offset: at,
-                data_offset: at.0 + entry.header_len as u64,
-                size_bytes: entry.size_bytes,
-            };
-            let next = match entry.header {
-                Header::Object(kind) => return Ok(End::Entry { kind, link }),
-                Header::OffsetDelta { .. } | Header::RefDelta { .. } => {
-                    base_of(pack, at, &entry, bases.find)?
+            match self.step(pack, at, bases.find)? {
+                Step::Whole(kind, link) => return Ok(End::Entry { kind, link }),
+                Step::Base(link, next) => {
+                    self.push(pack, link)?;
+                    at = next;
                 }
-            };
-            if self.chain.len() >= pack.len() as usize {
-                return Err(pack.corrupt("chain of deltas leads back to itself", at.0));
             }
-            self.chain.push(link);
-            at = next;
         }
+    }
+
+    /// What the entry at `at` is, and if it is a delta, where its base is.
+    fn step(
+        &mut self,
+        pack: &Pack,
+        at: PackOffset,
+        find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
+    ) -> Result<Step, Error> {
+        let entry = pack.entry_in(&mut self.window, at)?;
+        let link = Link {
+            offset: at,
+            data_offset: at.0 + entry.header_len as u64,
+            size_bytes: entry.size_bytes,
+        };
+        Ok(match entry.header {
+            Header::Object(kind) => Step::Whole(kind, link),
+            Header::OffsetDelta { .. } | Header::RefDelta { .. } => {
+                Step::Base(link, base_of(pack, at, &entry, find)?)
+            }
+        })
+    }
+
+    /// Notes a delta of a chain, which cannot have more of them than the pack has entries.
+    fn push(&mut self, pack: &Pack, link: Link) -> Result<(), Error> {
+        if self.chain.len() >= pack.len() as usize {
+            return Err(pack.corrupt("chain of deltas leads back to itself", link.offset.0));
+        }
+        self.chain.push(link);
+        Ok(())
     }
 
     fn inflate(&mut self, pack: &Pack, link: Link, out: &mut Vec<u8>) -> Result<(), Error> {

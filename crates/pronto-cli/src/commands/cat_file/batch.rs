@@ -6,12 +6,12 @@ use bstr::{BStr, ByteSlice as _};
 use pronto::revision::Want;
 use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
-use pronto_odb::{Content, Store};
+use pronto_odb::{Content, Location, Store};
 
 use super::format::{Format, Known};
 use super::has_promisor;
 use super::input::Lines;
-use super::parallel;
+use super::parallel::{self, Placed};
 use super::single::{big_file_threshold, copy};
 use crate::{CliError, Context, ExitCode};
 
@@ -88,22 +88,26 @@ pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, 
 
 /// Prints a line for every object.
 fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Result<(), CliError> {
-    let describe = |id: ObjectId, lines: &mut Vec<u8>| {
-        let mut known = Known::of(id);
-        if look(store, options, &mut known)? {
+    let describe = |object: Placed, lines: &mut Vec<u8>| {
+        let mut known = Known::of(object.id);
+        if look(store, options, object.location, &mut known)? {
             options.format.expand(&known, lines);
         } else {
-            lines.extend_from_slice(format!("{id} missing").as_bytes());
+            lines.extend_from_slice(format!("{} missing", object.id).as_bytes());
         }
         lines.push(options.output_end);
         Ok(())
     };
-    let each = |visit: &mut dyn FnMut(ObjectId) -> Result<(), CliError>| {
+    let each = |visit: &mut dyn FnMut(Placed) -> Result<(), CliError>| {
         if options.unordered {
-            return store.for_each_stored(|id, _| visit(id.to_owned()));
+            return store.for_each_stored(|id, location| {
+                let id = id.to_owned();
+                visit(Placed { id, location })
+            });
         }
         for id in store.iter()? {
-            visit(id?)?;
+            let (id, location) = (id?, None);
+            visit(Placed { id, location })?;
         }
         Ok(())
     };
@@ -111,10 +115,19 @@ fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Resu
 }
 
 /// Finds out what the format asks for, without the content. Whether there is such an object.
-fn look(store: &Store, options: &Options, known: &mut Known<'_>) -> Result<bool, CliError> {
+fn look(
+    store: &Store,
+    options: &Options,
+    location: Option<Location>,
+    known: &mut Known<'_>,
+) -> Result<bool, CliError> {
     let format = &options.format;
     if format.needs_header() {
-        match store.header(&known.id)? {
+        let header = match location {
+            Some(location) => store.header_at(location, &known.id)?,
+            None => store.header(&known.id)?,
+        };
+        match header {
             Some(header) => (known.kind, known.size) = (Some(header.kind), header.size),
             None => return Ok(false),
         }
@@ -259,7 +272,7 @@ impl Printer<'_> {
             }
             found = found && look_at_details(&self.store, self.options, &mut known)?;
         } else {
-            found = look(&self.store, self.options, &mut known)?;
+            found = look(&self.store, self.options, None, &mut known)?;
         }
         if !found {
             let hex = wanted.id.to_string();

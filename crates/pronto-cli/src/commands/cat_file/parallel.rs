@@ -8,30 +8,35 @@ use std::thread::Scope;
 
 use pronto_hash::ObjectId;
 use pronto_io::pool;
+use pronto_odb::Location;
 
 use crate::{CliError, Context};
 
 /// Objects that one thread looks at before it answers: some milliseconds of work.
-const IDS_AT_ONCE: usize = 2048;
+const OBJECTS_AT_ONCE: usize = 2048;
 
 /// Answers that may wait to be printed, for each thread: a few hundred KiB each.
 const AHEAD_PER_THREAD: usize = 4;
 
 type Answer = Result<Vec<u8>, CliError>;
 
+/// An object, and where it lies if that is known.
+#[derive(Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) id: ObjectId,
+    pub(super) location: Option<Location>,
+}
+
 /// Objects, and who wants to know of them.
 struct Job {
-    ids: Vec<ObjectId>,
+    objects: Vec<Placed>,
     answer: Sender<Answer>,
 }
 
 /// Appends what is to be printed of an object.
-pub(super) trait Describe:
-    Fn(ObjectId, &mut Vec<u8>) -> Result<(), CliError> + Sync
-{
-}
+pub(super) trait Describe: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync {}
 
-impl<F: Fn(ObjectId, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
+impl<F: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
 
 /// Prints what `describe` says of each object that `each` names, in that order. Few objects are
 /// looked at on this thread.
@@ -40,7 +45,7 @@ impl<F: Fn(ObjectId, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for 
 /// Those of `each`, of `describe` (what comes before is printed), and of printing.
 pub(super) fn print(
     describe: &impl Describe,
-    each: impl FnOnce(&mut dyn FnMut(ObjectId) -> Result<(), CliError>) -> Result<(), CliError>,
+    each: impl FnOnce(&mut dyn FnMut(Placed) -> Result<(), CliError>) -> Result<(), CliError>,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let (jobs, queue) = channel();
@@ -51,11 +56,11 @@ pub(super) fn print(
             queue: &queue,
             jobs,
             threads: 0,
-            ids: Vec::new(),
+            objects: Vec::new(),
             answers: VecDeque::new(),
             context,
         };
-        each(&mut |id| row.add(id, scope))?;
+        each(&mut |object| row.add(object, scope))?;
         row.finish()
     })
 }
@@ -66,7 +71,7 @@ struct Row<'a, F> {
     jobs: Sender<Job>,
     threads: usize,
     /// Those that nobody has yet.
-    ids: Vec<ObjectId>,
+    objects: Vec<Placed>,
     /// In the order of the objects.
     answers: VecDeque<Receiver<Answer>>,
     context: &'a mut Context,
@@ -75,14 +80,14 @@ struct Row<'a, F> {
 impl<'a, F: Describe> Row<'a, F> {
     fn add<'scope>(
         &mut self,
-        id: ObjectId,
+        object: Placed,
         scope: &'scope Scope<'scope, '_>,
     ) -> Result<(), CliError>
     where
         'a: 'scope,
     {
-        self.ids.push(id);
-        if self.ids.len() < IDS_AT_ONCE {
+        self.objects.push(object);
+        if self.objects.len() < OBJECTS_AT_ONCE {
             return Ok(());
         }
         self.spawn(scope);
@@ -90,9 +95,9 @@ impl<'a, F: Describe> Row<'a, F> {
             return self.describe_here();
         }
         let (answer, answered) = channel();
-        let ids = std::mem::take(&mut self.ids);
+        let objects = std::mem::take(&mut self.objects);
         // Whoever takes it is there as long as `jobs` is.
-        let _ = self.jobs.send(Job { ids, answer });
+        let _ = self.jobs.send(Job { objects, answer });
         self.answers.push_back(answered);
         if self.answers.len() > self.threads * AHEAD_PER_THREAD {
             self.print_next()?;
@@ -126,9 +131,9 @@ impl<'a, F: Describe> Row<'a, F> {
 
     fn describe_here(&mut self) -> Result<(), CliError> {
         let mut lines = Vec::new();
-        for id in self.ids.drain(..) {
+        for object in self.objects.drain(..) {
             lines.clear();
-            (self.describe)(id, &mut lines)?;
+            (self.describe)(object, &mut lines)?;
             self.context.out.write_all(&lines)?;
         }
         Ok(())
@@ -145,11 +150,11 @@ impl<'a, F: Describe> Row<'a, F> {
 fn work(describe: &impl Describe, queue: &Mutex<Receiver<Job>>) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { ids, answer }) = job else {
+        let Ok(Job { objects, answer }) = job else {
             return;
         };
-        let mut lines = Vec::with_capacity(ids.len() * 64);
-        let described = ids.into_iter().try_for_each(|id| describe(id, &mut lines));
+        let mut lines = Vec::with_capacity(objects.len() * 64);
+        let described = (objects.into_iter()).try_for_each(|object| describe(object, &mut lines));
         // Nobody wants to know any more if printing failed.
         let _ = answer.send(described.map(|()| lines));
     }

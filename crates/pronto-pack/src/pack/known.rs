@@ -1,0 +1,68 @@
+//! What entries were found to be lately, so that the next header above one of them does not follow
+//! the chain of deltas to its end again.
+
+use gix_object::Kind as ObjectKind;
+
+use super::{PackKey, PackOffset};
+
+/// How many entries are remembered: 128 KiB, of which only what is used comes into memory.
+const SLOTS: usize = 8192;
+
+/// A table in which each entry has one place, where the last that came stays.
+#[derive(Default)]
+pub(super) struct KnownKinds {
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    pack: PackKey,
+    offset: PackOffset,
+    kind: ObjectKind,
+}
+
+impl KnownKinds {
+    /// What the entry at `offset` of `pack` is, in the end, if that is remembered.
+    pub(super) fn get(&self, pack: PackKey, offset: PackOffset) -> Option<ObjectKind> {
+        let slot = self.slots.get(place(pack, offset))?;
+        (slot.pack == pack && slot.offset == offset).then_some(slot.kind)
+    }
+
+    /// Remembers it.
+    pub(super) fn insert(&mut self, pack: PackKey, offset: PackOffset, kind: ObjectKind) {
+        let slot = Slot { pack, offset, kind };
+        match self.slots.get_mut(place(pack, offset)) {
+            Some(place) => *place = slot,
+            // Any is as good as an empty one.
+            None => self.slots = vec![slot; SLOTS],
+        }
+    }
+}
+
+/// Entries that follow one another are far apart, for they are of any length.
+fn place(pack: PackKey, offset: PackOffset) -> usize {
+    let mixed = (offset.0 ^ pack.0.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - SLOTS.ilog2())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_of_one_pack_and_offset() {
+        let (one, other) = (PackKey::unique(), PackKey::unique());
+        let mut kinds = KnownKinds::default();
+        assert_eq!(kinds.get(one, PackOffset(12)), None);
+        kinds.insert(one, PackOffset(12), ObjectKind::Tag);
+        assert_eq!(kinds.get(one, PackOffset(12)), Some(ObjectKind::Tag));
+        assert_eq!(kinds.get(other, PackOffset(12)), None);
+        assert_eq!(kinds.get(one, PackOffset(13)), None);
+        for offset in 0..100_000 {
+            kinds.insert(other, PackOffset(offset), ObjectKind::Blob);
+        }
+        let kept = (0..100_000).filter(|&at| kinds.get(other, PackOffset(at)).is_some());
+        assert!(kept.count() > SLOTS / 2);
+        assert_ne!(kinds.get(one, PackOffset(12)), Some(ObjectKind::Blob));
+    }
+}
