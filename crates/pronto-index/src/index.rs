@@ -67,9 +67,10 @@ impl Index {
     /// # Errors
     /// As [`open`](Index::open).
     pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
-        let _region = pronto_io::region!("index", "do_read_index");
-        let mut index = Self::parse(Outline::open(path, kind)?).map_err(|it| it.at_path(path))?;
+        let outline = Outline::open(path, kind)?;
+        let mut index = Self::parse(outline).map_err(|it| it.at_path(path))?;
         if index.outline.is_split() {
+            let _region = pronto_io::region!("index", "do_read_index");
             let beside = path.parent().unwrap_or(Path::new(""));
             let directory = options.shared_directory.as_deref().unwrap_or(beside);
             index.merge_shared(directory)?;
@@ -83,7 +84,6 @@ impl Index {
     /// # Errors
     /// As [`open`](Index::open).
     pub fn of(outline: Outline) -> Result<Index, Error> {
-        let _region = pronto_io::region!("index", "do_read_index");
         Self::whole(outline)?.complete()
     }
 

@@ -194,6 +194,7 @@ impl Outline {
                 starts: Vec::new(),
             });
         }
+        let _region = pronto_io::region!("index", "do_read_index");
         self.file.advise();
         let mut unpacked = None;
         let table = match self.version {
