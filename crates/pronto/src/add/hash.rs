@@ -38,10 +38,10 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// Larger contents are read in pieces: once or twice, but never held.
-const STREAMED_BYTES: u64 = 32 << 20;
+const STREAMED_BYTES: u64 = 8 << 20;
 
 /// What all threads may hold of large contents.
-const HELD_BYTES: u64 = 256 << 20;
+const HELD_BYTES: u64 = 48 << 20;
 
 /// How often a large content is held: as it was read, converted or deflated, and as an entry.
 const COPIES: u64 = 3;
