@@ -8,6 +8,7 @@
     reason = "a program that reports"
 )]
 
+mod link;
 mod operation;
 mod process;
 mod relay;
@@ -44,6 +45,10 @@ struct Arguments {
     /// Runs of each, after the one in which copies are counted.
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Instead of report 004's table: how many round trips a sync takes on a link that takes so many
+    /// milliseconds there and back.
+    #[arg(long, value_name = "MS")]
+    link: Option<u64>,
 }
 
 /// Whoever is measured.
@@ -73,6 +78,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     std::fs::create_dir_all(&data).map_err(|error| error.to_string())?;
     let data = data.canonicalize().map_err(|error| error.to_string())?;
     let peers = peers(arguments)?;
+    if let Some(milliseconds) = arguments.link {
+        let round_trip = std::time::Duration::from_millis(milliseconds);
+        return link::run(arguments, &data, &peers, round_trip);
+    }
     let mut rows = Vec::new();
     for workload in workload::NAMES {
         let is_wanted = arguments.workload.iter().any(|name| name == workload);

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use bench::sampler::{Sampled, Sampler};
 use wait4::Wait4 as _;
@@ -14,8 +16,16 @@ use crate::process::Used;
 /// The first argument of a call as a relay.
 pub(crate) const NAME: &str = "relay-of-bytes";
 
+/// How many microseconds bytes take in each direction, if that is to be more than it takes.
+pub(crate) const DELAY: &str = "RELAY_DELAY_MICROSECONDS";
+
 /// Below the directory of counts, that of the other side.
 pub(crate) const SERVER: &str = "server";
+
+const BUFFER_LEN: usize = 64 << 10;
+
+/// How many buffers are on the way at most.
+const LINE_BUFFERS: usize = 1024;
 
 /// What a relay saw.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,10 +110,12 @@ fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     // Not joined: this side may keep its end open after the other has gone.
     let there = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let sent = there.clone();
+    let delay = std::env::var(DELAY).ok();
+    let delay = Duration::from_micros(delay.and_then(|text| text.parse().ok()).unwrap_or(0));
     std::thread::spawn(move || {
         let stdin = std::io::stdin();
         if let Some(mut input) = input {
-            pump(&mut stdin.lock(), &mut input, |bytes| {
+            pump(&mut stdin.lock(), &mut input, delay, |bytes| {
                 sent.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
             });
         }
@@ -112,7 +124,7 @@ fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     if let Some(mut output) = output {
         let stdout = std::os::fd::AsFd::as_fd(&std::io::stdout()).try_clone_to_owned();
         let mut stdout = std::fs::File::from(stdout.map_err(|error| error.to_string())?);
-        pump(&mut output, &mut stdout, |bytes| back += bytes);
+        pump(&mut output, &mut stdout, delay, |bytes| back += bytes);
     }
     let ended = child.wait4().map_err(|error| error.to_string())?;
     let memory = sampler.finish();
@@ -136,16 +148,47 @@ fn own_cpu_seconds() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 
-fn pump(from: &mut impl Read, to: &mut impl Write, mut count: impl FnMut(u64)) {
-    let mut buffer = vec![0; 64 << 10];
-    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-        count(bytes as u64);
-        if to
-            .write_all(&buffer[..bytes])
-            .and_then(|()| to.flush())
-            .is_err()
-        {
+/// Carries all bytes, each so long after it came as `delay` says, however many are on the way.
+fn pump(
+    from: &mut impl Read,
+    to: &mut (impl Write + Send),
+    delay: Duration,
+    mut count: impl FnMut(u64),
+) {
+    let (line, end) = mpsc::sync_channel::<(Instant, Vec<u8>)>(LINE_BUFFERS);
+    let line = (!delay.is_zero()).then_some(line);
+    std::thread::scope(|scope| {
+        let Some(line) = line else {
+            drop(end);
+            let mut buffer = vec![0; BUFFER_LEN];
+            while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+                count(bytes as u64);
+                if deliver(to, &buffer[..bytes]).is_err() {
+                    return;
+                }
+            }
             return;
+        };
+        scope.spawn(move || {
+            for (due, bytes) in end {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                if deliver(to, &bytes).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut buffer = vec![0; BUFFER_LEN];
+        while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+            count(bytes as u64);
+            let late = Instant::now() + delay;
+            if line.send((late, buffer[..bytes].to_vec())).is_err() {
+                return;
+            }
         }
-    }
+    });
+}
+
+fn deliver(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
 }
