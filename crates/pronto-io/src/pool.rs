@@ -74,7 +74,12 @@ pub fn run<S>(
         Workers::Exactly(number) => (number.max(1), number.max(1)),
         Workers::Adaptive { most } => {
             let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
-            (cores().min(most).min(worth_starting).max(1), most.max(1))
+            let start = match worth_starting.min(most) {
+                // Nobody has to be asked.
+                0 | 1 => 1,
+                several => cores().min(several),
+            };
+            (start, most.max(1))
         }
     };
     let start = start.min(count.max(1));
@@ -85,7 +90,7 @@ pub fn run<S>(
         start,
         alive: AtomicUsize::new(0),
         most_alive: AtomicUsize::new(0),
-        tuner: (most > start || matches!(workers, Workers::Adaptive { .. }))
+        tuner: (count > 1 && (most > start || matches!(workers, Workers::Adaptive { .. })))
             .then(|| Tuner::new(start, most.min(count.max(1)))),
         job: Job { begin, work, end },
     };

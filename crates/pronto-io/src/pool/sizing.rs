@@ -1,6 +1,7 @@
 //! Decides how many workers there should be, by trying: it changes the number, looks whether more
 //! gets done, and keeps the change or takes it back.
 
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,8 @@ const BOLD: usize = 16;
 #[derive(Debug)]
 pub(super) struct Controller {
     most: usize,
-    cores: usize,
+    /// Asked for when there is something to decide: what is done by then needs no more threads.
+    cores: LazyLock<usize>,
     target: usize,
     looked: Instant,
     window: Duration,
@@ -59,10 +61,10 @@ struct Trial {
 }
 
 impl Controller {
-    pub(super) fn new(start: usize, most: usize, cores: usize) -> Self {
+    pub(super) fn new(start: usize, most: usize, cores: fn() -> usize) -> Self {
         Controller {
             most,
-            cores,
+            cores: LazyLock::new(cores),
             target: start,
             looked: Instant::now(),
             window: SHORTEST_WINDOW,
@@ -99,7 +101,7 @@ impl Controller {
         );
         let rate = (items - self.items) as f64 / elapsed.as_secs_f64();
         let computed = (cpu - self.cpu) as f64;
-        let available = elapsed.as_nanos() as f64 * self.cores as f64;
+        let available = elapsed.as_nanos() as f64 * *self.cores as f64;
         let load = Load {
             worker: computed / (wall - self.wall).max(1) as f64,
             cores: computed / available.max(1.0),
@@ -156,7 +158,7 @@ impl Controller {
 
     /// The number that needs no trial.
     fn obvious(&self, load: Load) -> Option<usize> {
-        let cores = self.cores.min(self.most);
+        let cores = (*self.cores).min(self.most);
         // What they waited for has passed, or it never was the waiting that kept them.
         let too_few = self.target < cores && load.worker >= BUSY;
         let too_many = self.target > cores && load.cores >= SATURATED && self.floor.is_none();
@@ -168,7 +170,7 @@ impl Controller {
             (self.target / 2).max(1)
         } else {
             // As many as would keep the cores busy, but at most four times as many at once.
-            let wanted = (self.cores as f64 / busy.max(0.001)).ceil() as usize;
+            let wanted = (*self.cores as f64 / busy.max(0.001)).ceil() as usize;
             wanted
                 .clamp(self.target + 1, self.target * 4)
                 .min(self.most)
@@ -212,7 +214,7 @@ mod tests {
     /// Runs windows in which `rate` says how much gets done with so many workers, each of which
     /// would compute for the share `busy` of its time if it had a core.
     fn settle(rate: impl Fn(usize) -> f64, busy: f64) -> usize {
-        let mut controller = Controller::new(2, 64, 2);
+        let mut controller = Controller::new(2, 64, || 2);
         let mut time_at = [0; 65];
         for _ in 0..200 {
             let cores = (busy * controller.target as f64 / 2.0).min(1.0);
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn readers_that_wait_are_many() {
-        let mut controller = Controller::new(2, 64, 2).bold();
+        let mut controller = Controller::new(2, 64, || 2).bold();
         let busy = Load {
             worker: 0.95,
             cores: 0.95,
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn cores_are_not_left_without_work() {
-        let mut controller = Controller::new(2, 64, 2);
+        let mut controller = Controller::new(2, 64, || 2);
         controller.target = 1;
         let load = Load {
             worker: 0.9,
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn busy_cores_are_not_shared_by_more_workers() {
-        let mut controller = Controller::new(14, 64, 2);
+        let mut controller = Controller::new(14, 64, || 2);
         let load = Load {
             worker: 0.14,
             cores: 0.98,

@@ -32,13 +32,13 @@ pub(super) struct Waits {
 impl Tuner {
     /// Begins with `start` workers, and goes up to `most`.
     pub fn new(start: usize, most: usize) -> Tuner {
-        Tuner::with(Controller::new(start, most, super::cores()), start)
+        Tuner::with(Controller::new(start, most, super::cores), start)
     }
 
     /// The same for workers that only read and ask, who are hardly in each other's way: as soon as
     /// they wait there are many of them, without a trial.
     pub fn for_readers(start: usize, most: usize) -> Tuner {
-        let controller = Controller::new(start, most, super::cores());
+        let controller = Controller::new(start, most, super::cores);
         Tuner::with(controller.bold(), start)
     }
 
