@@ -34,6 +34,7 @@ pub mod dir;
 pub mod error;
 pub mod ewah;
 pub mod interrupt;
+pub mod memory;
 #[cfg(unix)]
 pub mod pool;
 #[cfg(unix)]

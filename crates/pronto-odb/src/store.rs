@@ -316,6 +316,13 @@ impl Store {
         self.find(id, out)
     }
 
+    /// Keeps at most `bytes` of delta bases from now on, if it were more
+    /// ([`Options::delta_base_cache_bytes`](crate::Options::delta_base_cache_bytes)): for work that
+    /// needs memory for other things. All clones of this store share them.
+    pub fn lower_base_cache(&self, bytes: usize) {
+        self.inner.bases.lower_limit(bytes);
+    }
+
     /// Lists packs anew if a directory has changed since, and says whether others are there now.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, FromIndex};
-use pronto_worktree::checkout::{self, Context, Failure, Obstructions};
+use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan};
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
@@ -39,6 +39,27 @@ pub struct Outcome {
     pub collided: Vec<BString>,
     /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
+}
+
+/// From so many files on, their contents take what memory they are given.
+const MANY_FILES: usize = 1000;
+
+/// What is kept of delta bases then: files are read in the order of the pack, where bases are near.
+const BASE_CACHE_BYTES: usize = 32 << 20;
+
+/// Carries out `plan`. Of many files, with 200 MiB in all: for good fewer bases are kept, and large
+/// buffers are returned to the system.
+pub(crate) fn write_files(
+    plan: &Plan,
+    objects: &Store,
+    context: &Context<'_>,
+    options: &checkout::Options,
+) -> checkout::Outcome {
+    if plan.write.len() >= MANY_FILES {
+        objects.lower_base_cache(BASE_CACHE_BYTES);
+        pronto_io::memory::return_large_buffers();
+    }
+    checkout::run(plan, context, options)
 }
 
 /// Writes everything in `commit` (a commit or a tree) into the work tree, which is empty, and
@@ -92,7 +113,7 @@ pub fn checkout_tree(
         obstructions: Obstructions::Collide,
         ..repository.checkout_options()?
     };
-    let mut outcome = checkout::run(&unpacked.plan, &context, &options);
+    let mut outcome = write_files(&unpacked.plan, objects, &context, &options);
     if outcome.interrupted {
         return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
     }

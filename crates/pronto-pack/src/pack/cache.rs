@@ -53,7 +53,7 @@ pub struct BaseCache {
     large_used: AtomicUsize,
     /// How many bytes all take.
     used: AtomicUsize,
-    limit: usize,
+    limit: AtomicUsize,
 }
 
 /// Large bases, those asked for last at the end.
@@ -90,13 +90,19 @@ impl BaseCache {
             large: Mutex::default(),
             large_used: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
-            limit,
+            limit: AtomicUsize::new(limit),
         }
     }
 
     /// How many bytes it may use.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.limit.load(Relaxed)
+    }
+
+    /// From now on no more than `limit` bytes are used, if there were more. What is too many goes when
+    /// something is kept the next time.
+    pub fn lower_limit(&self, limit: usize) {
+        self.limit.fetch_min(limit, Relaxed);
     }
 
     /// How many bytes it uses.
@@ -122,7 +128,7 @@ impl BaseCache {
     /// Keeps `base`, should it not be out of proportion, at the cost of others.
     pub fn insert(&self, pack: PackKey, offset: PackOffset, base: CachedBase) {
         let cost = base.bytes.len() + OVERHEAD;
-        if cost > self.limit / 2 {
+        if cost > self.limit() / 2 {
             return;
         }
         let key = Key { pack, offset };
@@ -134,8 +140,8 @@ impl BaseCache {
             return;
         }
         let used = self.used.fetch_add(cost, Relaxed) + cost;
-        if used > self.limit {
-            let freed = shard.evict(used - self.limit);
+        if used > self.limit() {
+            let freed = shard.evict(used.saturating_sub(self.limit()));
             self.used.fetch_sub(freed, Relaxed);
         }
         let at = shard.slots.len();
@@ -146,7 +152,7 @@ impl BaseCache {
             asked_for: false,
         });
         drop(shard);
-        if self.used() > self.limit {
+        if self.used() > self.limit() {
             self.evict_elsewhere(shard_of(key));
         }
     }
@@ -158,7 +164,7 @@ impl BaseCache {
         if large.get(key).is_some() {
             return;
         }
-        let most = (self.limit / LARGE_PART).saturating_sub(cost);
+        let most = (self.limit() / LARGE_PART).saturating_sub(cost);
         while self.large_used.load(Relaxed) > most
             && let Some((_, gone)) = large.bases.pop_front()
         {
@@ -181,7 +187,7 @@ impl BaseCache {
     /// round twice, for what was asked for is spared the first time.
     fn evict_elsewhere(&self, own: usize) {
         for step in 1..=2 * SHARDS {
-            let excess = self.used().saturating_sub(self.limit);
+            let excess = self.used().saturating_sub(self.limit());
             if excess == 0 {
                 return;
             }

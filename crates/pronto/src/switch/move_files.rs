@@ -24,7 +24,7 @@ use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{self, Checker, Decision, MayGo, Refusals, Situation, Unpacked};
 
 use super::{Destination, Options};
-use crate::checkout_tree::tree_of;
+use crate::checkout_tree::{tree_of, write_files};
 use crate::status::{self, ignore_patterns, read_ignore_file, read_tree};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -187,7 +187,7 @@ impl<'r> Prepared<'r> {
             progress,
             interrupt,
         };
-        let outcome = checkout::run(plan, &context, &self.options);
+        let outcome = write_files(plan, self.objects, &context, &self.options);
         if outcome.interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
