@@ -23,6 +23,7 @@ mod netsync_large;
 mod netsync_peers;
 mod options;
 mod packing;
+mod pairs;
 mod reflinks;
 mod repack;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]

@@ -214,7 +214,7 @@ fn is_whole() -> bool {
 }
 
 /// What a call leaves and says.
-struct State {
+pub(crate) struct State {
     files: BTreeMap<String, String>,
     /// Entries with sizes and flags.
     index: Vec<String>,
@@ -223,7 +223,7 @@ struct State {
 }
 
 impl State {
-    fn of(work: &Path, output: &Output) -> State {
+    pub(crate) fn of(work: &Path, output: &Output) -> State {
         let mut files = BTreeMap::new();
         list(work, work, &mut files);
         let said = format!("{}{}", stdout(output), stderr(output));
@@ -235,7 +235,7 @@ impl State {
         }
     }
 
-    fn assert_is(&self, expected: &State, context: &str) {
+    pub(crate) fn assert_is(&self, expected: &State, context: &str) {
         differ(&self.files, &expected.files, context);
         differ(&lines(&self.index), &lines(&expected.index), context);
         differ(&lines(&self.said), &lines(&expected.said), context);

@@ -1,0 +1,201 @@
+//! From one tree of a real history to another, with files in the way that were changed, staged,
+//! removed or are new: what is left and said is what git leaves and says.
+//!
+//! The history is that of this repository, or the one that `PRONTO_TEST_HISTORY` names;
+//! `PRONTO_TEST_PAIRS` says how many pairs are tried, and `PRONTO_TEST_SEED` which.
+
+use std::path::{Path, PathBuf};
+
+use super::faults::git;
+use super::matrix::State;
+use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+
+const PAIRS: usize = 24;
+
+/// Of so many commits, from the first on, they are taken by default.
+const OLDEST: usize = 250;
+
+const CALLS: [&[&str]; 6] = [
+    &["checkout", "-q"],
+    &["checkout", "-q", "-f"],
+    &["switch", "-q", "--detach"],
+    &["reset", "-q", "--hard"],
+    &["read-tree", "-m", "-u", "HEAD"],
+    &["checkout", "-q", "--no-overwrite-ignore"],
+];
+
+/// Numbers that are the same for the same seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % count as u64) as usize
+    }
+
+    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// What happens to a path before.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Changed,
+    Staged,
+    Removed,
+    Unstaged,
+    Program,
+    Link,
+    Directory,
+    Ignored,
+}
+
+const DEEDS: [Deed; 8] = [
+    Deed::Changed,
+    Deed::Staged,
+    Deed::Removed,
+    Deed::Unstaged,
+    Deed::Program,
+    Deed::Link,
+    Deed::Directory,
+    Deed::Ignored,
+];
+
+/// Does it, as far as what is there lets it.
+fn disturb(work: &Path, path: &str, deed: Deed) {
+    let file = work.join(path);
+    let remove = || match file.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(&file),
+        Ok(_) => std::fs::remove_file(&file),
+        Err(_) => Ok(()),
+    };
+    let write = || {
+        let parent = file.parent().expect("it has one");
+        let _ = std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, "disturbed\n"));
+    };
+    let tell = |arguments: &[&str]| {
+        let _ = git(work, &[arguments, &["--", path]].concat());
+    };
+    match deed {
+        Deed::Changed => write(),
+        Deed::Staged => {
+            write();
+            tell(&["add", "-f"]);
+        }
+        Deed::Removed => drop(remove()),
+        Deed::Unstaged => tell(&["rm", "-q", "--cached"]),
+        Deed::Program => tell(&["update-index", "--chmod=+x"]),
+        Deed::Link => {
+            let _ = remove().and_then(|()| std::os::unix::fs::symlink("elsewhere", &file));
+        }
+        Deed::Directory => {
+            let _ = remove().and_then(|()| std::fs::create_dir_all(file.join("below")));
+            let _ = std::fs::write(file.join("below/new"), "new\n");
+        }
+        Deed::Ignored => {
+            let exclude = work.join(".git/info/exclude");
+            std::fs::write(exclude, format!("/{path}\n")).expect("a file");
+            write();
+        }
+    }
+}
+
+fn clone(history: &Path, to: PathBuf) -> PathBuf {
+    let cloned = process("git")
+        .args(["-c", "safe.directory=*", "clone", "-q", "-s", "-n"])
+        .args([history, &to])
+        .output()
+        .expect("git starts");
+    assert!(cloned.status.success(), "{}", stderr(&cloned));
+    to
+}
+
+fn names(work: &Path, commit: &str) -> Vec<String> {
+    let output = git(work, &["ls-tree", "-r", "--name-only", commit]);
+    stdout(&output).lines().map(str::to_owned).collect()
+}
+
+/// Brings a work tree to `commit`, whatever it was, and disturbs it.
+fn prepare(work: &Path, commit: &str, deeds: &[(String, Deed)]) {
+    std::fs::write(work.join(".git/info/exclude"), "").expect("a file");
+    let _ = std::fs::remove_file(work.join(".git/index.lock"));
+    for arguments in [
+        &["checkout", "-q", "-f", "--detach", commit][..],
+        &["reset", "-q", "--hard"],
+        &["clean", "-q", "-ffdx"],
+    ] {
+        let output = git(work, arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    for (path, deed) in deeds {
+        disturb(work, path, *deed);
+    }
+}
+
+fn run(program: &Path, work: &Path, setting: &str, call: &[&str]) -> State {
+    let output = process(program)
+        .args(["-c", setting, "-c", "checkout.thresholdForParallelism=0"])
+        .args(call)
+        .env("PRONTO_NO_FALLBACK", "1")
+        .current_dir(work)
+        .output()
+        .expect("it starts");
+    State::of(work, &output)
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn trees_of_a_real_history_follow_one_another() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pairs = number("PRONTO_TEST_PAIRS").map_or(PAIRS, |count| count as usize);
+    let history = std::env::var_os("PRONTO_TEST_HISTORY").map_or(own, PathBuf::from);
+    let oldest_first = ["rev-list", "--reverse", "--topo-order", "HEAD"];
+    let known = git(
+        &history,
+        &[&["-c", "safe.directory=*"][..], &oldest_first].concat(),
+    );
+    let mut commits: Vec<String> = stdout(&known).lines().map(str::to_owned).collect();
+    if pairs <= PAIRS {
+        // The same pairs tomorrow, when there are more commits.
+        commits.truncate(OLDEST);
+    }
+    if commits.len() < 2 {
+        println!("SKIPPED: {} has no history", history.display());
+        return;
+    }
+    let scratch = Scratch::new();
+    let theirs = clone(&history, scratch.path().join("theirs"));
+    let ours = clone(&history, scratch.path().join("ours"));
+    let seed = number("PRONTO_TEST_SEED").unwrap_or(1);
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    for pair in 0..pairs {
+        let (from, to) = (random.one_of(&commits), random.one_of(&commits));
+        let mut paths = names(&theirs, from);
+        paths.extend(names(&theirs, to));
+        let count = random.below(4);
+        let deeds: Vec<(String, Deed)> = match paths.is_empty() {
+            true => Vec::new(),
+            false => (0..count)
+                .map(|_| (random.one_of(&paths).clone(), *random.one_of(&DEEDS)))
+                .collect(),
+        };
+        let call = [*random.one_of(&CALLS), &[to.as_str()]].concat();
+        let setting = format!("checkout.workers={}", random.one_of(&["1", "2", "auto"]));
+        let context =
+            format!("pair {pair} of seed {seed}: {deeds:?} at {from}, {call:?} {setting}");
+        prepare(&theirs, from, &deeds);
+        prepare(&ours, from, &deeds);
+        let expected = run(Path::new("git"), &theirs, "checkout.workers=1", &call);
+        run(pronto_path(), &ours, &setting, &call).assert_is(&expected, &context);
+    }
+}
