@@ -19,10 +19,12 @@ use crate::Error;
 use rules::{Definition, List, Names, Slot};
 
 mod names;
+mod once;
 mod rules;
 mod source;
 
 pub use names::Mentioned;
+pub use once::Once;
 pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
 /// What is said of one attribute.

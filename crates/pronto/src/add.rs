@@ -376,7 +376,7 @@ impl Work<'_> {
         Hasher {
             repository: self.repository,
             prepared,
-            attributes: self.repository.attributes_of_files(index)?,
+            attributes: self.repository.attributes_of_still_files(index)?,
             settings: std::sync::Arc::new(settings),
             renormalize: self.options.selection == Selection::Renormalize,
             intent_to_add: self.options.intent_to_add,

@@ -11,7 +11,7 @@ use pronto_io::error::IoContext;
 use pronto_io::pool::Workers;
 use pronto_odb::Store;
 use pronto_worktree::Protect;
-use pronto_worktree::attributes::{Attributes, Files, FromIndex, FromWorktree};
+use pronto_worktree::attributes::{Attributes, Files, FromIndex, FromWorktree, Once};
 use pronto_worktree::checkout::{self, Twins};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
@@ -102,17 +102,29 @@ impl Repository {
     /// As [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
     /// choice.
     pub(crate) fn attributes_selected(&self, index: &Index, names: &[&str]) -> Result<Attributes> {
+        let source = self.attributes_source(index)?;
+        let files = self.attribute_files()?;
+        Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
+    }
+
+    /// As [`attributes_of_files`](Self::attributes_of_files), for many threads, and files that stay as
+    /// they are: each directory is looked at once.
+    pub(crate) fn attributes_of_still_files(&self, index: &Index) -> Result<Attributes> {
+        let source = Once::new(self.attributes_source(index)?);
+        let files = self.attribute_files()?;
+        Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)
+    }
+
+    fn attributes_source(&self, index: &Index) -> Result<FromWorktree<FromIndex<Store>>> {
         let top = self.require_work_tree()?;
-        let source = FromWorktree {
+        Ok(FromWorktree {
             top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
             otherwise: FromIndex {
                 blobs: FromIndex::<Store>::find_in_index(index.iter()),
                 objects: self.objects()?.clone(),
                 worktree: None,
             },
-        };
-        let files = self.attribute_files()?;
-        Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
+        })
     }
 
     /// How contents are converted between blobs and files.
