@@ -1,13 +1,11 @@
 //! The calls themselves: each counts, waits, and does to the real file what was asked.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
@@ -19,21 +17,24 @@ use fuser::{
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 
 use crate::attributes;
+use crate::handles::Handles;
 use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
 
 /// A directory as the kernel reads it: numbers, kinds and names.
-type Listing = Arc<Vec<(INodeNo, FileType, OsString)>>;
+type Listing = Vec<(INodeNo, FileType, OsString)>;
+
+/// What the kernel remembers under a name.
+type Entry = (FileAttr, Generation);
 
 /// The file system over one real directory.
 #[derive(Debug)]
 pub(crate) struct Slow {
     model: Arc<Model>,
     nodes: Nodes,
-    next_handle: AtomicU64,
-    files: Mutex<HashMap<u64, Arc<File>>>,
-    listings: Mutex<HashMap<u64, Listing>>,
+    files: Handles<File>,
+    listings: Handles<Listing>,
 }
 
 impl Slow {
@@ -42,9 +43,8 @@ impl Slow {
         Ok(Slow {
             model,
             nodes,
-            next_handle: AtomicU64::new(1),
-            files: Mutex::default(),
-            listings: Mutex::default(),
+            files: Handles::default(),
+            listings: Handles::default(),
         })
     }
 
@@ -55,9 +55,10 @@ impl Slow {
         Ok(directory.join(name))
     }
 
-    fn entry(&self, path: PathBuf) -> Result<FileAttr, Errno> {
-        let (metadata, number) = self.nodes.look_at(path)?;
-        Ok(attributes::of(&metadata, number))
+    fn entry(&self, path: PathBuf) -> Result<Entry, Errno> {
+        let node = self.nodes.look_at(path)?;
+        let attributes = attributes::of(&node.metadata, node.number);
+        Ok((attributes, node.generation))
     }
 
     fn attributes(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
@@ -67,26 +68,13 @@ impl Slow {
         ))
     }
 
-    fn open_file(&self, path: &Path, flags: OFlags, mode: u32) -> Result<u64, Errno> {
+    fn open_file(&self, path: &Path, flags: OFlags, mode: u32) -> Result<FileHandle, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::from_raw_mode(mode)).map_err(os)?;
-        let handle = self.next_handle.fetch_add(1, Relaxed);
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.insert(handle, Arc::new(File::from(file)));
-        Ok(handle)
+        Ok(self.files.insert(File::from(file)))
     }
 
-    fn file(&self, handle: FileHandle) -> Result<Arc<File>, Errno> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.get(&handle.0).cloned().ok_or(Errno::EBADF)
-    }
-
-    fn forget_file(&self, handle: FileHandle) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.remove(&handle.0);
-    }
-
-    fn list(&self, inode: INodeNo) -> Result<u64, Errno> {
+    fn list(&self, inode: INodeNo) -> Result<FileHandle, Errno> {
         let path = self.nodes.path(inode)?;
         let mut entries = vec![
             (inode, FileType::Directory, OsString::from(".")),
@@ -98,10 +86,7 @@ impl Slow {
             let number = std::os::unix::fs::DirEntryExt::ino(&entry);
             entries.push((INodeNo(self.nodes.number(number)), kind, entry.file_name()));
         }
-        let handle = self.next_handle.fetch_add(1, Relaxed);
-        let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-        listings.insert(handle, Arc::new(entries));
-        Ok(handle)
+        Ok(self.listings.insert(entries))
     }
 
     /// Answers a call that makes `name` in `parent` by means of `make`.
@@ -120,9 +105,11 @@ impl Slow {
         self.reply_entry(made, reply);
     }
 
-    fn reply_entry(&self, attributes: Result<FileAttr, Errno>, reply: ReplyEntry) {
-        match attributes {
-            Ok(attributes) => reply.entry(&self.model.cache, &attributes, Generation(0)),
+    fn reply_entry(&self, entry: Result<Entry, Errno>, reply: ReplyEntry) {
+        match entry {
+            Ok((attributes, generation)) => {
+                reply.entry(&self.model.cache, &attributes, generation);
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -187,7 +174,7 @@ impl Filesystem for Slow {
                 rustix::fs::chownat(CWD, &path, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(os)?;
             }
             if let Some(size) = size {
-                match handle.and_then(|handle| self.file(handle).ok()) {
+                match handle.and_then(|handle| self.files.get(handle).ok()) {
                     Some(file) => file.set_len(size)?,
                     None => File::options().write(true).open(&path)?.set_len(size)?,
                 }
@@ -235,7 +222,8 @@ impl Filesystem for Slow {
     fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let done = self.model.enter(Call::Unlink, parent).and_then(|_| {
             let path = self.child(parent, name)?;
-            Ok(std::fs::remove_file(path)?)
+            let remove = || Ok(std::fs::remove_file(&path)?);
+            self.nodes.remove(&path, remove)
         });
         reply::empty(done, reply);
     }
@@ -243,7 +231,8 @@ impl Filesystem for Slow {
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let done = self.model.enter(Call::Rmdir, parent).and_then(|_| {
             let path = self.child(parent, name)?;
-            Ok(std::fs::remove_dir(path)?)
+            let remove = || Ok(std::fs::remove_dir(&path)?);
+            self.nodes.remove(&path, remove)
         });
         reply::empty(done, reply);
     }
@@ -274,9 +263,8 @@ impl Filesystem for Slow {
         let done = self.model.enter(Call::Rename, parent).and_then(|_| {
             let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
             let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
-            rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os)?;
-            self.nodes.renamed(&from, &to);
-            Ok(())
+            let rename = || rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os);
+            self.nodes.rename((&from, &to), rename)
         });
         reply::empty(done, reply);
     }
@@ -300,7 +288,7 @@ impl Filesystem for Slow {
             self.open_file(&path, OFlags::from_bits_retain(flags.0 as u32), 0)
         });
         match opened {
-            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Ok(handle) => reply.opened(handle, FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
     }
@@ -320,17 +308,17 @@ impl Filesystem for Slow {
             let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
             let handle = self.open_file(&path, flags, mode & !umask)?;
             if let Ending::Lost(number) = ending {
-                self.forget_file(FileHandle(handle));
+                self.files.remove(handle);
                 return Err(Errno::from_i32(number));
             }
             Ok((handle, self.entry(path)?))
         });
         match created {
-            Ok((handle, attributes)) => reply.created(
+            Ok((handle, (attributes, generation))) => reply.created(
                 &self.model.cache,
                 &attributes,
-                Generation(0),
-                FileHandle(handle),
+                generation,
+                handle,
                 FopenFlags::empty(),
             ),
             Err(error) => reply.error(error),
@@ -351,7 +339,7 @@ impl Filesystem for Slow {
         let read = || -> Result<Vec<u8>, Errno> {
             let short = self.model.enter(Call::Read, inode)? == Ending::Short;
             let mut bytes = vec![0; if short { 1 } else { size as usize }];
-            let count = self.file(handle)?.read_at(&mut bytes, offset)?;
+            let count = self.files.get(handle)?.read_at(&mut bytes, offset)?;
             bytes.truncate(count);
             self.model.transfer(count as u64);
             Ok(bytes)
@@ -381,7 +369,7 @@ impl Filesystem for Slow {
             } else {
                 data
             };
-            let count = self.file(handle)?.write_at(data, offset)?;
+            let count = self.files.get(handle)?.write_at(data, offset)?;
             self.model.transfer(count as u64);
             Ok(count)
         };
@@ -412,7 +400,7 @@ impl Filesystem for Slow {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.forget_file(handle);
+        self.files.remove(handle);
         reply::empty(self.model.enter(Call::Release, inode).map(drop), reply);
     }
 
@@ -427,7 +415,7 @@ impl Filesystem for Slow {
         let done = self
             .model
             .enter(Call::Fsync, inode)
-            .and_then(|_| Ok(self.file(handle)?.sync_all()?));
+            .and_then(|_| Ok(self.files.get(handle)?.sync_all()?));
         reply::empty(done, reply);
     }
 
@@ -437,7 +425,7 @@ impl Filesystem for Slow {
             .enter(Call::Opendir, inode)
             .and_then(|_| self.list(inode))
         {
-            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Ok(handle) => reply.opened(handle, FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
     }
@@ -453,9 +441,9 @@ impl Filesystem for Slow {
         if let Err(error) = self.model.enter(Call::Readdir, inode) {
             return reply.error(error);
         }
-        let listing = {
-            let listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-            listings.get(&handle.0).cloned().unwrap_or_default()
+        let listing = match self.listings.get(handle) {
+            Ok(listing) => listing,
+            Err(error) => return reply.error(error),
         };
         for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
             if reply.add(*inode, slot as u64 + 1, *kind, name) {
@@ -473,10 +461,7 @@ impl Filesystem for Slow {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.listings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&handle.0);
+        self.listings.remove(handle);
         reply.ok();
     }
 

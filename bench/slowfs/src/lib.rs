@@ -13,6 +13,7 @@
 
 mod attributes;
 mod filesystem;
+mod handles;
 mod model;
 mod names;
 mod nodes;

@@ -100,3 +100,19 @@ fn folded_names_are_one_file() {
         );
     });
 }
+
+#[test]
+fn a_directory_is_not_taken_for_one_that_is_gone() {
+    on_mount(Model::default(), |_, at| {
+        // Most file systems give a number that is free to the next that comes.
+        for round in 0..20 {
+            let [old, new] = ["old", "new"].map(|name| at.join(format!("{name}{round}")));
+            std::fs::create_dir(&old).expect("it can be made");
+            let kept = std::fs::File::open(&old).expect("it opens");
+            std::fs::remove_dir(&old).expect("it is empty");
+            std::fs::create_dir(&new).expect("it can be made");
+            std::fs::write(new.join("file"), "x").expect("it is not dead");
+            drop(kept);
+        }
+    });
+}
