@@ -236,10 +236,12 @@ impl State {
     }
 
     pub(crate) fn assert_is(&self, expected: &State, context: &str) {
+        let context = format!("{context}, {:?}: {:?}", self.code, self.said);
+        let context = context.as_str();
         differ(&self.files, &expected.files, context);
         differ(&lines(&self.index), &lines(&expected.index), context);
         differ(&lines(&self.said), &lines(&expected.said), context);
-        assert_eq!(self.code, expected.code, "{context}: {:?}", self.said);
+        assert_eq!(self.code, expected.code, "{context}");
     }
 }
 
