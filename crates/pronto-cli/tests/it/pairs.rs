@@ -1,8 +1,9 @@
 //! From one tree of a real history to another, with files in the way that were changed, staged,
 //! removed or are new: what is left and said is what git leaves and says.
 //!
-//! The history is that of this repository, or the one that `PRONTO_TEST_HISTORY` names;
-//! `PRONTO_TEST_PAIRS` says how many pairs are tried, and `PRONTO_TEST_SEED` which.
+//! The history is that of this repository, or a small one that is made where this is none, or the
+//! one that `PRONTO_TEST_HISTORY` names; `PRONTO_TEST_PAIRS` says how many pairs are tried, and
+//! `PRONTO_TEST_SEED` which.
 
 use std::path::{Path, PathBuf};
 
@@ -103,6 +104,41 @@ fn disturb(work: &Path, path: &str, deed: Deed) {
     }
 }
 
+/// The commits of `history`, oldest first; none where there is no history.
+fn commits(history: &Path) -> Vec<String> {
+    let words = ["-c", "safe.directory=*", "rev-list", "--reverse"];
+    let known = git(history, &[&words[..], &["--topo-order", "HEAD"]].concat());
+    stdout(&known).lines().map(str::to_owned).collect()
+}
+
+/// Makes a history of random trees of a few paths, of which some are files here and directories
+/// there.
+fn make_history(at: &Path, random: &mut Random) {
+    const PATHS: [&str; 9] = [
+        "a", "a/b", "a/b/c", "b", "b/a", "c/a/a", "c/a/b", "d.x", "d/x",
+    ];
+    std::fs::create_dir(at).expect("a directory");
+    let tell = |arguments: &[&str]| {
+        let output = git(at, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    tell(&["init", "-q"]);
+    for commit in 0..OLDEST / 5 {
+        tell(&["rm", "-rfq", "--ignore-unmatch", "."]);
+        for path in PATHS {
+            let file = at.join(path);
+            let _ = std::fs::create_dir_all(file.parent().expect("it has one"));
+            if random.below(2) == 0 {
+                // What is a directory by now stays one.
+                let _ = std::fs::write(file, format!("{}\n", random.below(3)));
+            }
+        }
+        tell(&["add", "-A"]);
+        let message = format!("commit {commit}");
+        tell(&["commit", "-q", "--allow-empty", "-m", &message]);
+    }
+}
+
 fn clone(history: &Path, to: PathBuf) -> PathBuf {
     let cloned = process("git")
         .args(["-c", "safe.directory=*", "clone", "-q", "-s", "-n"])
@@ -158,28 +194,26 @@ fn number(name: &str) -> Option<u64> {
 fn trees_of_a_real_history_follow_one_another() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pairs = number("PRONTO_TEST_PAIRS").map_or(PAIRS, |count| count as usize);
-    let history = std::env::var_os("PRONTO_TEST_HISTORY").map_or(own, PathBuf::from);
-    let oldest_first = ["rev-list", "--reverse", "--topo-order", "HEAD"];
-    let known = git(
-        &history,
-        &[&["-c", "safe.directory=*"][..], &oldest_first].concat(),
-    );
-    let mut commits: Vec<String> = stdout(&known).lines().map(str::to_owned).collect();
-    if pairs <= PAIRS {
-        // The same pairs tomorrow, when there are more commits.
-        commits.truncate(OLDEST);
-    }
-    if commits.len() < 2 {
-        println!("SKIPPED: {} has no history", history.display());
-        return;
-    }
-    let scratch = Scratch::new();
-    let theirs = clone(&history, scratch.path().join("theirs"));
-    let ours = clone(&history, scratch.path().join("ours"));
+    let mut history = std::env::var_os("PRONTO_TEST_HISTORY").map_or(own, PathBuf::from);
     let seed = number("PRONTO_TEST_SEED").unwrap_or(1);
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let scratch = Scratch::new();
+    let mut known = commits(&history);
+    if known.len() < 2 {
+        println!("{} has no history: one is made", history.display());
+        history = scratch.path().join("history");
+        make_history(&history, &mut random);
+        known = commits(&history);
+    }
+    if pairs <= PAIRS {
+        // The same pairs tomorrow, when there are more commits.
+        known.truncate(OLDEST);
+    }
+    assert!(known.len() > 1, "{}", history.display());
+    let theirs = clone(&history, scratch.path().join("theirs"));
+    let ours = clone(&history, scratch.path().join("ours"));
     for pair in 0..pairs {
-        let (from, to) = (random.one_of(&commits), random.one_of(&commits));
+        let (from, to) = (random.one_of(&known), random.one_of(&known));
         let mut paths = names(&theirs, from);
         paths.extend(names(&theirs, to));
         let count = random.below(4);
