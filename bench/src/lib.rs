@@ -1,5 +1,6 @@
 //! What the programs of this crate share.
 
+pub mod beside;
 pub mod machine;
 pub mod plot;
 pub mod sampler;

@@ -18,6 +18,7 @@ mod workload;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::beside::{self, Peer};
 use clap::Parser;
 
 /// Measures what report 004 measured, of pronto and of git.
@@ -51,14 +52,6 @@ struct Arguments {
     link: Option<u64>,
 }
 
-/// Whoever is measured.
-#[derive(Clone, Debug)]
-struct Peer {
-    name: String,
-    program: PathBuf,
-    is_pronto: bool,
-}
-
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == relay::NAME) {
@@ -77,7 +70,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let data = arguments.data.join("netsync");
     std::fs::create_dir_all(&data).map_err(|error| error.to_string())?;
     let data = data.canonicalize().map_err(|error| error.to_string())?;
-    let peers = peers(arguments)?;
+    let peers = beside::peers(arguments.pronto.as_deref(), &arguments.git)?;
     if let Some(milliseconds) = arguments.link {
         let round_trip = std::time::Duration::from_millis(milliseconds);
         return link::run(arguments, &data, &peers, round_trip);
@@ -97,42 +90,4 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     }
     print!("{}", table::text(arguments, &data, &peers, &rows));
     Ok(())
-}
-
-fn peers(arguments: &Arguments) -> Result<Vec<Peer>, String> {
-    let ours = arguments.pronto.clone().map_or_else(own, Ok)?;
-    let mut peers = vec![Peer {
-        name: "pronto".to_owned(),
-        program: ours
-            .canonicalize()
-            .map_err(|error| format!("{}: {error}", ours.display()))?,
-        is_pronto: true,
-    }];
-    for git in &arguments.git {
-        let version = process::output(git.as_os_str(), &["version"], None)?;
-        let number = version.trim().rsplit(' ').next().unwrap_or_default();
-        peers.push(Peer {
-            name: format!("git {number}"),
-            program: git.clone(),
-            is_pronto: false,
-        });
-    }
-    Ok(peers)
-}
-
-/// A program that was built beside this one.
-fn own() -> Result<PathBuf, String> {
-    beside("pronto")
-}
-
-fn beside(name: &str) -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let path = own.with_file_name(name);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(format!(
-            "{} is missing: cargo build --release --workspace",
-            path.display()
-        )),
-    }
 }

@@ -104,7 +104,7 @@ impl Counts {
     /// Has `command`, and all that it starts, count.
     pub(crate) fn of(&self, command: &mut Command) -> Result<(), String> {
         command
-            .env("LD_PRELOAD", crate::beside("libcounter.so")?)
+            .env("LD_PRELOAD", bench::beside::built("libcounter.so")?)
             .env("COUNTER_DIRECTORY", &self.directory);
         Ok(())
     }

@@ -12,10 +12,11 @@
 mod table;
 mod trace;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use bench::beside::{self, Peer};
 use clap::Parser;
 
 use trace::Phases;
@@ -41,13 +42,6 @@ struct Arguments {
     /// Runs of each.
     #[arg(long, default_value_t = 7)]
     runs: usize,
-}
-
-/// Whoever is measured.
-struct Peer {
-    name: String,
-    program: PathBuf,
-    is_pronto: bool,
 }
 
 /// One of the report's tables.
@@ -116,7 +110,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
-    let peers = peers(arguments)?;
+    let peers = beside::peers(arguments.pronto.as_deref(), &arguments.git)?;
     let mut tables = Vec::new();
     for setting in &SETTINGS {
         eprintln!("{}: {}", setting.letter, setting.what);
@@ -168,42 +162,4 @@ fn measure(arguments: &Arguments, peer: &Peer, setting: &Setting) -> Result<Phas
     let text = std::fs::read_to_string(&trace).map_err(|error| error.to_string())?;
     let _ = std::fs::remove_file(&trace);
     trace::read(&text, total)
-}
-
-fn peers(arguments: &Arguments) -> Result<Vec<Peer>, String> {
-    let own = || {
-        let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        Ok::<_, String>(own.with_file_name("pronto"))
-    };
-    let absolute = |path: PathBuf| {
-        let found = path.canonicalize();
-        found.map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let mut peers = vec![Peer {
-        name: "pronto".to_owned(),
-        program: absolute(arguments.pronto.clone().map_or_else(own, Ok)?)?,
-        is_pronto: true,
-    }];
-    for git in &arguments.git {
-        peers.push(Peer {
-            name: format!("git {}", version(git)?),
-            program: git.clone(),
-            is_pronto: false,
-        });
-    }
-    Ok(peers)
-}
-
-fn version(git: &Path) -> Result<String, String> {
-    let output = Command::new(git)
-        .arg("version")
-        .output()
-        .map_err(|error| format!("{}: {error}", git.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(text
-        .trim()
-        .rsplit(' ')
-        .next()
-        .unwrap_or_default()
-        .to_owned())
 }
