@@ -6,7 +6,7 @@
 mod cache;
 mod decode;
 mod kinds;
-mod known;
+mod known_kinds;
 mod order;
 mod spool;
 mod stream;

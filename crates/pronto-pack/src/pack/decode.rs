@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 
-use super::known::KnownKinds;
+use super::known_kinds::KnownKinds;
 use super::{BaseCache, CachedBase, Pack, PackOffset, Window};
 use crate::delta;
 use crate::entry::{Entry, Header};
