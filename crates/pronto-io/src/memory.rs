@@ -5,8 +5,8 @@
 /// ones the more of them there were, up to 64 MiB for each thread: right for few threads that read
 /// the same sizes over and over, and wrong where many sizes come and go.
 ///
-/// It counts for the whole process, and costs a system call for each large buffer. Nothing where
-/// the allocator is not glibc's.
+/// Any thread may call it, at any time. It counts for the whole process, and costs a system call for
+/// each large buffer. Nothing where the allocator is not glibc's.
 pub fn return_large_buffers() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

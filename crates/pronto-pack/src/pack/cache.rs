@@ -100,7 +100,7 @@ impl BaseCache {
     }
 
     /// From now on no more than `limit` bytes are used, if there were more. What is too many goes when
-    /// something is kept the next time.
+    /// something is kept the next time. Any thread may ask for it, while others use the cache.
     pub fn lower_limit(&self, limit: usize) {
         self.limit.fetch_min(limit, Relaxed);
     }
