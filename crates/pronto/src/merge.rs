@@ -1,9 +1,10 @@
 //! Merging what is in files: three texts, and conflicts of the index made anew.
 
-use bstr::{BStr, BString};
+use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
+use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, State};
 use pronto_worktree::unpack::Side;
 
@@ -48,12 +49,90 @@ impl Repository {
     }
 }
 
-/// Makes conflicts of the index anew, as files had them.
-pub(crate) struct Remaking<'a> {
-    prepared: &'a Prepared<'a>,
+/// The names of attributes that choose another merge than that of texts.
+const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
+
+/// Merges blobs as texts, where nothing asks for another merge.
+pub(crate) struct Texts<'a> {
+    objects: &'a Store,
     attributes: Attributes,
     style: Style,
 }
+
+/// A blob with what three others have become.
+pub(crate) struct MergedBlob {
+    pub(crate) id: ObjectId,
+    pub(crate) has_conflicts: bool,
+}
+
+impl<'a> Texts<'a> {
+    /// Gets ready.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
+    /// texts.
+    pub(crate) fn new(prepared: &'a Prepared<'_>, style: Style) -> Result<Self> {
+        let repository = prepared.repository;
+        let config = repository.config();
+        if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
+            return Err(lacking("merges that are configured"));
+        }
+        Ok(Texts {
+            objects: prepared.objects,
+            attributes: repository.attributes_selected(&prepared.index, &CHOOSING)?,
+            style,
+        })
+    }
+
+    /// Merges what `ours` and `theirs` have made of `base` (`None`: of nothing), and adds the blob
+    /// to the repository. `names` are those of ours, the base and theirs.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
+    pub(crate) fn merge(
+        &self,
+        path: &BStr,
+        [ours, base, theirs]: [Option<ObjectId>; 3],
+        names: [&BStr; 3],
+    ) -> Result<MergedBlob> {
+        let is_plain = |state: &State| matches!(state, State::Unspecified);
+        let mut stack = self.attributes.stack();
+        let states = stack.states(path).map_err(from_worktree)?;
+        if !states.iter().all(is_plain) {
+            return Err(lacking("merges that attributes choose"));
+        }
+        let (ours, base, theirs) = (self.read(ours)?, self.read(base)?, self.read(theirs)?);
+        if [&ours, &base, &theirs].iter().any(|text| is_binary(text)) {
+            return Err(lacking("conflicts of binary files"));
+        }
+        let options = Options {
+            style: self.style,
+            names: names.map(|name| Some(name.to_owned())),
+            ..Options::default()
+        };
+        let merged = merge(&ours, &base, &theirs, &options);
+        let written = self.objects.write(Kind::Blob, &merged.text);
+        Ok(MergedBlob {
+            id: written.map_err(from_odb)?,
+            has_conflicts: merged.conflicts > 0,
+        })
+    }
+
+    fn read(&self, id: Option<ObjectId>) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if let Some(id) = id {
+            let found = self.objects.find(&id, &mut content);
+            if found.map_err(from_odb)? != Some(Kind::Blob) {
+                let message = format!("unable to read blob object {id}");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+        Ok(content)
+    }
+}
+
+/// Makes conflicts of the index anew, as files had them.
+pub(crate) struct Remaking<'a>(Texts<'a>);
 
 impl<'a> Remaking<'a> {
     /// Gets ready.
@@ -61,27 +140,12 @@ impl<'a> Remaking<'a> {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
     /// texts, or conflicts are remembered that were resolved.
-    pub(crate) fn new(prepared: &'a Prepared<'a>, style: Style) -> Result<Self> {
-        let repository = prepared.repository;
-        let config = repository.config();
-        let remembers = prepared
-            .index
-            .resolve_undo()
-            .map_err(crate::worktree::from_index)?
-            .is_some();
-        if remembers {
+    pub(crate) fn new(prepared: &'a Prepared<'_>, style: Style) -> Result<Self> {
+        let remembered = prepared.index.resolve_undo();
+        if remembered.map_err(crate::worktree::from_index)?.is_some() {
             return Err(lacking("bringing back conflicts that were resolved"));
         }
-        if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
-            return Err(lacking("merges that are configured"));
-        }
-        let names = ["merge", "conflict-marker-size"];
-        let attributes = repository.attributes_selected(&prepared.index, &names)?;
-        Ok(Remaking {
-            prepared,
-            attributes,
-            style,
-        })
+        Ok(Remaking(Texts::new(prepared, style)?))
     }
 
     /// The conflict of `path` as a blob, which is added to the repository; `None` if one side does
@@ -90,60 +154,41 @@ impl<'a> Remaking<'a> {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
     pub(crate) fn remake(&self, index: &Index, path: &BStr) -> Result<Option<Side>> {
-        let mut sides: [Option<(ObjectId, u32)>; 4] = [None; 4];
+        let mut sides: [Option<Side>; 4] = [None; 4];
         for at in index.stages(path) {
             let entry = index.entry(at);
             let side = sides.get_mut(usize::from(entry.stage()));
-            side.into_iter()
-                .for_each(|side| *side = Some((entry.id.to_owned(), entry.mode)));
+            side.into_iter().for_each(|side| {
+                *side = Some(Side {
+                    id: entry.id.to_owned(),
+                    mode: entry.mode,
+                });
+            });
         }
         let (Some(ours), Some(theirs)) = (sides[2], sides[3]) else {
             return Ok(None);
         };
-        let is_plain = |state: &State| matches!(state, State::Unspecified);
-        let mut stack = self.attributes.stack();
-        let states = stack.states(path).map_err(from_worktree)?;
-        if !states.iter().all(is_plain) {
-            return Err(lacking("merges that attributes choose"));
-        }
-        let is_file = |side: &(ObjectId, u32)| matches!(side.1, mode::FILE | mode::EXECUTABLE);
-        if !sides.iter().flatten().all(is_file) {
+        if !sides.iter().flatten().all(|side| is_file(*side)) {
             return Err(lacking("conflicts of other than files"));
         }
-        let read = |side: Option<(ObjectId, u32)>| -> Result<Vec<u8>> {
-            let mut content = Vec::new();
-            if let Some((id, _)) = side {
-                let found = self.prepared.objects.find(&id, &mut content);
-                if found.map_err(from_odb)? != Some(Kind::Blob) {
-                    let message = format!("unable to read blob object {id}");
-                    return Err(Error::new(ErrorKind::Object, message));
-                }
-            }
-            Ok(content)
-        };
-        let (base, ours_text, theirs_text) =
-            (read(sides[1])?, read(Some(ours))?, read(Some(theirs))?);
-        if [&base, &ours_text, &theirs_text]
-            .iter()
-            .any(|text| is_binary(text))
-        {
-            return Err(lacking("conflicts of binary files"));
-        }
-        let options = Options {
-            style: self.style,
-            names: ["ours", "base", "theirs"].map(|name| Some(BString::from(name))),
-            ..Options::default()
-        };
-        let merged = merge(&ours_text, &base, &theirs_text, &options);
-        let written = self.prepared.objects.write(Kind::Blob, &merged.text);
+        let base = sides[1].map(|side| side.id);
+        let names = ["ours", "base", "theirs"].map(|name| name.as_bytes().as_bstr());
+        let merged = self
+            .0
+            .merge(path, [Some(ours.id), base, Some(theirs.id)], names)?;
         Ok(Some(Side {
-            id: written.map_err(from_odb)?,
-            mode: ours.1,
+            id: merged.id,
+            mode: ours.mode,
         }))
     }
 }
 
-fn lacking(what: &str) -> Error {
+/// Whether it is a file that may hold a text.
+pub(crate) fn is_file(side: Side) -> bool {
+    matches!(side.mode, mode::FILE | mode::EXECUTABLE)
+}
+
+pub(crate) fn lacking(what: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!("pronto does not have {what}"),

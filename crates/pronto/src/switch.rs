@@ -3,6 +3,7 @@
 
 mod branch;
 mod left_behind;
+mod merge_files;
 mod move_files;
 mod remotes;
 mod start;
@@ -15,6 +16,7 @@ use pronto_io::progress::Progress;
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::unpack::Refusals;
 
+use crate::merge::Style;
 use crate::refs::{Expected, Head};
 use crate::status::Upstream;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
@@ -38,6 +40,8 @@ pub struct Options {
     pub detach: bool,
     /// Throw local changes away.
     pub discard: bool,
+    /// Merge files that were changed here with what they become, and show conflicts in this style.
+    pub merge: Option<Style>,
     /// When discarding, overwrite untracked files too.
     pub overwrite_untracked: bool,
     /// Without `to`, do not look at files at all.

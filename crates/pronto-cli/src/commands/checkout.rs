@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Choose changes one by one (handed to git)
     #[arg(short, long)]
     patch: bool,
-    /// Make conflicts anew; merge local changes into the new branch (handed to git if that needs a merge)
+    /// Make conflicts anew; merge local changes into the new branch
     #[arg(short, long)]
     merge: bool,
     /// How conflicts look, made anew: merge, diff3, zdiff3
@@ -250,6 +250,7 @@ fn switch_branch(
         create,
         detach: common.detach,
         discard: common.force,
+        merge: style(args, repository)?,
         overwrite_untracked: common.force,
         stay_lightly,
         ignore_other_worktrees: common.ignore_other_worktrees,
@@ -257,8 +258,7 @@ fn switch_branch(
         empty: false,
         quiet: common.quiet,
     };
-    style(args, repository)?;
-    switching::switch((repository, context), (common, args.merges()), &options)
+    switching::switch((repository, context), common, &options)
 }
 
 fn put_back(

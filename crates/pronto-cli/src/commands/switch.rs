@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Throw away local changes
     #[arg(long)]
     discard_changes: bool,
-    /// Merge local changes into the new branch (handed to git if that needs a merge)
+    /// Merge local changes into the new branch
     #[arg(short, long)]
     merge: bool,
     /// How conflicts look in such a merge: merge, diff3, zdiff3
@@ -84,14 +84,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     repository.refuse_while_in_progress()?;
     context.report();
-    if merges {
-        putting_back::style(args.conflict.as_deref(), &repository)?;
-    }
+    let merge = match merges {
+        true => Some(putting_back::style(args.conflict.as_deref(), &repository)?),
+        false => None,
+    };
     let options = Options {
         to: start,
         create,
         detach: common.detach,
         discard: args.discard_changes || common.force,
+        merge,
         overwrite_untracked: common.force,
         stay_lightly: true,
         ignore_other_worktrees: common.ignore_other_worktrees,
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         empty: common.orphan.is_some(),
         quiet: common.quiet,
     };
-    switching::switch((&repository, context), (common, merges), &options)
+    switching::switch((&repository, context), common, &options)
 }
 
 impl Args {

@@ -290,11 +290,10 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
     }
 }
 
-/// Moves, and tells what came of it. What needs a merge of local changes goes to git, if they are to
-/// be merged.
+/// Moves, and tells what came of it.
 pub(crate) fn switch(
     (repository, context): (&Repository, &mut Context),
-    (common, merges): (&Common, bool),
+    common: &Common,
     options: &Options,
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
@@ -310,9 +309,6 @@ pub(crate) fn switch(
             })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
-        Outcome::Refused(_) if merges => Err(CliError::unsupported(
-            "merging local changes with another branch",
-        )),
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {
                 context.complain(&reason);

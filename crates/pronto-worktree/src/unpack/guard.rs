@@ -98,7 +98,13 @@ pub(super) fn refuse_modified(
     let compared = compare(situation, positions)?;
     let lost = compared.modified.into_iter().chain(compared.obstructed);
     let files = lost.map(|at| index.entry(at));
-    let files = files.filter(|entry| entry.mode != mode::GITLINK);
+    let is_given_up = |path: &BStr| {
+        let found = situation
+            .given_up
+            .binary_search_by(|it| it.as_bstr().cmp(path));
+        found.is_ok()
+    };
+    let files = files.filter(|entry| entry.mode != mode::GITLINK && !is_given_up(entry.path));
     refusals
         .modified
         .extend(files.map(|entry| entry.path.to_owned()));

@@ -45,6 +45,8 @@ pub struct Situation<'a> {
     pub notice_present_sparse: bool,
     /// How many threads look at files.
     pub workers: Workers,
+    /// Paths, in order, of files that may be overwritten though they were changed.
+    pub given_up: &'a [BString],
     /// The directory where the user is, which may not become a file.
     pub keep_directory: Option<&'a BString>,
     /// Looked at between files.

@@ -23,6 +23,7 @@ use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{self, Checker, Decision, MayGo, Refusals, Situation, Unpacked};
 
+use super::merge_files::Merging;
 use super::{Destination, Options};
 use crate::checkout_tree::{tree_of, write_files};
 use crate::status::{self, ignore_patterns, read_ignore_file, read_tree};
@@ -47,6 +48,8 @@ pub(crate) struct Prepared<'r> {
     files: Files,
     pub(crate) rules: Rules,
     pub(crate) sparse: Option<Sparse>,
+    /// Paths, in order, of files that may be overwritten though they were changed.
+    pub(super) given_up: Vec<BString>,
     /// What holds for files that are there now.
     present: Attributes,
 }
@@ -104,6 +107,7 @@ impl<'r> Prepared<'r> {
             files,
             rules,
             sparse,
+            given_up: Vec::new(),
             present,
         })
     }
@@ -114,8 +118,7 @@ impl<'r> Prepared<'r> {
         interrupt: &Interrupt,
         work: impl FnOnce(&Situation<'_>) -> Result<T>,
     ) -> Result<T> {
-        let settings = &self.settings;
-        let to_git = || ToGit::new(self.present.stack(), Arc::clone(settings));
+        let to_git = || self.to_git();
         work(&Situation {
             index: &self.index,
             objects: self.objects,
@@ -132,9 +135,15 @@ impl<'r> Prepared<'r> {
                 .config()
                 .bool_or("sparse.expectFilesOutsideOfPatterns", false)?,
             workers: self.options.workers,
+            given_up: &self.given_up,
             keep_directory: self.options.keep_directory.as_ref(),
             interrupt,
         })
+    }
+
+    /// What makes blobs of files that are there now.
+    pub(super) fn to_git(&self) -> ToGit {
+        ToGit::new(self.present.stack(), Arc::clone(&self.settings))
     }
 
     /// Writes files. `entries` are all of the index that is to be, where attributes are read.
@@ -257,7 +266,18 @@ impl Repository {
         if !unmerged.is_empty() && !options.discard {
             return Ok(MovedFiles::Unmerged(unmerged));
         }
-        let decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        let mut decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        let mut merging = None;
+        if let (Decision::Refused(refusals), Some(style), Some(old)) =
+            (&decision, options.merge, old)
+        {
+            prepared.given_up = self.to_merge(&prepared, refusals, old)?;
+            decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+            if let Decision::Plan(unpacked) = &mut decision {
+                let names = self.names_of_sides(to, old)?;
+                merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
+            }
+        }
         let mut unpacked = match decision {
             Decision::Plan(unpacked) => unpacked,
             Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
@@ -267,6 +287,9 @@ impl Repository {
             prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
         };
         unpacked.record(&outcome);
+        if let Some(merging) = merging {
+            merging.record(&mut unpacked);
+        }
         let said = unpacked.leftover.lines().into_iter();
         outcome.warnings.splice(..0, said);
         let is_news = !unpacked.changes.is_empty()
@@ -312,7 +335,7 @@ impl Repository {
             .collect())
     }
 
-    fn staged_against(&self, commit: ObjectId) -> Result<Vec<Difference>> {
+    pub(super) fn staged_against(&self, commit: ObjectId) -> Result<Vec<Difference>> {
         let objects = self.objects()?;
         let tree = tree_of(objects, commit)?;
         let index = self.sparse_index()?;
@@ -332,7 +355,8 @@ fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
         return file;
     };
     match (&staged.old, &staged.new, file) {
-        _ if staged.unmerged => Some(b'U'),
+        // A local change that was merged with conflicts: Git names it as any other.
+        _ if staged.unmerged => Some(b'M'),
         (None, _, Some(b'D')) => None,
         (None, ..) => Some(b'A'),
         (Some(_), None, _) | (_, _, Some(b'D')) => Some(b'D'),
