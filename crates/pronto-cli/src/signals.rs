@@ -38,13 +38,9 @@ impl Watch {
             ..Shared::default()
         }));
         let shared = watch.clone();
-        let ignored = ignored_signals();
-        let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-        let mut signals = Signals::new(
-            wanted
-                .into_iter()
-                .filter(|signal| ignored >> (signal - 1) & 1 == 0),
-        )?;
+        let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
+        let wanted = wanted.filter(|signal| !pronto_io::process::ignores_signal(*signal));
+        let mut signals = Signals::new(wanted)?;
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
@@ -92,17 +88,6 @@ impl Watch {
         // Only returns if the signal is blocked.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
-}
-
-/// Which signals this process was started to ignore (by `nohup`, or in the background of a
-/// script): bit `n - 1` for signal `n`.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
 }
 
 #[cfg(test)]
