@@ -94,6 +94,9 @@ _pronto() {
             pronto,pack-objects)
                 cmd="pronto__subcmd__pack__subcmd__objects"
                 ;;
+            pronto,pull)
+                cmd="pronto__subcmd__pull"
+                ;;
             pronto,read-tree)
                 cmd="pronto__subcmd__read__subcmd__tree"
                 ;;
@@ -161,7 +164,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree merge-file multi-pack-index netsync pack-objects read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree merge-file multi-pack-index netsync pack-objects pull read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1108,6 +1111,40 @@ _pronto() {
                     return 0
                     ;;
                 --compression)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__pull)
+            opts="-r -q --netsync --ff --ff-only --rebase --allow-unrelated --name --as --remote-program --progress --quiet"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rebase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remote-program)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

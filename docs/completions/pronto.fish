@@ -74,6 +74,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'bring
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "pull" -d 'take what a peer has, and merge it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'take the branch, the index and files to another commit'
@@ -154,7 +155,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s l -d 'Begin a
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 2 -l ours -d 'Of files in conflict, take the side of HEAD'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s 3 -l theirs -d 'Of files in conflict, take the other side'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s p -l patch -d 'Choose changes one by one (handed to git)'
-complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d 'Make conflicts anew; merge local changes into the new branch (handed to git if that needs a merge)'
+complete -c pronto -n "__fish_pronto_using_subcommand checkout" -s m -l merge -d 'Make conflicts anew; merge local changes into the new branch'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l overlay -d 'Leave tracked files that the commit does not have (the default)'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l ignore-skip-worktree-bits -d 'Include files that are not to be in the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand checkout" -l pathspec-file-nul -d 'Paths in that file end with NUL'
@@ -457,6 +458,16 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l progress 
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress -d 'Show progress while a stream is written, too'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress-implied -d 'As `--all-progress`, if progress is shown'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -s q -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -s r -l rebase -d 'Rebase the own commits upon those of the peer; --no-rebase merges, whatever is configured' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l name -d 'What the peer is called here' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l as -d 'What this repository is called there; a server of netsync:// knows it by its key' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l remote-program -d 'The program on the other side of ssh' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l netsync -d 'Take from a peer in one conversation, without a remote that is configured'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l ff -d 'Move the branch where no merge is needed (the default)'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l ff-only -d 'Fail where a merge is needed'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l allow-unrelated -d 'Take and merge even if the two histories have nothing in common'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -l progress -d 'Show progress even if the standard error is no terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand pull" -s q -l quiet -d 'Show nothing but errors'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l index-output -d 'Write the index to this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l prefix -d 'Read the tree into this directory of the index' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l empty -d 'Only empty the index'
@@ -572,7 +583,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand switch" -l overwrite-ignor
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l ignore-other-worktrees -d 'Take a branch even if another work tree has it'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l guess -d 'Begin a local branch of the same name if a remote has one (the default)'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l discard-changes -d 'Throw away local changes'
-complete -c pronto -n "__fish_pronto_using_subcommand switch" -s m -l merge -d 'Merge local changes into the new branch (handed to git if that needs a merge)'
+complete -c pronto -n "__fish_pronto_using_subcommand switch" -s m -l merge -d 'Merge local changes into the new branch'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s m -d 'Why, for the log' -r
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s q -l quiet -d 'Say nothing when the reference is not symbolic'
 complete -c pronto -n "__fish_pronto_using_subcommand symbolic-ref" -s d -l delete -d 'Remove the reference'

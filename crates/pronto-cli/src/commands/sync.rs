@@ -33,49 +33,55 @@ peer at netsync:// runs 'serve --netsync --listen'; 'netsync' says who is truste
 #[command(after_help = WHEN)]
 pub(crate) struct Args {
     /// The peer: netsync://HOST[:PORT]/PATH, ssh://HOST/PATH, HOST:PATH, or a path
-    peer: OsString,
+    pub(super) peer: OsString,
     /// Only tell what would be done
     #[arg(long, short = 'n')]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Only take, give nothing
     #[arg(long, conflicts_with = "push")]
-    pull: bool,
+    pub(super) pull: bool,
     /// Only give, take nothing
     #[arg(long)]
-    push: bool,
+    pub(super) push: bool,
     /// Let only these branches, or references from 'refs/' on, take part
     #[arg(long, value_name = "GLOB")]
-    include: Vec<OsString>,
+    pub(super) include: Vec<OsString>,
     /// Let these take no part
     #[arg(long, value_name = "GLOB")]
-    exclude: Vec<OsString>,
+    pub(super) exclude: Vec<OsString>,
     /// Move branches forward to those of the peer, unless they are checked out
     #[arg(long)]
-    ff: bool,
+    pub(super) ff: bool,
     /// Sync even if the two histories have nothing in common
     #[arg(long)]
-    allow_unrelated: bool,
+    pub(super) allow_unrelated: bool,
     /// What the peer is called here: its branches become refs/remotes/NAME/*
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// What this repository is called there; a server of netsync:// knows it by its key
     #[arg(long = "as", value_name = "NAME")]
-    own_name: Option<String>,
+    pub(super) own_name: Option<String>,
     /// The program on the other side of ssh
     #[arg(long, value_name = "PROGRAM", default_value = "pronto")]
-    remote_program: OsString,
+    pub(super) remote_program: OsString,
     /// Tell what was done as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// Show progress even if the standard error is no terminal
     #[arg(long)]
-    progress: Option<bool>,
+    pub(super) progress: Option<bool>,
     /// Show nothing but errors
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    take(args, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Syncs and tells what was done; what the peer is called here.
+pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliError> {
     let repository = context.repository()?;
     let environment = context.environment()?;
     let address: &BStr = args.peer.as_encoded_bytes().as_bstr();
@@ -114,7 +120,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let child = dial(&whom, repository.config(), &environment)?;
     converse(args, &mut session, child, context)?;
-    report(args, (&peer, &own_name), &mut session, context)
+    report(args, (&peer, &own_name), &mut session, context)?;
+    Ok(peer)
 }
 
 /// Tells what was done.
@@ -123,7 +130,7 @@ fn report(
     (peer, own_name): (&str, &str),
     session: &mut Session<PeerRepository>,
     context: &mut Context,
-) -> Result<ExitCode, CliError> {
+) -> Result<(), CliError> {
     let moved = session.repository().map(|beneath| beneath.moved().to_vec());
     let told = tell::Told {
         peer,
@@ -136,7 +143,7 @@ fn report(
         (false, true) => {}
         (false, false) => told.as_text(&mut context.out)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What is wanted of the peer.
@@ -153,7 +160,7 @@ fn by_tls(
     args: &Args,
     address: &NetsyncAddress,
     context: &mut Context,
-) -> Result<ExitCode, CliError> {
+) -> Result<String, CliError> {
     let repository = context.repository()?;
     let (key, peers) = super::netsync::paths(context)?;
     let (key, known) = (KeyPair::read(&key)?, KnownPeers::read(&peers)?);
@@ -167,7 +174,8 @@ fn by_tls(
     let mut session = begin(args, part, (&repository, &context.interrupt))?;
     let result = run_session(args, &mut session, &mut link, context);
     result.map_err(|error| failure(&error))?;
-    report(args, (&peer.name, ""), &mut session, context)
+    report(args, (&peer.name, ""), &mut session, context)?;
+    Ok(peer.name)
 }
 
 /// What this side does, as far as the peer is trusted with it.

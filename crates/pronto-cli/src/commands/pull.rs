@@ -1,0 +1,155 @@
+//! `pull --netsync`: take what a peer has, as `sync --pull` does, and bring a branch of it together
+//! with the own one. That is git's part, as everything is without `--netsync`.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use bstr::ByteSlice as _;
+
+use super::sync;
+use crate::{CliError, Context, ExitCode, fallback};
+
+/// Whose part is what.
+const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH, and is then merged, or rebased upon, \
+as 'git pull' does it: with its configuration (pull.ff, pull.rebase), messages and hooks. Without --netsync \
+the whole call is git's: 'git pull -h' shows its options.";
+
+/// Arguments of `pull`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = WHEN)]
+pub(crate) struct Args {
+    /// The peer, as 'sync' takes it, and the branch of it (default: that of the name of the own one)
+    #[arg(value_name = "PEER [BRANCH]")]
+    plain: Vec<OsString>,
+    /// Take from a peer in one conversation, without a remote that is configured
+    #[arg(long)]
+    netsync: bool,
+    /// Move the branch where no merge is needed (the default)
+    #[arg(long)]
+    ff: Option<bool>,
+    /// Fail where a merge is needed
+    #[arg(long)]
+    ff_only: bool,
+    /// Rebase the own commits upon those of the peer; --no-rebase merges, whatever is configured
+    #[arg(long, short, value_name = "HOW", num_args = 0..=1, default_missing_value = "true")]
+    rebase: Option<OsString>,
+    /// Take and merge even if the two histories have nothing in common
+    #[arg(long)]
+    allow_unrelated: bool,
+    /// What the peer is called here
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What this repository is called there; a server of netsync:// knows it by its key
+    #[arg(long = "as", value_name = "NAME")]
+    own_name: Option<String>,
+    /// The program on the other side of ssh
+    #[arg(long, value_name = "PROGRAM", default_value = "pronto")]
+    remote_program: OsString,
+    /// Show progress even if the standard error is no terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Show nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if !args.netsync {
+        return Err(CliError::unsupported("pull without --netsync"));
+    }
+    let (peer, named) = match args.plain.as_slice() {
+        [peer] => (peer, None),
+        [peer, branch] => (peer, Some(branch)),
+        [] => return Err(CliError::misuse("whom to pull from is missing")),
+        _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
+    };
+    // Whether there is a git is better known before anything has moved.
+    let git = fallback::git()?;
+    let repository = context.repository()?;
+    let branch = match named {
+        Some(branch) => branch.as_encoded_bytes().to_vec(),
+        None => match repository.head()?.branch() {
+            Some(branch) => branch.to_vec(),
+            None => {
+                let hint = format!("name it: pronto pull --netsync {} BRANCH", peer.display());
+                return Err(
+                    CliError::fatal("HEAD is on no branch, so none is meant").with_hint(hint)
+                );
+            }
+        },
+    };
+    let name = sync::take(&args.taking(peer), context)?;
+    let tracking = [b"refs/remotes/", name.as_bytes(), b"/", &branch].concat();
+    // It may be here now.
+    if context.repository()?.refs().id_of(&tracking)?.is_none() {
+        let message = format!("peer '{name}' has no branch '{}'", branch.as_bstr());
+        return Err(CliError::fatal(message));
+    }
+    context.out.flush()?;
+    let (program, mark) = git;
+    args.merge((&program, mark), &tracking, context)
+}
+
+impl Args {
+    /// The same as arguments of `sync`.
+    fn taking(&self, peer: &OsString) -> sync::Args {
+        sync::Args {
+            peer: peer.clone(),
+            dry_run: false,
+            pull: true,
+            push: false,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            ff: false,
+            allow_unrelated: self.allow_unrelated,
+            name: self.name.clone(),
+            own_name: self.own_name.clone(),
+            remote_program: self.remote_program.clone(),
+            json: false,
+            progress: self.progress,
+            quiet: self.quiet,
+        }
+    }
+
+    /// Has git pull from this repository itself, where the branch of the peer is by now.
+    fn merge(
+        &self,
+        (git, (name, value)): (&Path, (OsString, OsString)),
+        tracking: &[u8],
+        context: &Context,
+    ) -> Result<ExitCode, CliError> {
+        let mut command = Command::new(git);
+        command.arg("pull");
+        // It takes back `--rebase`, and says more than its absence.
+        let merges = context.arguments.iter().any(|word| word == "--no-rebase");
+        let words = [
+            (self.quiet, "--quiet"),
+            (self.ff == Some(true), "--ff"),
+            (self.ff == Some(false), "--no-ff"),
+            (self.ff_only, "--ff-only"),
+            (merges && self.rebase.is_none(), "--no-rebase"),
+            (self.allow_unrelated, "--allow-unrelated-histories"),
+        ];
+        command.args(
+            words
+                .iter()
+                .filter(|(given, _)| *given)
+                .map(|(_, word)| word),
+        );
+        if let Some(how) = &self.rebase {
+            let mut word = OsString::from("--rebase=");
+            word.push(how);
+            command.arg(word);
+        }
+        command.arg(".").arg(tracking.to_os_str_lossy());
+        let status = command
+            .envs(context.globals.variables())
+            .env(name, value)
+            .status()
+            .map_err(|error| CliError::fatal(format!("cannot run '{}': {error}", git.display())))?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        Ok(ExitCode::new(code.unwrap_or(128)))
+    }
+}
