@@ -12,8 +12,10 @@ use pronto_hash::ObjectId;
 use pronto_index::{Entry, EntryRef, Flags, Stat, mode};
 use pronto_io::dir::file_metadata;
 use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::checkout::Plan;
 use pronto_worktree::filter::ToGit;
-use pronto_worktree::unpack::{IndexChange, Refusals, Side, Unpacked};
+use pronto_worktree::unpack::{Checker, IndexChange, Refusals, Side, Unpacked};
 
 use super::{Destination, Prepared};
 use crate::hash_object::staged_blob;
@@ -73,6 +75,28 @@ impl Repository {
             None => self.short_id(old)?,
         };
         Ok([to.name.clone(), left, "local".into()])
+    }
+}
+
+impl Prepared<'_> {
+    /// Makes sure that what changes is there now: what was removed here is a conflict with what became
+    /// of it, under whatever name.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where something is not.
+    pub(super) fn require_present(&self, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
+        let written = plan.write.iter().filter(|item| item.replaces);
+        let written = written.map(|item| item.path.as_bstr());
+        let removed = plan.remove.iter().map(|removal| removal.path.as_bstr());
+        self.with_situation(interrupt, |situation| {
+            let mut checker = Checker::new(situation);
+            for path in written.chain(removed) {
+                if !checker.is_there(path).map_err(from_worktree)? {
+                    return Err(lacking("merging with what is gone here"));
+                }
+            }
+            Ok(())
+        })
     }
 }
 

@@ -26,6 +26,7 @@ use pronto_worktree::unpack::{self, Checker, Decision, MayGo, Refusals, Situatio
 use super::merge_files::Merging;
 use super::{Destination, Options};
 use crate::checkout_tree::{tree_of, write_files};
+use crate::merge::lacking;
 use crate::status::{self, ignore_patterns, read_ignore_file, read_tree};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -273,10 +274,12 @@ impl Repository {
         {
             prepared.given_up = self.to_merge(&prepared, refusals, old)?;
             decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
-            if let Decision::Plan(unpacked) = &mut decision {
-                let names = self.names_of_sides(to, old)?;
-                merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
-            }
+            let Decision::Plan(unpacked) = &mut decision else {
+                return Err(lacking("merging local changes with what takes their place"));
+            };
+            prepared.require_present(&unpacked.plan, interrupt)?;
+            let names = self.names_of_sides(to, old)?;
+            merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
         }
         let mut unpacked = match decision {
             Decision::Plan(unpacked) => unpacked,
