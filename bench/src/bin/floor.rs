@@ -1,0 +1,142 @@
+//! `cargo run --release -p bench --bin floor -- REPOSITORY COMMIT DIRECTORY`: how long a file system
+//! takes to make the files of a commit, with contents that are there already and nothing else to do.
+//! No checkout can be faster there.
+
+#![expect(clippy::print_stdout, reason = "a program that reports")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use pronto_io::dir::Directory;
+
+/// Measures how long it takes to make the files of a commit.
+#[derive(Parser, Debug)]
+#[command(name = "floor")]
+struct Arguments {
+    /// Where the commit is.
+    repository: PathBuf,
+    /// The commit, or a tree.
+    commit: String,
+    /// The directory to write below, on the file system to measure; each run gets a new one in it,
+    /// which is removed afterwards.
+    directory: PathBuf,
+    /// Threads, of which each takes a directory at a time.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Runs; the median is told.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+}
+
+/// The files of one directory: names and sizes.
+struct Folder {
+    path: String,
+    files: Vec<(String, usize)>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            println!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let folders = folders(&arguments.repository, &arguments.commit)?;
+    let sizes = || folders.iter().flat_map(|folder| &folder.files);
+    let content = vec![b'x'; sizes().map(|(_, size)| *size).max().unwrap_or_default()];
+    let mut times = Vec::new();
+    for run in 0..arguments.runs.max(1) {
+        let top = arguments.directory.join(format!("floor-{run}"));
+        // What was removed before is not to be written back meanwhile.
+        rustix::fs::sync();
+        let time = make(&top, &folders, &content, arguments.threads);
+        let removed = std::fs::remove_dir_all(&top);
+        times.push(time.map_err(|error| format!("{}: {error}", top.display()))?);
+        removed.map_err(|error| error.to_string())?;
+    }
+    times.sort();
+    let seconds = |time: Duration| time.as_secs_f64();
+    println!(
+        "{} files in {} directories, {} MiB, {} threads: {:.3} s ({:.3} to {:.3})",
+        sizes().count(),
+        folders.len(),
+        sizes().map(|(_, size)| size >> 10).sum::<usize>() >> 10,
+        arguments.threads,
+        seconds(times[times.len() / 2]),
+        seconds(times[0]),
+        seconds(times[times.len() - 1]),
+    );
+    Ok(())
+}
+
+/// What is in the commit. Links count as files.
+fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(["-c", "core.quotePath=false", "ls-tree", "-r", "-l", commit])
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let mut folders: Vec<Folder> = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Some((facts, path)) = line.split_once('\t') else {
+            continue;
+        };
+        let size = facts.rsplit(' ').next().and_then(|size| size.parse().ok());
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let file = (name.to_owned(), size.unwrap_or_default());
+        match folders.last_mut().filter(|last| last.path == folder) {
+            Some(last) => last.files.push(file),
+            None => folders.push(Folder {
+                path: folder.to_owned(),
+                files: vec![file],
+            }),
+        }
+    }
+    Ok(folders)
+}
+
+/// Makes all directories, which is counted, and then the files.
+fn make(
+    top: &Path,
+    folders: &[Folder],
+    content: &[u8],
+    threads: usize,
+) -> std::io::Result<Duration> {
+    let begun = Instant::now();
+    std::fs::create_dir(top)?;
+    for folder in folders {
+        std::fs::create_dir_all(top.join(&folder.path))?;
+    }
+    let next = AtomicUsize::new(0);
+    let work = || -> std::io::Result<()> {
+        while let Some(folder) = folders.get(next.fetch_add(1, Relaxed)) {
+            let directory = Directory::open(&top.join(&folder.path))?;
+            for (name, size) in &folder.files {
+                let mut file = directory.create_file(name.as_bytes(), false)?;
+                file.write_all(&content[..*size])?;
+                file.finish()?;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut joined = all.into_iter().map(|thread| {
+            let failed = |_| std::io::Error::other("a thread has failed");
+            thread.join().map_err(failed).flatten()
+        });
+        joined.try_for_each(|result| result)
+    })?;
+    Ok(begun.elapsed())
+}
