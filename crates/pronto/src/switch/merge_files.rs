@@ -217,7 +217,11 @@ fn read(prepared: &Prepared<'_>, to_git: &mut ToGit, path: &BStr, old: Side) -> 
     }
     let mut content = Vec::new();
     let read = file.take(MERGED_BYTES + 1).read_to_end(&mut content);
-    read.context(ErrorKind::Io, VERB, path.to_string())?;
+    let read = read.context(ErrorKind::Io, VERB, path.to_string())?;
+    // It may grow meanwhile, and a part of it must not take the place of all.
+    if read as u64 > MERGED_BYTES {
+        return Err(lacking("merging with other than files of moderate size"));
+    }
     let mut in_index =
         |out: &mut Vec<u8>| Ok(staged_blob((&prepared.index, prepared.objects), path, out));
     let blob = to_git
