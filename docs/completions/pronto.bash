@@ -1398,7 +1398,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__status)
-            opts="-s -b -z -u -M --short --branch --show-stash --ahead-behind --porcelain --long --null --untracked-files --ignored --ignore-submodules --renames --find-renames --column --no-column"
+            opts="-s -v -b -z -u -M --short --verbose --branch --show-stash --ahead-behind --porcelain --long --null --untracked-files --ignored --ignore-submodules --renames --find-renames --column --no-column"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -562,6 +562,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l ignore-submodul
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s M -l find-renames -d 'Detect renames, optionally with a similarity' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l column -d 'List untracked files in columns: always, never, auto, column, row, plain, dense, nodense' -r
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s s -l short -d 'Show status concisely'
+complete -c pronto -n "__fish_pronto_using_subcommand status" -s v -l verbose -d 'Show staged changes line by line; twice, those of the work tree as well'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s b -l branch -d 'Show branch information'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l show-stash -d 'Show stash information'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l ahead-behind -d 'Compute full ahead/behind values'

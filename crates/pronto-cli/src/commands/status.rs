@@ -5,6 +5,7 @@ mod look;
 mod porcelain;
 mod settings;
 mod short;
+mod verbose;
 
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
@@ -12,6 +13,7 @@ use look::{Look, Slot};
 use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
 use pronto::{ErrorKind, Repository, refs::Head};
 use settings::Settings;
+use verbose::Differences;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     /// Show status concisely
     #[arg(short, long, overrides_with_all = ["long", "porcelain"])]
     short: bool,
+    /// Show staged changes line by line; twice, those of the work tree as well
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
     /// Show branch information
     #[arg(short, long)]
     branch: Option<bool>,
@@ -117,8 +122,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if view.settings.columns.is_some() && others.any(is_wide) {
         return Err(CliError::unsupported("names that are not ASCII in columns"));
     }
+    let differences = match (view.settings.format, args.verbose) {
+        (Format::Long, times @ 1..) => Some(Differences::prepare(&view, times, context)?),
+        _ => None,
+    };
     match view.settings.format {
-        Format::Long => long::print(&view, &repository, started.elapsed(), &mut context.out)?,
+        Format::Long => {
+            let more = (differences.as_ref(), started.elapsed());
+            long::print(&view, &repository, more, &mut context.out)?;
+        }
         Format::Short | Format::Porcelain => short::print(&view, &mut context.out)?,
         Format::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
     }

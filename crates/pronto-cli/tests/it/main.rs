@@ -32,6 +32,7 @@ mod servers;
 mod serving;
 mod signals;
 mod slow_status;
+mod status_verbose;
 mod streams;
 mod support;
 mod system_calls;

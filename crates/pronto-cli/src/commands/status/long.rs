@@ -3,7 +3,7 @@
 mod progress;
 mod tracking;
 
-use super::{Slot, Untracked, View};
+use super::{Differences, Slot, Untracked, View};
 use crate::CliError;
 use crate::columns::Frame;
 use bstr::{BString, ByteSlice};
@@ -21,7 +21,16 @@ pub(super) struct Lines<'a, W> {
     out: &'a mut W,
 }
 
-impl<W: Write> Lines<'_, W> {
+impl<'a, W: Write> Lines<'a, W> {
+    pub(super) fn view(&self) -> &'a View {
+        self.view
+    }
+
+    /// Sends out what has been written so far.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// A line of its own.
     pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
         self.start(slot, text.as_bytes())?;
@@ -67,7 +76,7 @@ impl<W: Write> Lines<'_, W> {
 pub(super) fn print(
     view: &View,
     repository: &Repository,
-    elapsed: Duration,
+    (differences, elapsed): (Option<&Differences>, Duration),
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let mut lines = Lines { view, out };
@@ -85,6 +94,9 @@ pub(super) fn print(
     conflicts(&mut lines)?;
     changed(&mut lines)?;
     untracked(&mut lines, elapsed)?;
+    if let Some(differences) = differences {
+        differences.print(&mut lines)?;
+    }
     summary(&mut lines)?;
     if let Some(count) = view.stash_count.filter(|&count| count > 0) {
         let entries = if count == 1 { "entry" } else { "entries" };

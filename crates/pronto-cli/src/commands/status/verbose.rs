@@ -1,0 +1,119 @@
+//! What has changed, line by line (`-v`). Git writes that part, if anything has changed.
+
+use super::long::Lines;
+use super::{Slot, View};
+use crate::{CliError, Context, fallback};
+use pronto::diff::MOST_SIMILAR;
+use pronto::status::Renames;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How git is called for the differences.
+pub(super) struct Differences {
+    git: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+    /// Whether those of the work tree are shown, too.
+    worktree: bool,
+}
+
+impl Differences {
+    /// Looks for git while nothing has been written yet. `times` says how often `-v` was given.
+    pub(super) fn prepare(
+        view: &View,
+        times: u8,
+        context: &Context,
+    ) -> Result<Differences, CliError> {
+        let worktree = times > 1;
+        if worktree && view.report.has_conflicts() {
+            return Err(CliError::unsupported("status -vv with conflicts"));
+        }
+        let (git, mark) = fallback::git()?;
+        let globals = context.globals.variables();
+        let globals = globals.map(|(name, value)| (name.into(), value.to_owned()));
+        Ok(Differences {
+            git,
+            variables: globals.chain([mark]).collect(),
+            worktree,
+        })
+    }
+
+    /// Writes them. What was written before must reach the reader first, so `lines` is flushed.
+    pub(super) fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+        let report = &lines.view().report;
+        let (staged, changed) = (report.is_committable(), report.is_worktree_dirty());
+        let headed = self.worktree && staged;
+        if headed {
+            lines.line(Slot::Header, "Changes to be committed:")?;
+        }
+        if staged || report.has_conflicts() {
+            let prefixes = headed.then_some(("c/", "i/"));
+            self.run(lines, &["--cached"], prefixes)?;
+        }
+        if self.worktree && changed {
+            let rule = "-".repeat(50);
+            lines.line(Slot::Header, &rule)?;
+            lines.line(Slot::Header, "Changes not staged for commit:")?;
+            self.run(lines, &[], Some(("i/", "w/")))?;
+        }
+        Ok(())
+    }
+
+    fn run<W: Write>(
+        &self,
+        lines: &mut Lines<'_, W>,
+        what: &[&str],
+        prefixes: Option<(&str, &str)>,
+    ) -> Result<(), CliError> {
+        lines.flush()?;
+        let mut command = Command::new(&self.git);
+        command.args(["--no-pager", "--no-optional-locks", "diff", "--patch"]);
+        command.args(["--no-ext-diff", "--no-textconv", "--ita-invisible-in-index"]);
+        command.args(what);
+        match lines.view().settings.renames {
+            None => command.arg("--no-renames"),
+            Some(renames) => command.args(words(renames)),
+        };
+        if let Some((from, to)) = prefixes {
+            command.args([format!("--src-prefix={from}"), format!("--dst-prefix={to}")]);
+        }
+        let variables = self.variables.iter().map(|(name, value)| (name, value));
+        let status = command.envs(variables).status().map_err(|error| {
+            CliError::fatal(format!("cannot run '{}': {error}", self.git.display()))
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(CliError::fatal("git could not show what has changed"))
+    }
+}
+
+/// What tells git how to look for renames.
+fn words(renames: Renames) -> [String; 2] {
+    let letter = if renames.copies { 'C' } else { 'M' };
+    let score = match renames.minimum_score {
+        MOST_SIMILAR.. => "100%".to_owned(),
+        // Digits behind the point, rounded up since git rounds down.
+        score => format!("{:05}", (score * 10).div_ceil(MOST_SIMILAR / 10_000)),
+    };
+    [format!("-{letter}{score}"), format!("-l{}", renames.limit)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similarities_are_told_as_git_reads_them() {
+        let told = |minimum_score| {
+            words(Renames {
+                minimum_score,
+                ..Renames::default()
+            })
+        };
+        assert_eq!(told(30_000), ["-M50000", "-l1000"]);
+        assert_eq!(told(1)[0], "-M00002");
+        assert_eq!(told(60_000)[0], "-M100%");
+    }
+}
