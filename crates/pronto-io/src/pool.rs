@@ -1,5 +1,7 @@
 //! Workers that share one row of items. Each takes the next few items from the front, so the row
-//! is worked through in its order and nobody is left with a slice of his own at the end.
+//! is worked through in its order and nobody is left with a slice of his own at the end. Where
+//! workers on neighbouring items would wait for one another, items come in groups, and a group is
+//! one worker's while there are others to begin.
 //!
 //! How many workers there are is either told, or follows what is measured: while workers mostly
 //! wait (a network file system) more are added as long as more gets done, and when adding brings
@@ -9,11 +11,16 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Scope;
+use std::time::{Duration, Instant};
 
+pub use groups::ends_of_groups;
 pub use tuner::{Clock, Tuner};
 
+mod groups;
 mod sizing;
 mod tuner;
+
+use groups::Groups;
 
 /// How many workers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +52,9 @@ pub struct Summary {
 /// The most items that a worker takes at once.
 const LARGEST_BATCH: usize = 64;
 
+/// Who took longer for what he took at once takes less the next time.
+const LONG_BATCH: Duration = Duration::from_millis(8);
+
 /// Starting a thread costs about as much as so many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
@@ -70,6 +80,23 @@ pub fn run<S>(
     work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     end: impl Fn(S) + Sync,
 ) -> Summary {
+    run_groups(workers, &[count], begin, work, end)
+}
+
+/// The same for items in consecutive groups that end at `ends` (which rise; the last is the number
+/// of items). Two workers are in the same group only when all groups have been begun, and what is
+/// taken at once is of one group.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_groups<S>(
+    workers: Workers,
+    ends: &[usize],
+    begin: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
+    end: impl Fn(S) + Sync,
+) -> Summary {
+    let count = ends.last().copied().unwrap_or(0);
     let (start, most) = match workers {
         Workers::Exactly(number) => (number.max(1), number.max(1)),
         Workers::Adaptive { most } => {
@@ -84,8 +111,7 @@ pub fn run<S>(
     };
     let start = start.min(count.max(1));
     let row = Row {
-        count,
-        next: AtomicUsize::new(0),
+        groups: Groups::new(ends),
         stopped: AtomicBool::new(false),
         start,
         alive: AtomicUsize::new(0),
@@ -107,9 +133,8 @@ pub fn run<S>(
     }
 }
 
-struct Row<J> {
-    count: usize,
-    next: AtomicUsize,
+struct Row<'a, J> {
+    groups: Groups<'a>,
     stopped: AtomicBool,
     /// How many workers there are at first.
     start: usize,
@@ -126,7 +151,7 @@ struct Job<B, W, E> {
     end: E,
 }
 
-impl<S, B, W, E> Row<Job<B, W, E>>
+impl<S, B, W, E> Row<'_, Job<B, W, E>>
 where
     B: Fn() -> S + Sync,
     W: Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
@@ -151,17 +176,21 @@ where
     fn work_through<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) {
         let stop_on_panic = StopOnPanic(&self.stopped);
         let mut state = None;
-        let mut batch = 1;
+        let (mut batch, mut group) = (1, None);
         let mut clock = self.tuner.as_ref().map(|_| Clock::start());
-        while let Some(items) = self.take(batch) {
-            batch = (batch * 2).min(LARGEST_BATCH);
-            let taken = items.len() as u64;
+        while let Some(items) = self.take(&mut group, batch) {
+            let (taken, began) = (items.len(), Instant::now());
             let state = state.get_or_insert_with(&self.job.begin);
             if (self.job.work)(state, items).is_break() {
                 self.stopped.store(true, Relaxed);
             }
+            batch = if began.elapsed() > LONG_BATCH {
+                taken.div_ceil(2)
+            } else {
+                (batch * 2).min(LARGEST_BATCH)
+            };
             if let (Some(tuner), Some(clock)) = (&self.tuner, &mut clock) {
-                tuner.record(clock, taken);
+                tuner.record(clock, taken as u64);
                 self.review(tuner, scope);
                 if self.leaves(tuner.target()) {
                     break;
@@ -175,15 +204,11 @@ where
     }
 
     /// The next items, fewer when the end is near, so that all workers finish together.
-    fn take(&self, batch: usize) -> Option<Range<usize>> {
+    fn take(&self, group: &mut Option<usize>, batch: usize) -> Option<Range<usize>> {
         if self.stopped.load(Relaxed) {
             return None;
         }
-        let left = self.count.saturating_sub(self.next.load(Relaxed));
-        let share = left / (self.target() * 4);
-        let batch = batch.min(share).max(1);
-        let from = self.next.fetch_add(batch, Relaxed);
-        (from < self.count).then(|| from..(from + batch).min(self.count))
+        self.groups.take(group, batch, self.target())
     }
 
     /// How many workers there should be.
@@ -196,7 +221,7 @@ where
         let Some(target) = tuner.review() else {
             return;
         };
-        let left = self.count.saturating_sub(self.next.load(Relaxed));
+        let left = self.groups.left();
         let alive = self.alive.load(Relaxed);
         for _ in alive..target.min(alive + left) {
             self.spawn(scope);

@@ -13,11 +13,11 @@ use look::{Look, Slot};
 use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
 use pronto::{ErrorKind, Repository, refs::Head};
 use settings::Settings;
-use verbose::Differences;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
+use verbose::Differences;
 
 /// Arguments of `status`.
 #[derive(clap::Args, Debug)]

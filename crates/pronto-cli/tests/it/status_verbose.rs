@@ -7,8 +7,7 @@ use std::process::Command;
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
 /// A git that shows differences, and does nothing else.
-const ONLY_DIFF: &str =
-    "#!/bin/sh\ncase \" $* \" in *' diff '*) exec git \"$@\" ;; esac\necho \"not: $*\" >&2\nexit 9\n";
+const ONLY_DIFF: &str = "#!/bin/sh\ncase \" $* \" in *' diff '*) exec git \"$@\" ;; esac\necho \"not: $*\" >&2\nexit 9\n";
 
 fn git(directory: &Path, arguments: &[&str]) {
     let status = process("git")

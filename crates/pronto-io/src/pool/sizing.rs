@@ -99,11 +99,21 @@ impl Controller {
             waits.wall_nanoseconds.load(Relaxed),
             waits.cpu_nanoseconds.load(Relaxed),
         );
-        let rate = (items - self.items) as f64 / elapsed.as_secs_f64();
+        let (done, took) = (
+            (items - self.items) as f64,
+            (wall - self.wall).max(1) as f64,
+        );
+        let rate = match self.floor {
+            // Of how long each took: what is under way at the borders of a window does not count
+            // for either, and would decide about short windows.
+            None => self.target as f64 * done / took,
+            // Readers wait for something to read, which is not counted.
+            Some(_) => done / elapsed.as_nanos() as f64,
+        };
         let computed = (cpu - self.cpu) as f64;
         let available = elapsed.as_nanos() as f64 * *self.cores as f64;
         let load = Load {
-            worker: computed / (wall - self.wall).max(1) as f64,
+            worker: computed / took,
             cores: computed / available.max(1.0),
         };
         (self.looked, self.items, self.wall, self.cpu) = (now, items, wall, cpu);

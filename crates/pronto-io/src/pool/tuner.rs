@@ -87,23 +87,28 @@ impl Tuner {
 #[derive(Debug)]
 pub struct Clock {
     wall: Instant,
-    /// What the thread had computed by then, once anything took long.
-    cpu: Option<Duration>,
+    /// What the thread had computed by then.
+    cpu: Duration,
     items: u64,
     took: Duration,
     computed: Duration,
 }
 
 impl Clock {
-    /// Starts now.
+    /// Starts now. Costs a system call.
     pub fn start() -> Clock {
         Clock {
             wall: Instant::now(),
-            cpu: None,
+            cpu: thread_time(),
             items: 0,
             took: Duration::ZERO,
             computed: Duration::ZERO,
         }
+    }
+
+    /// Goes on after the thread waited for something to do, which does not count.
+    pub fn go_on(&mut self) {
+        self.wall = Instant::now();
     }
 
     /// Adds `items` that were done since the last lap. Whether they took no longer than computing.
@@ -112,12 +117,11 @@ impl Clock {
         let wall = now.duration_since(self.wall);
         let is_quick = wall.as_nanos() < QUICK.as_nanos() * u128::from(items);
         let computed = if is_quick {
-            self.cpu = self.cpu.map(|cpu| cpu + wall);
+            self.cpu += wall;
             wall
         } else {
-            let cpu = thread_time();
-            let before = self.cpu.replace(cpu);
-            before.map_or(wall, |before| cpu.saturating_sub(before))
+            let before = std::mem::replace(&mut self.cpu, thread_time());
+            self.cpu.saturating_sub(before)
         };
         self.wall = now;
         self.items += items;
@@ -146,4 +150,20 @@ fn thread_time() -> Duration {
         return Duration::ZERO;
     }
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_from_the_start_has_not_computed() {
+        let tuner = Tuner::new(1, 8);
+        let mut clock = Clock::start();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!tuner.record(&mut clock, 1));
+        let computed = tuner.waits.cpu_nanoseconds.load(Relaxed);
+        assert!(computed < 10_000_000, "{computed}");
+        assert!(tuner.waits.wall_nanoseconds.load(Relaxed) >= 20_000_000);
+    }
 }

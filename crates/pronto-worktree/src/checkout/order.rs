@@ -2,6 +2,7 @@
 //! order of their first blob in the pack, and blobs within them likewise, so that the pack is
 //! read from front to back and neighbours share delta bases.
 
+use pronto_io::pool::ends_of_groups;
 use pronto_odb::Location;
 
 use super::{Item, Objects};
@@ -13,13 +14,15 @@ pub(super) struct Next {
     pub(super) position: Option<Location>,
 }
 
-/// `items` in the order in which to write them. Blobs that are in no pack come last, in the order
-/// of the index.
-pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<Next> {
+/// `items` in the order in which to write them, and where in it each directory ends. Blobs that are
+/// in no pack come last, in the order of the index.
+pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<usize>) {
     let _region = pronto_io::region!("checkout", "order");
     if items.len() < 2 {
         let next = |at| Next { at, position: None };
-        return (0..items.len() as u32).map(next).collect();
+        let order: Vec<Next> = (0..items.len() as u32).map(next).collect();
+        let ends = vec![order.len()];
+        return (order, ends);
     }
     let positions: Vec<Option<Location>> = items
         .iter()
@@ -45,6 +48,7 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> Vec<Next> {
         from = to;
     }
     keyed.sort_unstable();
+    let ends = ends_of_groups(&keyed, |(_, from, ..), (_, other, ..)| from == other);
     let next = |(_, _, (_, position), at)| Next { at, position };
-    keyed.into_iter().map(next).collect()
+    (keyed.into_iter().map(next).collect(), ends)
 }

@@ -32,9 +32,9 @@ pub(super) fn remove(
         return;
     }
     let (emptied, warnings) = (Gather::default(), Gather::default());
-    let summary = pool::run(
+    let summary = pool::run_groups(
         workers,
-        removals.len(),
+        &ends_of_directories(removals),
         Done::default,
         |done: &mut Done, range: Range<usize>| {
             if context.interrupt.is_triggered() {
@@ -62,6 +62,14 @@ pub(super) fn remove(
         context.top,
         options.keep_directory.as_ref(),
     );
+}
+
+/// Where among `removals` those of each directory end: the kernel takes one file at a time out of
+/// a directory.
+fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
+    pool::ends_of_groups(removals, |one, other| {
+        split(one.path.as_bstr()).0 == split(other.path.as_bstr()).0
+    })
 }
 
 impl Done {

@@ -83,7 +83,7 @@ fn write_all(
     if let Some(twins) = &options.twins {
         twins.prepare(context.top, plan.write.len());
     }
-    let order = order::order(&plan.write, context.objects);
+    let (order, ends) = order::order(&plan.write, context.objects);
     let gathered = Gathered::default();
     let job = Job {
         plan,
@@ -94,9 +94,9 @@ fn write_all(
     };
     let (summary, lane) = std::thread::scope(|scope| {
         let lane = Beside::new(scope, job);
-        let summary = pool::run(
+        let summary = pool::run_groups(
             workers_for(plan.write.len(), options),
-            order.len(),
+            &ends,
             || Writer::new(context, options, (&directories, meter)),
             |writer: &mut Writer<'_>, range: Range<usize>| {
                 let mut finished = 0;

@@ -35,7 +35,10 @@ impl<'a> Pace<'a> {
 
     /// What was before does not count: the thread waited for a task.
     pub(super) fn start(&mut self) {
-        self.clock = self.tuner.map(|_| Clock::start());
+        match &mut self.clock {
+            Some(clock) => clock.go_on(),
+            None => self.clock = self.tuner.map(|_| Clock::start()),
+        }
         self.calls = 0;
     }
 
