@@ -44,6 +44,8 @@ pub enum Decision {
     Plan(Unpacked),
     /// Something would be lost. Nothing has been done.
     Refused(Refusals),
+    /// It cannot be told by a sparse index: ask again with an entry for each file.
+    Expand,
 }
 
 /// What is to be done, and what the index becomes by it.
@@ -150,6 +152,28 @@ fn index_mode(tree_mode: u16) -> u32 {
         mode::GITLINK => mode::GITLINK,
         _ if tree_mode & 0o100 != 0 => mode::EXECUTABLE,
         _ => mode::FILE,
+    }
+}
+
+/// The entry of `index` that stands for the whole directory `path`.
+fn standing_for(index: &Index, path: &BStr) -> Option<usize> {
+    if !index.is_sparse() {
+        return None;
+    }
+    let path = [path, b"/".as_slice()].concat();
+    let found = index.find(path.as_bstr(), 0).ok();
+    found.filter(|at| index.entry(*at).is_sparse_directory())
+}
+
+/// What the index records of a whole directory that is `tree`: nothing of it is to be in the
+/// worktree.
+fn directory_entry(path: BString, tree: ObjectId) -> Entry {
+    Entry {
+        path,
+        id: tree,
+        mode: mode::TREE,
+        flags: Flags::SKIP_WORKTREE,
+        stat: Stat::default(),
     }
 }
 

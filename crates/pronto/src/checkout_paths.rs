@@ -1,7 +1,6 @@
 //! Puts single paths back as the index or a tree has them: `checkout -- <path>` and `restore`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
@@ -97,11 +96,17 @@ impl Repository {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Report> {
-        let (mut prepared, lock) = Prepared::new(self)?;
+        let read = || {
+            self.index_near(&mut |directory| {
+                let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+                options.pathspec.directory(directory.as_bstr()) != Directory::Outside
+            })
+        };
+        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let lock = lock?;
         if let Some(source) = &options.source {
-            let settings = Arc::make_mut(&mut prepared.settings);
-            settings.ref_name.clone_from(&source.reference);
-            settings.treeish = Some(source.commit.unwrap_or(source.tree));
+            let treeish = source.commit.unwrap_or(source.tree);
+            prepared.write_as_of(source.reference.as_ref(), Some(treeish));
         }
         let mut work = Work::new(options, &prepared.index);
         if let Some(source) = &options.source {

@@ -153,7 +153,7 @@ impl Repository {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<ObjectId> {
-        let (prepared, lock) = Prepared::new(self)?;
+        let (prepared, lock) = Prepared::as_it_lies(self)?;
         let index = &prepared.index;
         let is_for_git = |entry: pronto_index::EntryRef<'_>| {
             entry.stage() != 0

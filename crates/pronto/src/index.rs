@@ -2,18 +2,21 @@
 //! the form that is configured.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use bstr::BStr;
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
-use pronto_index::{Content, Index, OpenOptions, Writer};
+use pronto_index::{Content, Flags, Index, OpenOptions, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
 use pronto_worktree::Objects;
+use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::sparse::{Sparse, expand};
 use pronto_worktree::trees::{self, Workshop};
 
+use crate::status::{Pathspec, read_tree};
 use crate::worktree::{from_index, from_worktree};
 use crate::{ErrorKind, Repository, Result};
 
@@ -85,6 +88,40 @@ impl Repository {
         Ok(found.is_some_and(|at| !index.entry(at).is_sparse_directory()))
     }
 
+    /// The index, to be changed where it differs from `tree`: with an entry for each file of the
+    /// directories that do.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub(crate) fn index_near_differences(&self, tree: &oid) -> Result<Index> {
+        let index = self.index_for_looking()?;
+        if !index.is_sparse() {
+            return Ok(index);
+        }
+        let mut near: HashSet<BString> = HashSet::new();
+        for difference in self.differences(tree, &index)? {
+            let mut path = difference.path;
+            let at = index.find(path.as_bstr(), 0).unwrap_or_else(|at| at);
+            near.extend(stood_for(&index, at, path.as_bstr()).map(ToOwned::to_owned));
+            // A file in the place of a directory.
+            path.push(b'/');
+            near.insert(path);
+        }
+        self.expand_part(index, &mut |directory| near.contains(directory))
+    }
+
+    /// Where `index` differs from `tree`.
+    pub(crate) fn differences(&self, tree: &oid, index: &Index) -> Result<Vec<Difference>> {
+        let objects = self.objects()?;
+        let cached = index.cached_tree();
+        let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
+        let all = Pathspec::default();
+        let how = (&all, Announced::Absent);
+        tree_and_index(Some(tree), (index, cached.as_ref()), how, &mut read)
+            .map(|found| found.differences)
+            .map_err(from_worktree)
+    }
+
     /// The position of the entry of `path`; the index is expanded if that may be in a directory
     /// for which one entry stands.
     pub(crate) fn find_expanding(
@@ -94,7 +131,7 @@ impl Repository {
         stage: u8,
     ) -> Result<(Index, Option<usize>)> {
         let index = match index.find(path, stage) {
-            Err(at) if is_below_one(&index, at, path) => self.expand_index(index)?,
+            Err(at) if stood_for(&index, at, path).is_some() => self.expand_index(index)?,
             _ => index,
         };
         let found = index.find(path, stage).ok();
@@ -163,8 +200,7 @@ impl Repository {
             return self.encode_split(writer, &content);
         }
         let is_unmerged = content.entries.iter().any(|entry| entry.stage() != 0);
-        let stays = content.sparse || content.entries.is_empty() || is_unmerged;
-        if stays || !self.wants_sparse_index()? {
+        if content.entries.is_empty() || is_unmerged || !self.wants_sparse_index()? {
             return writer.encode(&content).map_err(from_index);
         }
         let read = match sparse {
@@ -174,6 +210,9 @@ impl Repository {
         let Some(sparse) = sparse.or(read.as_ref()).filter(|sparse| sparse.is_cone()) else {
             return writer.encode(&content).map_err(from_index);
         };
+        if content.sparse && !may_collapse(&content, sparse) {
+            return writer.encode(&content).map_err(from_index);
+        }
         let (known, made);
         let mut content = content;
         let mut cover = |directory: &BStr| sparse.cover(directory);
@@ -215,12 +254,21 @@ impl Repository {
     }
 }
 
-/// Whether `path`, which would be at `at`, is in a directory for which one entry stands.
-fn is_below_one(index: &Index, at: usize, path: &BStr) -> bool {
-    let before = at.checked_sub(1).map(|at| index.entry(at));
-    before.is_some_and(|entry| {
-        entry.is_sparse_directory() && path.starts_with(entry.path) && path != entry.path
+/// Whether there are entries for files for whose directories one might stand.
+fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
+    let mut matcher = sparse.matcher();
+    content.entries.iter().any(|entry| {
+        entry.flags.contains(Flags::SKIP_WORKTREE)
+            && !entry.is_sparse_directory()
+            && !matcher.includes(entry.path)
     })
+}
+
+/// The directory (a slash at its end) of `path`, which would be at `at`, if one entry stands for it.
+fn stood_for<'a>(index: &'a Index, at: usize, path: &BStr) -> Option<&'a BStr> {
+    let before = index.entry(at.checked_sub(1)?);
+    let is_below = path.starts_with(before.path) && path != before.path;
+    (is_below && before.is_sparse_directory()).then(|| index.path(at - 1))
 }
 
 /// Whether `store` has the object.

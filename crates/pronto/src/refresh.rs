@@ -53,7 +53,7 @@ impl Repository {
     /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
     /// pathspecs in a sparse checkout.
     pub fn refresh_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Refreshed> {
-        let (prepared, lock) = Prepared::new(self)?;
+        let (prepared, lock) = Prepared::as_it_lies(self)?;
         let pathspec = &options.pathspec;
         if prepared.sparse.is_some() && !pathspec.is_empty() {
             let message = "pronto does not have add --refresh in a sparse checkout";

@@ -4,8 +4,6 @@
 //! Costs: trees are read where they differ from what the index knows, files are written where they
 //! differ, and a refresh looks once at each file.
 
-use std::sync::Arc;
-
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::{ObjectId, oid};
@@ -215,7 +213,9 @@ impl Repository {
 
     /// The index, or some paths of it, as the tree has them. Says what files are not so.
     fn reset_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Outdated>> {
-        let (mut prepared, lock) = Prepared::new(self)?;
+        let read = || self.index_near_differences(&options.to.tree);
+        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let lock = lock?;
         let is_news = self.take_tree(&mut prepared, options)?;
         let mut edit = Edit::new(&prepared.index);
         let mut unstaged = Vec::new();

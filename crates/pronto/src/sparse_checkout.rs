@@ -254,6 +254,18 @@ impl Repository {
         })
     }
 
+    /// The index, to move files by: with an entry for each file of the directories of which a part
+    /// is to be there.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub(crate) fn index_as_checked_out(&self) -> Result<Index> {
+        match self.sparse_checkout()? {
+            Some(sparse) => self.index_for(&sparse),
+            None => self.index(),
+        }
+    }
+
     /// The index with an entry for each file of the directories of which a part is to be there.
     fn index_for(&self, sparse: &Sparse) -> Result<Index> {
         let index = self.sparse_index()?;

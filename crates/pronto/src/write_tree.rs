@@ -38,7 +38,14 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<WrittenTree> {
         if self.work_tree().is_some() {
-            let (prepared, lock) = Prepared::new(self)?;
+            let read = || {
+                self.index_near(&mut |directory| {
+                    prefix
+                        .is_some_and(|prefix| prefix.starts_with(directory) && prefix != directory)
+                })
+            };
+            let (prepared, lock) = Prepared::with_index(self, read)?;
+            let lock = lock?;
             let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
             return self.write_trees((&prepared.index, lock), (prefix, missing_ok), &encode);
         }

@@ -64,6 +64,13 @@ impl<'a> Trees<'a> {
         }
     }
 
+    /// A directory for which one entry goes on to stand.
+    pub(super) fn stands(&mut self, subtree: &Subtree<'_>) {
+        self.builder.enter(subtree.name(), subtree.new);
+        self.builder.add_entries(1);
+        self.builder.leave();
+    }
+
     fn enter(&mut self, subtree: &Subtree<'_>, parent: Option<CachedDirectory<'a>>) {
         let cached = parent.and_then(|parent| parent.child(subtree.name()));
         let clean = match subtree.old {

@@ -10,8 +10,8 @@ use pronto_index::{CachedTree, Flags, mode};
 use super::guard::{self, Free, MayGo};
 use super::refusal::Refusals;
 use super::situation::Situation;
-use super::trees::{Change, Go, Step, walk};
-use super::{Decision, IndexChange, Unpacked, is_entry, new_entry};
+use super::trees::{Change, Go, Step, Subtree, walk};
+use super::{Decision, IndexChange, Unpacked, directory_entry, is_entry, new_entry, standing_for};
 use crate::Error;
 use crate::checkout::Removal;
 
@@ -20,7 +20,8 @@ use crate::checkout::Removal;
 /// skip-worktree, and untracked files: with `may_go` those of which it says no, else none.
 ///
 /// Files whose facts are not those of their entries are written again, so that their bytes are
-/// those of a checkout.
+/// those of a checkout. Entries of a sparse index that stand for directories of the tree become
+/// what it has there, and go on to stand for them.
 ///
 /// # Errors
 /// When the tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
@@ -51,7 +52,14 @@ pub fn one_way(
         (None, Some(tree)),
         &mut |step| {
             match step {
-                Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
+                Step::Enter(subtree) => {
+                    cached.enter(subtree.name(), subtree.new);
+                    if reset.directory(&subtree) {
+                        cached.add_entries(1);
+                        cached.leave();
+                        return Ok(Go::Past);
+                    }
+                }
                 Step::Leave => cached.leave(),
                 Step::Change(change) => {
                     cached.add_entries(1);
@@ -153,6 +161,26 @@ impl Reset<'_, '_> {
         {
             entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
         }
+    }
+
+    /// Whether one entry stands for the whole directory, which becomes what the tree has there.
+    fn directory(&mut self, subtree: &Subtree<'_>) -> bool {
+        let index = self.situation.index;
+        let Some(position) = standing_for(index, subtree.path) else {
+            return false;
+        };
+        let entry = index.entry(position);
+        self.drop_before(Some(entry.path));
+        self.next = self.next.max(position + 1);
+        if *entry.id != *subtree.new {
+            let entry = directory_entry(entry.path.to_owned(), subtree.new);
+            self.unpacked.changes.push(IndexChange {
+                path: entry.path.clone(),
+                entry: Some(entry),
+                item: None,
+            });
+        }
+        true
     }
 
     fn is_wanted(&self, path: &BStr) -> bool {

@@ -14,7 +14,7 @@ use super::guard::{self, Free, MayGo};
 use super::refusal::Refusals;
 use super::situation::Situation;
 use super::trees::{Change, Go, Side, Step, walk};
-use super::{Decision, Unpacked, is_entry, new_entry};
+use super::{Decision, TreeId, Unpacked, directory_entry, is_entry, new_entry, standing_for};
 use crate::Error;
 use crate::checkout::Removal;
 
@@ -43,7 +43,9 @@ enum Standing {
 
 /// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
 ///
-/// Untracked files of which `may_go` says that they are ignored may be overwritten.
+/// Untracked files of which `may_go` says that they are ignored may be overwritten. Entries of a sparse
+/// index go on to stand for their directories, none of which may be there; [`Decision::Expand`] asks
+/// for an entry for each file where something else was staged in one.
 ///
 /// # Errors
 /// When a tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
@@ -57,6 +59,8 @@ pub fn two_way(
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut refusals = Refusals::default();
     let mut verdicts = Vec::new();
+    // Whether a sparse index has all that has to be known.
+    let mut is_told = true;
     let cached = situation.index.cached_tree();
     let mut trees = Trees::new(new, old, cached.as_ref(), situation.index);
     if old == Some(new) {
@@ -67,13 +71,35 @@ pub fn two_way(
             Some(situation.protect),
             (old, Some(new)),
             &mut |step| {
-                if let Step::Change(change) = &step {
-                    decide(change, situation, &mut verdicts, &mut refusals);
+                match &step {
+                    Step::Change(change) => {
+                        is_told &= standing_for(situation.index, change.path).is_none();
+                        decide(change, situation, &mut verdicts, &mut refusals);
+                    }
+                    Step::Enter(subtree) => {
+                        let how = (subtree.path, subtree.old, Some(subtree.new));
+                        if let Some(known) = directory(how, situation, &mut verdicts) {
+                            is_told &= known;
+                            trees.stands(subtree);
+                            return Ok(Go::Past);
+                        }
+                    }
+                    Step::Gone(path, old) => {
+                        let how = (*path, Some(*old), None);
+                        if let Some(known) = directory(how, situation, &mut verdicts) {
+                            is_told &= known;
+                            return Ok(Go::Past);
+                        }
+                    }
+                    Step::Same(_) | Step::Unchanged | Step::Leave => {}
                 }
                 trees.step(&step);
                 Ok(Go::On)
             },
         )?;
+    }
+    if !is_told {
+        return Ok(Decision::Expand);
     }
     give_way(situation, &mut verdicts);
     guard(situation, &verdicts, may_go, &mut refusals)?;
@@ -89,6 +115,32 @@ pub fn two_way(
     unpacked.cached_tree = Some(trees.finish());
     super::sparsity::follow(&mut unpacked, situation)?;
     Ok(Decision::Plan(unpacked))
+}
+
+/// A directory on which the trees differ; nothing unless one entry stands for it. That becomes what
+/// the new tree has, if it is what either has: then it is true.
+fn directory(
+    (path, old, new): (&BStr, TreeId, TreeId),
+    situation: &Situation<'_>,
+    verdicts: &mut Vec<Verdict>,
+) -> Option<bool> {
+    let index = situation.index;
+    let position = standing_for(index, path)?;
+    let entry = index.entry(position);
+    let is = |tree: TreeId| tree.is_some_and(|tree| *entry.id == *tree);
+    if is(new) {
+        return Some(true);
+    }
+    verdicts.push(Verdict {
+        path: entry.path.to_owned(),
+        position: Some(position),
+        new: new.map(|id| Side {
+            id,
+            mode: mode::TREE,
+        }),
+        standing: Standing::Alone,
+    });
+    Some(is(old))
 }
 
 /// One path on which the trees differ.
@@ -257,6 +309,10 @@ fn carry_out(verdict: &Verdict, situation: &Situation<'_>, unpacked: &mut Unpack
         }
         return unpacked.change(path, None, None);
     };
+    if side.mode == mode::TREE {
+        let entry = directory_entry(verdict.path.clone(), side.id);
+        return unpacked.change(path, Some(entry), None);
+    }
     let wanted = match situation.sparse {
         Some(sparse) => sparse.includes(path),
         None => !skipped,

@@ -1,6 +1,7 @@
 //! The modes that change files.
 
 use super::*;
+use crate::merge::lacking;
 
 /// What came of it.
 pub(super) enum Reset {
@@ -15,13 +16,14 @@ impl Repository {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Reset> {
-        let (mut prepared, lock) = Prepared::new(self)?;
+        let read = || self.index_as_checked_out();
+        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let lock = lock?;
         let reference = self.find_reference(&options.to.name).ok().flatten();
-        let settings = Arc::make_mut(&mut prepared.settings);
-        settings.ref_name = reference
-            .map(|found| found.name)
-            .filter(|name| name.starts_with(b"refs/"));
-        settings.treeish = Some(options.to.commit.unwrap_or(options.to.tree));
+        let name = reference.map(|found| found.name);
+        let name = name.filter(|name| name.starts_with(b"refs/"));
+        let treeish = options.to.commit.unwrap_or(options.to.tree);
+        prepared.write_as_of(name.as_ref(), Some(treeish));
         match options.mode {
             Mode::Hard => self.reset_hard((prepared, lock), options, progress, interrupt),
             _ => self.reset_carefully((prepared, lock), options, progress, interrupt),
@@ -44,6 +46,7 @@ impl Repository {
             Decision::Refused(refusals) => {
                 return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
             }
+            Decision::Expand => return Err(lacking("a reset by this sparse index")),
         };
         let outcome = {
             let entries = unpacked.entries(&prepared.index);

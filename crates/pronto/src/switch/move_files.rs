@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_hash::{ObjectId, oid};
+use pronto_hash::ObjectId;
 use pronto_index::{Content, EntryRef, Index, Lock, Rules, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
@@ -17,7 +17,7 @@ use pronto_worktree::attributes::{
     Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
 };
 use pronto_worktree::checkout::{self, Context, Plan};
-use pronto_worktree::diff::{Announced, Difference, tree_and_index};
+use pronto_worktree::diff::Difference;
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
@@ -27,7 +27,7 @@ use super::merge_files::Merging;
 use super::{Destination, Options};
 use crate::checkout_tree::{tree_of, write_files};
 use crate::merge::lacking;
-use crate::status::{self, ignore_patterns, read_ignore_file, read_tree};
+use crate::status::{self, ignore_patterns, read_ignore_file};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -65,6 +65,26 @@ impl<'r> Prepared<'r> {
     /// As [`new`](Self::new), for whoever may not have to write: the lock may be someone else's.
     pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
         Self::with_index(repository, || repository.index())
+    }
+
+    /// As [`new`](Self::new), for whoever takes entries of a sparse index for the directories for
+    /// which they stand.
+    pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
+        let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
+        Ok((prepared, lock?))
+    }
+
+    /// Filters are told that files come from there.
+    pub(crate) fn write_as_of(&mut self, reference: Option<&BString>, treeish: Option<ObjectId>) {
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.ref_name = reference.cloned();
+        settings.treeish = treeish;
+    }
+
+    /// With an entry for each file.
+    pub(crate) fn expanded(self) -> Result<Self> {
+        let index = self.repository.expand_index(self.index)?;
+        Ok(Prepared { index, ..self })
     }
 
     /// As [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
@@ -248,10 +268,13 @@ impl Repository {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<MovedFiles> {
-        let (mut prepared, lock) = Prepared::new(self)?;
-        let settings = Arc::make_mut(&mut prepared.settings);
-        settings.ref_name.clone_from(&to.reference);
-        settings.treeish = to.commit;
+        let read = || self.index_as_checked_out();
+        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let lock = lock?;
+        if options.merge.is_some() {
+            prepared = prepared.expanded()?;
+        }
+        prepared.write_as_of(to.reference.as_ref(), to.commit);
         let new_tree = match to.commit {
             Some(commit) => tree_of(prepared.objects, commit)?,
             None => ObjectId::empty_tree(self.object_hash()),
@@ -261,13 +284,15 @@ impl Repository {
         let old_tree = old
             .map(|commit| tree_of(prepared.objects, commit))
             .transpose()?;
-        let unmerged = prepared.index.iter().filter(|entry| entry.stage() != 0);
-        let mut unmerged: Vec<BString> = unmerged.map(|entry| entry.path.to_owned()).collect();
-        unmerged.dedup();
+        let unmerged = unmerged(&prepared.index);
         if !unmerged.is_empty() && !options.discard {
             return Ok(MovedFiles::Unmerged(unmerged));
         }
         let mut decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        if matches!(decision, Decision::Expand) {
+            prepared = prepared.expanded()?;
+            decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        }
         let mut merging = None;
         if let (Decision::Refused(refusals), Some(style), Some(old)) =
             (&decision, options.merge, old)
@@ -284,6 +309,7 @@ impl Repository {
         let mut unpacked = match decision {
             Decision::Plan(unpacked) => unpacked,
             Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
+            Decision::Expand => return Err(lacking("moving files by this sparse index")),
         };
         let mut outcome = {
             let entries = unpacked.entries(&prepared.index);
@@ -339,17 +365,18 @@ impl Repository {
     }
 
     pub(super) fn staged_against(&self, commit: ObjectId) -> Result<Vec<Difference>> {
-        let objects = self.objects()?;
-        let tree = tree_of(objects, commit)?;
+        let tree = tree_of(self.objects()?, commit)?;
         let index = self.sparse_index()?;
-        let cached = index.cached_tree();
-        let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
-        let all = status::Pathspec::default();
-        let how = (&all, Announced::Absent);
-        tree_and_index(Some(&tree), (&index, cached.as_ref()), how, &mut read)
-            .map(|found| found.differences)
-            .map_err(from_worktree)
+        self.differences(&tree, &index)
     }
+}
+
+/// Paths with conflicts.
+fn unmerged(index: &Index) -> Vec<BString> {
+    let entries = index.iter().filter(|entry| entry.stage() != 0);
+    let mut paths: Vec<BString> = entries.map(|entry| entry.path.to_owned()).collect();
+    paths.dedup();
+    paths
 }
 
 /// Git's letter for a path that differs from a commit, in the index or as a file.
