@@ -17,7 +17,7 @@ fn demonstrate(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let url = arguments.first().copied().unwrap_or(&own);
     let made = std::env::temp_dir().join(format!("pronto-demo-{}", std::process::id()));
     let target = arguments.get(1).map_or(made.as_path(), Path::new);
-    let pronto = root.join("target/release/pronto");
+    let pronto = crate::released_pronto(root);
     let pronto = pronto.to_string_lossy();
     let target = target.to_string_lossy();
     step(

@@ -51,6 +51,13 @@ fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
+/// Where cargo puts the optimized program.
+fn released_pronto(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| root.join("target"), |target| root.join(target));
+    target.join("release/pronto")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,9 +31,7 @@ fn compare(root: &Path) -> Result<(u64, u64), String> {
     if !built.success() {
         return Err("pronto does not build".to_owned());
     }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    let ours = instructions(&target.join("release/pronto"))?;
+    let ours = instructions(&crate::released_pronto(root))?;
     Ok((ours, instructions(Path::new("git"))?))
 }
 
