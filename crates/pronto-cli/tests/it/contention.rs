@@ -116,6 +116,8 @@ fn beside_status(top: &Path) {
         run(in_(top, process("git")).args(["status", "--porcelain"])),
         ""
     );
+    // An index without a digest (`index.skipHash`) is read, but its fsck calls it corrupt, whoever wrote it.
+    run(in_(top, process("git")).args(["update-index", "--force-write-index"]));
     run(in_(top, process("git")).args(["fsck", "--strict"]));
 }
 
