@@ -85,7 +85,10 @@ pub fn run<S>(
 
 /// The same for items in consecutive groups that end at `ends` (which rise; the last is the number
 /// of items). Two workers are in the same group only when all groups have been begun, and what is
-/// taken at once is of one group.
+/// taken at once is of one group. Gives what [`run`] gives, and may be called from any thread.
+///
+/// Costs a counter for each group; whoever helps, and whenever more workers come, looks through all
+/// of them.
 ///
 /// # Panics
 /// As [`run`].

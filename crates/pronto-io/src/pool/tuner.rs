@@ -106,7 +106,8 @@ impl Clock {
         }
     }
 
-    /// Goes on after the thread waited for something to do, which does not count.
+    /// Goes on after the thread waited for something to do, which does not count. Costs a look at
+    /// the clock.
     pub fn go_on(&mut self) {
         self.wall = Instant::now();
     }
