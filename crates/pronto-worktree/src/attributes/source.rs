@@ -84,6 +84,8 @@ pub struct FromIndex<O> {
 pub struct Growing {
     top: Directory,
     missing: RwLock<HashSet<BString>>,
+    /// Directories whose file does not count, whether it is gone already or not.
+    going: HashSet<BString>,
 }
 
 impl Growing {
@@ -92,10 +94,23 @@ impl Growing {
         Growing {
             top,
             missing: RwLock::default(),
+            going: HashSet::new(),
         }
     }
 
+    /// Of the files at `paths` those with attributes do not count any more: they are about to be
+    /// removed.
+    #[must_use]
+    pub fn without<'a>(mut self, paths: impl IntoIterator<Item = &'a BStr>) -> Self {
+        let directories = paths.into_iter().filter_map(directory_of);
+        self.going.extend(directories.map(ToOwned::to_owned));
+        self
+    }
+
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
+        if self.going.contains(directory) {
+            return Ok(None);
+        }
         let above = directory.rfind_byte(b'/').map(|slash| &directory[..slash]);
         let known = self.missing.read().unwrap_or_else(PoisonError::into_inner);
         let is_missing = above.is_some_and(|above| known.contains(above.as_bstr()));
@@ -132,19 +147,20 @@ impl<O> FromIndex<O> {
     pub fn find<'a>(
         entries: impl IntoIterator<Item = (&'a BStr, ObjectId)>,
     ) -> HashMap<BString, ObjectId> {
-        let name = b".gitattributes";
         entries
             .into_iter()
-            .filter_map(|(path, id)| {
-                let directory = path.strip_suffix(name)?;
-                let directory = match directory.split_last() {
-                    None => directory,
-                    Some((b'/', above)) => above,
-                    Some(_) => return None,
-                };
-                Some((BString::from(directory), id))
-            })
+            .filter_map(|(path, id)| Some((directory_of(path)?.to_owned(), id)))
             .collect()
+    }
+}
+
+/// The directory of which the file at `path` tells the attributes, if it does.
+fn directory_of(path: &BStr) -> Option<&BStr> {
+    let directory = path.strip_suffix(NAME)?;
+    match directory.split_last() {
+        None => Some(directory.as_bstr()),
+        Some((b'/', above)) => Some(above.as_bstr()),
+        Some(_) => None,
     }
 }
 

@@ -180,10 +180,11 @@ impl<'r> Prepared<'r> {
         }
         let path = self.repository.require_work_tree()?;
         let worktree = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+        let going = plan.remove.iter().map(|removal| removal.path.as_bstr());
         let source = FromIndex {
             blobs: FromIndex::<Store>::find_in_index(entries),
             objects: self.objects.clone(),
-            worktree: Some(Growing::new(worktree)),
+            worktree: Some(Growing::new(worktree).without(going)),
         };
         let attributes =
             Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
