@@ -8,6 +8,7 @@ use crate::fsmonitor::Fsmonitor;
 use crate::layout::{self, Unpacked};
 use crate::link::Link;
 use crate::outline::{Identity, Outline, Rows};
+use crate::plain::Plain;
 use crate::resolve_undo::ResolveUndo;
 use crate::split::SharedIndex;
 use crate::stat::Time;
@@ -190,6 +191,17 @@ impl Index {
     pub fn c_path(&self, position: usize, from: usize) -> Option<&CStr> {
         let start = self.starts[position] as usize;
         layout::terminated(self.rows(), start, self.hash_len(), from)
+    }
+
+    /// The entry at `position`, if no flag says anything of it and its path from the byte `from` on
+    /// is one name: a fraction of what [`entry`](Self::entry) and [`c_path`](Self::c_path) cost.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    #[inline]
+    pub fn plain(&self, position: usize, from: usize) -> Option<Plain<'_>> {
+        let start = self.starts[position] as usize;
+        Plain::read(self.rows(), start, self.hash_len(), from)
     }
 
     /// All entries in order.

@@ -11,11 +11,11 @@ use pronto_io::view::prefetch;
 use std::ffi::CStr;
 
 /// The bytes of an entry before its object id.
-const STAT_BYTES: usize = 40;
+pub(crate) const STAT_BYTES: usize = 40;
 /// Numbers of an entry before its mode.
 const FIELDS_BEFORE_MODE: usize = 6;
 /// A length of the name that means "look for the NUL".
-const LONG_NAME: u16 = 0xfff;
+pub(crate) const LONG_NAME: u16 = 0xfff;
 /// Longer paths are refused in version 4, where a few bytes could claim any number of them.
 const LONGEST_PATH_BYTES: usize = 32 * 1024;
 

@@ -9,10 +9,10 @@ use super::scan::Scanner;
 use super::scheduler::Task;
 use super::{Change, SubmoduleState};
 use crate::names::{Name, compare, gallop};
-use crate::{Error, pathspec};
+use crate::{Error, pathspec, recorded};
 use bstr::{BStr, ByteSlice};
-use pronto_index::{EntryRef, Flags, mode};
-use pronto_io::dir::{Directory, EntryKind, Listing, is_missing};
+use pronto_index::{EntryRef, Flags, Plain, mode};
+use pronto_io::dir::{Directory, EntryKind, Listing, Metadata, is_missing};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +37,18 @@ fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
     slash.is_some_and(|slash| slash > 0)
 }
 
-impl Scanner<'_> {
+/// The mode as which a file that has not changed is staged, wherever modes can be relied on.
+#[inline]
+fn own_mode(metadata: &Metadata) -> Option<u32> {
+    match metadata.kind() {
+        EntryKind::File if metadata.is_executable() => Some(mode::EXECUTABLE),
+        EntryKind::File => Some(mode::FILE),
+        EntryKind::Symlink => Some(mode::SYMLINK),
+        _ => None,
+    }
+}
+
+impl<'a> Scanner<'a> {
     pub(super) fn scan_tracked(
         &mut self,
         entries: Range<usize>,
@@ -62,6 +73,12 @@ impl Scanner<'_> {
         let (mut files, mut leaves) = (0, false);
         let mut at = entries.start;
         while at < entries.end {
+            if let Some(plain) = self.plain(at, prefix_len) {
+                let is_there = self.check_plain(&directory, (&plain, at))?;
+                met.present += usize::from(is_there);
+                (at, files) = (at + 1, files + 1);
+                continue;
+            }
             let entry = job.index.entry(at);
             if is_below(&entry, prefix_len) {
                 let child = Name::at(job.index, at, entries.end, prefix_len);
@@ -349,12 +366,60 @@ impl Scanner<'_> {
         if self.is_exempt(entry) && entry.stage() == 0 {
             return Ok(false);
         }
-        self.outcome.stat_count += 1;
         let looked = match job.index.c_path(position, prefix_len) {
             Some(name) => directory.metadata_of(name),
             None => directory.metadata(&entry.path[prefix_len..]),
         };
+        self.step();
+        self.settle(looked, (directory, entries), entry)
+    }
+
+    /// A file has been looked at.
+    fn step(&mut self) {
+        self.outcome.stat_count += 1;
         self.pace.step();
+    }
+
+    /// The entry at `at`, if its file is to be looked at here and now, and unless there is more to it
+    /// than to most.
+    #[inline]
+    fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
+        let job = self.job;
+        let all = job.options.tracked && job.monitored.is_none() && job.pathspec.is_empty();
+        if !all || self.pace.is_wide() {
+            return None;
+        }
+        job.index.plain(at, prefix_len)
+    }
+
+    /// [`check`](Self::check) of an entry that is as most are, and whose file mostly has not changed.
+    #[inline]
+    fn check_plain(
+        &mut self,
+        directory: &Directory,
+        (plain, at): (&Plain<'_>, usize),
+    ) -> Result<bool, Error> {
+        let looked = directory.metadata_of(plain.name());
+        self.step();
+        if let Ok(metadata) = &looked
+            && let Some(mode) = own_mode(metadata)
+            && plain.is_certainly(&recorded(metadata), mode, self.index_time)
+        {
+            return Ok(true);
+        }
+        let entry = self.job.index.entry(at);
+        self.settle(looked, (directory, at..at + 1), &entry)
+    }
+
+    /// What it means for the entries (stages of one path, of which `entry` is the first) that their
+    /// file was `looked` at with this result. Whether something is there that is not a directory.
+    fn settle(
+        &mut self,
+        looked: io::Result<Metadata>,
+        (directory, entries): (&Directory, Range<usize>),
+        entry: &EntryRef<'_>,
+    ) -> Result<bool, Error> {
+        let (job, position) = (self.job, entries.start);
         let metadata = match looked {
             Ok(metadata) => metadata,
             Err(error) if is_missing(&error) => {

@@ -1,0 +1,104 @@
+//! Entries as nearly all are, read with no more than it takes to see that a file is unchanged.
+
+use crate::bytes::u16_at;
+use crate::layout::{LONG_NAME, STAT_BYTES};
+use crate::stat::{Stat, Time};
+use std::ffi::CStr;
+
+/// Where the mode is among the numbers of an entry: between the inode and the owner.
+const MODE: usize = 6;
+/// Where the device is, which is not compared.
+const DEVICE: usize = 4;
+
+/// An entry of which no flag says anything: neither in conflict, nor assumed to be unchanged, nor
+/// left out, nor only intended to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    numbers: &'a [u8; STAT_BYTES],
+    name: &'a CStr,
+}
+
+impl<'a> Plain<'a> {
+    /// The entry at `start`, if it is one, and if its path from the byte `from` on is one name.
+    #[inline]
+    pub(crate) fn read(
+        rows: &'a [u8],
+        start: usize,
+        hash_len: usize,
+        from: usize,
+    ) -> Option<Plain<'a>> {
+        let (numbers, rest) = rows.get(start..)?.split_first_chunk::<STAT_BYTES>()?;
+        let flags = u16_at(rest, hash_len)?;
+        if flags >= LONG_NAME {
+            return None;
+        }
+        let name = rest.get(hash_len + 2 + from..=hash_len + 2 + usize::from(flags))?;
+        if has_slash(name) {
+            return None;
+        }
+        let name = CStr::from_bytes_with_nul(name).ok()?;
+        Some(Plain { numbers, name })
+    }
+
+    /// The name, as calls of the system want it.
+    #[inline]
+    pub fn name(&self) -> &'a CStr {
+        self.name
+    }
+
+    /// Whether a file with the facts `now` and the mode it would be staged with is certainly what
+    /// the entry says, by whatever [`Rules`](crate::Rules): all but the device is the same, was
+    /// recorded well before `index_time`, and the size is not the mark of an entry whose content
+    /// has to be looked at. Of any other file this says nothing.
+    #[inline]
+    pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: Time) -> bool {
+        let [c, c_nanos, m, m_nanos, device, inode, uid, gid, size] = now.fields();
+        let now_numbers = [c, c_nanos, m, m_nanos, device, inode, mode, uid, gid, size];
+        let mut differing = 0;
+        let (numbers, _) = self.numbers.as_chunks::<4>();
+        for (at, (number, now)) in numbers.iter().zip(now_numbers).enumerate() {
+            let difference = u32::from_be_bytes(*number) ^ now;
+            differing |= if at == DEVICE { 0 } else { difference };
+        }
+        // A file of this time or the next second could be changed without a trace.
+        differing == 0 && size != 0 && m.saturating_add(1) < index_time.seconds
+    }
+}
+
+const _: () = assert!(STAT_BYTES == 4 * (Stat::FIELDS + 1) && MODE < STAT_BYTES / 4);
+
+/// Whether there is a slash in `name`. Names are short: eight bytes at a time, here and now.
+#[inline]
+fn has_slash(name: &[u8]) -> bool {
+    let (words, rest) = name.as_chunks::<8>();
+    let mut found = 0;
+    for word in words {
+        let differences = u64::from_le_bytes(*word) ^ SLASHES;
+        // The topmost bit of each byte that is zero, and perhaps of some above one.
+        found |= differences.wrapping_sub(ONES) & !differences & (ONES << 7);
+    }
+    found != 0 || rest.contains(&b'/')
+}
+
+const ONES: u64 = u64::MAX / 255;
+const SLASHES: u64 = ONES * b'/' as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_are_found_wherever_they_are() {
+        for len in 0..20 {
+            let name = vec![b'x'; len];
+            assert!(!has_slash(&name), "{len}");
+            for at in 0..len {
+                for byte in 0..=u8::MAX {
+                    let mut name = name.clone();
+                    name[at] = byte;
+                    assert_eq!(has_slash(&name), byte == b'/', "{name:?}");
+                }
+            }
+        }
+    }
+}
