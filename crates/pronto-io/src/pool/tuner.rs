@@ -10,6 +10,12 @@ use super::sizing::Controller;
 /// the kernel then.
 const QUICK: Duration = Duration::from_micros(5);
 
+/// Items that take this long together are worth a look at both clocks, which takes a hundredth of it.
+const WORTH_A_LOOK: Duration = Duration::from_micros(100);
+
+/// Items between two looks at the clock, at most.
+const MOST_PER_LOOK: u64 = 16;
+
 /// Quick items are told of to the others so many at a time.
 const ITEMS_AT_ONCE: u64 = 256;
 
@@ -56,11 +62,12 @@ impl Tuner {
     }
 
     /// Takes note that a worker got `items` done since its clock was started or recorded last.
-    /// Costs a look at the clock, and if they took long a system call. Whether they did not.
-    pub fn record(&self, clock: &mut Clock, items: u64) -> bool {
-        let is_quick = clock.lap(items);
+    /// Costs a look at the clock, and if they took long a system call. After how many more it should
+    /// be called again: after more where they take no time.
+    pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {
+        let wall = clock.lap(items);
         let few = clock.items < ITEMS_AT_ONCE;
-        if !(is_quick && few) {
+        if !(is_quick(wall, items) && few) {
             let (items, wall, cpu) = clock.take();
             self.waits.items.fetch_add(items, Relaxed);
             self.waits
@@ -70,7 +77,8 @@ impl Tuner {
                 .cpu_nanoseconds
                 .fetch_add(cpu.min(wall).as_nanos() as u64, Relaxed);
         }
-        is_quick
+        let next = WORTH_A_LOOK.as_nanos() * u128::from(items) / wall.as_nanos().max(1);
+        u64::try_from(next).map_or(MOST_PER_LOOK, |next| next.clamp(1, MOST_PER_LOOK))
     }
 
     /// Looks at the measurements, if it is time and nobody else does. The new number of workers if
@@ -112,12 +120,11 @@ impl Clock {
         self.wall = Instant::now();
     }
 
-    /// Adds `items` that were done since the last lap. Whether they took no longer than computing.
-    fn lap(&mut self, items: u64) -> bool {
+    /// Adds `items` that were done since the last lap. How long they took.
+    fn lap(&mut self, items: u64) -> Duration {
         let now = Instant::now();
         let wall = now.duration_since(self.wall);
-        let is_quick = wall.as_nanos() < QUICK.as_nanos() * u128::from(items);
-        let computed = if is_quick {
+        let computed = if is_quick(wall, items) {
             self.cpu += wall;
             wall
         } else {
@@ -128,7 +135,7 @@ impl Clock {
         self.items += items;
         self.took += wall;
         self.computed += computed;
-        is_quick
+        wall
     }
 
     fn take(&mut self) -> (u64, Duration, Duration) {
@@ -136,6 +143,11 @@ impl Clock {
         (self.items, self.took, self.computed) = (0, Duration::ZERO, Duration::ZERO);
         taken
     }
+}
+
+/// Whether `items` took no longer than computing.
+fn is_quick(wall: Duration, items: u64) -> bool {
+    wall.as_nanos() < QUICK.as_nanos() * u128::from(items)
 }
 
 /// The processor time of this thread. By the C library: rustix looks for the kernel's own function
@@ -162,7 +174,7 @@ mod tests {
         let tuner = Tuner::new(1, 8);
         let mut clock = Clock::start();
         std::thread::sleep(Duration::from_millis(20));
-        assert!(!tuner.record(&mut clock, 1));
+        assert_eq!(tuner.record(&mut clock, 1), 1);
         let computed = tuner.waits.cpu_nanoseconds.load(Relaxed);
         assert!(computed < 10_000_000, "{computed}");
         assert!(tuner.waits.wall_nanoseconds.load(Relaxed) >= 20_000_000);

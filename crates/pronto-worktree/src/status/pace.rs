@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pronto_io::pool::{Clock, Tuner};
 
-/// Calls after which a thread looks at the clock, where they are answered at once.
+/// Calls after which a thread looks at the clock for the first time.
 const CALLS_PER_LAP: u64 = 16;
 
 /// Counts the calls of one thread to the file system, and lets its tuner know how long they take.
@@ -53,9 +53,7 @@ impl<'a> Pace<'a> {
 
     fn lap(&mut self) {
         if let (Some(tuner), Some(clock)) = (self.tuner, &mut self.clock) {
-            let is_quick = tuner.record(clock, self.calls);
-            // Slow ones are told of one by one: how many threads there are depends on them.
-            self.calls_per_lap = if is_quick { CALLS_PER_LAP } else { 1 };
+            self.calls_per_lap = tuner.record(clock, self.calls);
         }
         self.calls = 0;
     }
