@@ -88,12 +88,16 @@ pub struct Report {
     pub temporaries: Vec<Temporary>,
     /// What else there is to say, as lines in Git's form.
     pub warnings: Vec<String>,
+    /// Why what comes after all this was not even tried: something above a file to be written is no
+    /// directory and may not go.
+    pub stopped: Option<Error>,
 }
 
 impl Report {
     /// Whether anything was not written that was asked for.
     pub fn is_incomplete(&self) -> bool {
-        !(self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty())
+        let all = self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty();
+        !all || self.stopped.is_some()
     }
 }
 
@@ -102,7 +106,7 @@ impl Repository {
     ///
     /// # Errors
     /// There is no work tree; the index cannot be read, or not be written where that is asked for;
-    /// something above a file to be written is no directory and may not go; it is interrupted.
+    /// it is interrupted.
     pub fn checkout_index(
         &self,
         options: &Options,
@@ -175,8 +179,11 @@ impl Repository {
                     if options.no_create {
                         continue;
                     }
-                    if !options.force {
-                        refuse_obstacle(prepared, options, entry.path)?;
+                    if !options.force
+                        && let Err(error) = refuse_obstacle(prepared, options, entry.path)
+                    {
+                        report.stopped = Some(error);
+                        break;
                     }
                     wanted.push(position);
                     continue;

@@ -89,10 +89,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();
-    let report = repository
+    let mut report = repository
         .checkout_index(&options, &*progress, &interrupt)
         .map_err(CliError::of)?;
-    tell((&repository, context), args, (stages, prefix), &report)
+    let stopped = report.stopped.take();
+    let code = tell((&repository, context), args, (stages, prefix), &report)?;
+    stopped.map_or(Ok(code), |error| Err(CliError::of(error)))
 }
 
 /// The paths that are named, from the top.
