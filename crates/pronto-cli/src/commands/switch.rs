@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use pronto::refs::Head;
 use pronto::switch::Options;
 
 use crate::commands::putting_back;
@@ -119,14 +120,22 @@ fn expecting_a_branch(
     repository: &pronto::Repository,
     start: &pronto::switch::Start,
 ) -> Result<CliError, CliError> {
-    let full = start.reference.as_ref().map(|name| name.as_slice());
+    let branch = match start.reference.as_ref().map(|name| name.as_slice()) {
+        Some(b"HEAD") => match repository.head().map_err(CliError::of)? {
+            Head::Branch { name, .. } => Some(name),
+            _ => None,
+        },
+        _ => None,
+    };
+    let full = branch.as_ref().or(start.reference.as_ref());
+    let full = full.map(|name| name.as_slice());
     let strip = |prefix: &[u8]| full.and_then(|name| name.strip_prefix(prefix));
     let show = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     let message = if let Some(tag) = strip(b"refs/tags/") {
         format!("a branch is expected, got tag '{}'", show(tag))
     } else if let Some(remote) = strip(b"refs/remotes/") {
         format!("a branch is expected, got remote branch '{}'", show(remote))
-    } else if let Some(full) = full.filter(|_| start.name != "HEAD") {
+    } else if let Some(full) = full {
         format!("a branch is expected, got '{}'", show(full))
     } else {
         format!("a branch is expected, got commit '{}'", start.name)
