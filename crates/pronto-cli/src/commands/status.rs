@@ -123,7 +123,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("names that are not ASCII in columns"));
     }
     let differences = match (view.settings.format, args.verbose) {
-        (Format::Long, times @ 1..) => Some(Differences::prepare(&view, times, context)?),
+        (Format::Long, times @ 1..) => {
+            Differences::prepare(&view, (times, !args.pathspec.is_empty()), context)?
+        }
         _ => None,
     };
     match view.settings.format {

@@ -62,7 +62,7 @@ fn what_has_changed_is_shown_as_git_shows_it() {
     let scratch = Scratch::new();
     scratch.script("bin", "git", ONLY_DIFF);
     let top = repository(&scratch);
-    let calls: [&[&str]; 14] = [
+    let calls: [&[&str]; 16] = [
         &["status", "-v"],
         &["status", "-vv"],
         &["status", "-v", "-v", "--no-verbose"],
@@ -72,6 +72,8 @@ fn what_has_changed_is_shown_as_git_shows_it() {
         &["status", "-v", "-M100%"],
         &["status", "-vv", "--find-renames=30", "--show-stash"],
         &["status", "-vv", ":/sub/twice"],
+        &["status", "-v", ":/sub/twice"],
+        &["status", "-vv", "nothing"],
         &["-c", "diff.noPrefix=true", "status", "-vv"],
         &["-c", "diff.mnemonicPrefix=true", "status", "-v"],
         &["-c", "color.ui=always", "status", "-vv"],

@@ -16,27 +16,35 @@ pub(super) struct Differences {
     variables: Vec<(OsString, OsString)>,
     /// Whether those of the work tree are shown, too.
     worktree: bool,
+    /// Only some paths were looked at; what is staged of others is shown nevertheless, as git does.
+    is_limited: bool,
 }
 
 impl Differences {
-    /// Looks for git while nothing has been written yet. `times` says how often `-v` was given.
+    /// Looks for git while nothing has been written yet, if there may be anything to show. `times`
+    /// says how often `-v` was given, `is_limited` that paths were named.
     pub(super) fn prepare(
         view: &View,
-        times: u8,
+        (times, is_limited): (u8, bool),
         context: &Context,
-    ) -> Result<Differences, CliError> {
-        let worktree = times > 1;
-        if worktree && view.report.has_conflicts() {
+    ) -> Result<Option<Differences>, CliError> {
+        let (report, worktree) = (&view.report, times > 1);
+        if worktree && report.has_conflicts() {
             return Err(CliError::unsupported("status -vv with conflicts"));
+        }
+        let staged = report.is_committable() || report.has_conflicts();
+        if !(staged || is_limited || worktree && report.is_worktree_dirty()) {
+            return Ok(None);
         }
         let (git, mark) = fallback::git()?;
         let globals = context.globals.variables();
         let globals = globals.map(|(name, value)| (name.into(), value.to_owned()));
-        Ok(Differences {
+        Ok(Some(Differences {
             git,
             variables: globals.chain([mark]).collect(),
             worktree,
-        })
+            is_limited,
+        }))
     }
 
     /// Writes them. What was written before must reach the reader first, so `lines` is flushed.
@@ -47,7 +55,7 @@ impl Differences {
         if headed {
             lines.line(Slot::Header, "Changes to be committed:")?;
         }
-        if staged || report.has_conflicts() {
+        if staged || self.is_limited || report.has_conflicts() {
             let prefixes = headed.then_some(("c/", "i/"));
             self.run(lines, &["--cached"], prefixes)?;
         }
