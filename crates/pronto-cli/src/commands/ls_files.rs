@@ -122,6 +122,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         true => repository.sparse_index()?,
         false => repository.index()?,
     };
+    let tells = args.tags || args.valid_bit || args.fsmonitor_bit;
+    let index = match tells || args.deleted || args.modified {
+        true => repository.with_present_files(index)?,
+        false => index,
+    };
     for signature in index.ignored_extensions() {
         context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
     }
@@ -134,17 +139,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         None => Vec::new(),
     };
     let mut listing = Listing::new((&repository, &index), (args, format), wanted, &pathspec)?;
-    if args.others || args.killed {
+    let find = |directories| {
         let search = Search {
             patterns: &excludes.patterns,
             ignore_file: excludes.per_directory.clone(),
             pathspec: &pathspec,
             ignored: args.ignored,
-            directories: args.directory && !args.killed,
+            directories,
             empty_directories: args.empty_directory != Some(false),
         };
-        let others = repository.untracked_files(&index, &search, &interrupt)?;
-        listing.others(&others, &mut context.out)?;
+        repository.untracked_files(&index, &search, &interrupt)
+    };
+    if args.others {
+        listing.others(&find(args.directory)?, &mut context.out)?;
+    }
+    if args.killed {
+        // A directory in the place of a tracked file is not among those that are put together.
+        listing.killed(&find(false)?, &mut context.out)?;
     }
     if wanted.cached || wanted.stage || args.deleted || args.modified {
         let states = match args.deleted || args.modified {

@@ -149,22 +149,39 @@ impl<'a> Listing<'a> {
         others: &[BString],
         out: &mut impl Write,
     ) -> Result<(), CliError> {
-        if self.args.others {
-            for path in others {
-                self.pathspec.mark(path.as_bstr(), &mut self.seen);
-                out.write_all(self.tag('?', None).as_bytes())?;
-                out.write_all(self.eol(None, path.as_bstr())?.as_bytes())?;
-                out.write_all(&self.name(path.as_bstr()))?;
-            }
+        for path in others {
+            self.beside('?', path.as_bstr(), out)?;
         }
-        if self.args.killed {
-            for path in others.iter().filter(|path| is_killed(self.index, path)) {
-                self.pathspec.mark(path.as_bstr(), &mut self.seen);
-                out.write_all(self.tag('K', None).as_bytes())?;
-                out.write_all(self.eol(None, path.as_bstr())?.as_bytes())?;
-                out.write_all(&self.name(path.as_bstr()))?;
+        Ok(())
+    }
+
+    /// Those of `others` that are in the way of what is in the index.
+    pub(super) fn killed(
+        &mut self,
+        others: &[BString],
+        out: &mut impl Write,
+    ) -> Result<(), CliError> {
+        let mut last = BStr::new("");
+        for path in others {
+            let Some(len) = killed_len(self.index, path.as_bstr()) else {
+                continue;
+            };
+            let len = if self.args.directory { len } else { path.len() };
+            let path = path[..len].as_bstr();
+            if path != last {
+                self.beside('K', path, out)?;
             }
+            last = path;
         }
+        Ok(())
+    }
+
+    /// A path that is not in the index.
+    fn beside(&mut self, tag: char, path: &BStr, out: &mut impl Write) -> Result<(), CliError> {
+        self.pathspec.mark(path, &mut self.seen);
+        out.write_all(self.tag(tag, None).as_bytes())?;
+        out.write_all(self.eol(None, path)?.as_bytes())?;
+        out.write_all(&self.name(path))?;
         Ok(())
     }
 
@@ -311,26 +328,25 @@ fn debug(entry: &EntryRef<'_>, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Whether the file at `path` is where the index wants a directory, or below where it wants a
-/// file.
-fn is_killed(index: &Index, path: &BString) -> bool {
+/// How much of `path` is in the way, if the file there is where the index wants a directory (all of
+/// it), or below where it wants a file (up to that slash).
+fn killed_len(index: &Index, path: &BStr) -> Option<usize> {
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         if index.find(path[..at].as_bstr(), 0).is_ok() {
-            return true;
+            return Some(at + 1);
         }
     }
     if path.ends_with(b"/") {
-        return false;
+        return None;
     }
-    let Err(mut at) = index.find(path.as_bstr(), 0) else {
-        return false;
-    };
+    let mut at = index.find(path, 0).err()?;
     while at < index.len() && index.entry(at).stage() > 0 {
         at += 1;
     }
-    at < index.len()
+    let is_wanted = at < index.len()
         && index
             .path(at)
             .strip_prefix(path.as_bytes())
-            .is_some_and(|rest| rest.starts_with(b"/"))
+            .is_some_and(|rest| rest.starts_with(b"/"));
+    is_wanted.then_some(path.len())
 }
