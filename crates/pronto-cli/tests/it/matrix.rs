@@ -214,6 +214,7 @@ fn is_whole() -> bool {
 }
 
 /// What a call leaves and says.
+#[derive(PartialEq, Eq)]
 pub(crate) struct State {
     files: BTreeMap<String, String>,
     /// Entries with sizes and flags.

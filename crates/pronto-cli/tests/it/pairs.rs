@@ -227,9 +227,18 @@ fn trees_of_a_real_history_follow_one_another() {
         let setting = format!("checkout.workers={}", random.one_of(&["1", "2", "auto"]));
         let context =
             format!("pair {pair} of seed {seed}: {deeds:?} at {from}, {call:?} {setting}");
-        prepare(&theirs, from, &deeds);
-        prepare(&ours, from, &deeds);
-        let expected = run(Path::new("git"), &theirs, "checkout.workers=1", &call);
-        run(pronto_path(), &ours, &setting, &call).assert_is(&expected, &context);
+        let both = || {
+            prepare(&theirs, from, &deeds);
+            prepare(&ours, from, &deeds);
+            let expected = run(Path::new("git"), &theirs, "checkout.workers=1", &call);
+            (run(pronto_path(), &ours, &setting, &call), expected)
+        };
+        let (mut found, mut expected) = both();
+        if pairs > PAIRS && found != expected {
+            // Entries that were racy in one of them differ. Of many pairs one does, now and then.
+            println!("DIFFERED ONCE: {context}");
+            (found, expected) = both();
+        }
+        found.assert_is(&expected, &context);
     }
 }
