@@ -1,6 +1,6 @@
 //! Bringing the recorded facts of files up to date: `update-index --refresh`, `add --refresh`.
 
-use bstr::BString;
+use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::ignore::Patterns;
@@ -178,7 +178,25 @@ fn find(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> Found {
     let opened = prepared.top.open_beneath(directory);
     match opened.and_then(|directory| directory.metadata(name)) {
         Ok(_) => Found::Other,
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Found::BelowFile,
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            match is_below_link(prepared, directory.as_bstr()) {
+                true => Found::Nothing,
+                false => Found::BelowFile,
+            }
+        }
         Err(_) => Found::Nothing,
     }
+}
+
+/// Whether the first on the way to `directory` that is no directory is a link: below one there is
+/// nothing, wherever it leads.
+fn is_below_link(prepared: &Prepared<'_>, directory: &BStr) -> bool {
+    let slashes = directory.find_iter("/").chain([directory.len()]);
+    let mut on_the_way = slashes.map(|end| crate::add::split(directory[..end].as_bstr()));
+    on_the_way
+        .find_map(|(above, name)| {
+            let found = prepared.top.open_beneath(above).ok()?.metadata(name).ok()?;
+            (!found.is_directory()).then(|| found.is_symlink())
+        })
+        .unwrap_or(false)
 }
