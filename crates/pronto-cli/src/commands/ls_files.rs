@@ -13,6 +13,7 @@ use pronto::Repository;
 use pronto::revision::Want;
 use pronto::status::{Patterns, Search};
 use pronto_hash::ObjectId;
+use pronto_index::Index;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -108,6 +109,19 @@ pub(crate) struct Args {
     file: Vec<OsString>,
 }
 
+/// The index, as files are there where that is told of.
+fn index(args: &Args, repository: &Repository) -> Result<Index, CliError> {
+    let index = match args.sparse {
+        true => repository.sparse_index()?,
+        false => repository.index()?,
+    };
+    let tells = args.tags || args.valid_bit || args.fsmonitor_bit;
+    if tells || args.deleted || args.modified {
+        return Ok(repository.with_present_files(index)?);
+    }
+    Ok(index)
+}
+
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let format = check(args)?;
     let repository = context.repository()?;
@@ -118,15 +132,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
         return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
     }
-    let index = match args.sparse {
-        true => repository.sparse_index()?,
-        false => repository.index()?,
-    };
-    let tells = args.tags || args.valid_bit || args.fsmonitor_bit;
-    let index = match tells || args.deleted || args.modified {
-        true => repository.with_present_files(index)?,
-        false => index,
-    };
+    let index = index(args, &repository)?;
     for signature in index.ignored_extensions() {
         context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
     }
