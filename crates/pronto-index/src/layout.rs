@@ -264,13 +264,20 @@ pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> 
     }
 }
 
-/// Appends the part of `entry` before its path as the file holds it.
-pub(crate) fn push_fixed(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
-    let fields = entry.stat.fields();
-    let mut numbers = [entry.mode; Stat::FIELDS + 1];
+/// The numbers of an entry in the order in which files have them: the mode is between the inode and
+/// the owner.
+#[inline]
+pub(crate) fn numbers(stat: &Stat, mode: u32) -> [u32; Stat::FIELDS + 1] {
+    let fields = stat.fields();
+    let mut numbers = [mode; Stat::FIELDS + 1];
     numbers[..FIELDS_BEFORE_MODE].copy_from_slice(&fields[..FIELDS_BEFORE_MODE]);
     numbers[FIELDS_BEFORE_MODE + 1..].copy_from_slice(&fields[FIELDS_BEFORE_MODE..]);
-    for number in numbers {
+    numbers
+}
+
+/// Appends the part of `entry` before its path as the file holds it.
+pub(crate) fn push_fixed(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
+    for number in numbers(&entry.stat, entry.mode) {
         out.extend_from_slice(&number.to_be_bytes());
     }
     out.extend_from_slice(entry.id.as_bytes());

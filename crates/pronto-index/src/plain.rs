@@ -1,17 +1,15 @@
 //! Entries as nearly all are, read with no more than it takes to see that a file is unchanged.
 
 use crate::bytes::u16_at;
-use crate::layout::{LONG_NAME, STAT_BYTES};
+use crate::layout::{LONG_NAME, STAT_BYTES, numbers};
 use crate::stat::{Stat, Time};
 use std::ffi::CStr;
 
-/// Where the mode is among the numbers of an entry: between the inode and the owner.
-const MODE: usize = 6;
-/// Where the device is, which is not compared.
+/// Where the device is among the numbers of an entry. It is not compared.
 const DEVICE: usize = 4;
 
 /// An entry of which no flag says anything: neither in conflict, nor assumed to be unchanged, nor
-/// left out, nor only intended to be added.
+/// left out, nor only intended to be added. Borrows from its index; `Send + Sync`.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
     numbers: &'a [u8; STAT_BYTES],
@@ -52,20 +50,19 @@ impl<'a> Plain<'a> {
     /// has to be looked at. Of any other file this says nothing.
     #[inline]
     pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: Time) -> bool {
-        let [c, c_nanos, m, m_nanos, device, inode, uid, gid, size] = now.fields();
-        let now_numbers = [c, c_nanos, m, m_nanos, device, inode, mode, uid, gid, size];
         let mut differing = 0;
-        let (numbers, _) = self.numbers.as_chunks::<4>();
-        for (at, (number, now)) in numbers.iter().zip(now_numbers).enumerate() {
+        let (recorded, _) = self.numbers.as_chunks::<4>();
+        for (at, (number, now)) in recorded.iter().zip(numbers(now, mode)).enumerate() {
             let difference = u32::from_be_bytes(*number) ^ now;
             differing |= if at == DEVICE { 0 } else { difference };
         }
         // A file of this time or the next second could be changed without a trace.
-        differing == 0 && size != 0 && m.saturating_add(1) < index_time.seconds
+        let is_old = now.mtime.seconds.saturating_add(1) < index_time.seconds;
+        differing == 0 && now.size_bytes != 0 && is_old
     }
 }
 
-const _: () = assert!(STAT_BYTES == 4 * (Stat::FIELDS + 1) && MODE < STAT_BYTES / 4);
+const _: () = assert!(STAT_BYTES == 4 * (Stat::FIELDS + 1));
 
 /// Whether there is a slash in `name`. Names are short: eight bytes at a time, here and now.
 #[inline]

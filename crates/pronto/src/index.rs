@@ -177,7 +177,9 @@ impl Repository {
 
     /// `index` without the marks of files that are left out of the work tree, but there: they are as
     /// others, as for Git, unless `sparse.expectFilesOutsideOfPatterns` says that they are to be
-    /// expected. One `lstat` for each entry with a mark, fewer where whole directories are missing.
+    /// expected. Costs one `lstat` for each entry with a mark, but for those of missing directories,
+    /// and one call to open each directory; if there is such a file, all entries are written and read
+    /// again in memory. What the file has that is not known is not carried over.
     ///
     /// # Errors
     /// The work tree or the configuration cannot be read.
@@ -190,20 +192,17 @@ impl Repository {
         let top = self.require_work_tree()?;
         let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
         let mut edit = Edit::new(&index);
-        let mut here: (BString, Option<Directory>) = (".".into(), None);
+        let mut here: Option<(&[u8], Option<Directory>)> = None;
         for (position, entry) in index.iter().enumerate() {
             if !entry.flags.contains(Flags::SKIP_WORKTREE) || entry.is_sparse_directory() {
                 continue;
             }
             let (directory, name) = crate::add::split(entry.path);
-            if here.0 != directory {
-                here = (directory.into(), top.open_beneath(directory).ok());
+            if here.as_ref().is_none_or(|(path, _)| *path != directory) {
+                here = Some((directory, top.open_beneath(directory).ok()));
             }
-            if here
-                .1
-                .as_ref()
-                .is_some_and(|open| open.metadata(name).is_ok())
-            {
+            let open = here.as_ref().and_then(|(_, open)| open.as_ref());
+            if open.is_some_and(|open| open.metadata(name).is_ok()) {
                 let flags = entry.flags.without(Flags::SKIP_WORKTREE);
                 edit.refresh(position, entry.stat, flags);
             }

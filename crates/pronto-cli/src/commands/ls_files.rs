@@ -110,11 +110,17 @@ pub(crate) struct Args {
 }
 
 /// The index, as files are there where that is told of.
-fn index(args: &Args, repository: &Repository) -> Result<Index, CliError> {
+fn index(
+    args: &Args,
+    (repository, context): (&Repository, &mut Context),
+) -> Result<Index, CliError> {
     let index = match args.sparse {
         true => repository.sparse_index()?,
         false => repository.index()?,
     };
+    for signature in index.ignored_extensions() {
+        context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
+    }
     let tells = args.tags || args.valid_bit || args.fsmonitor_bit;
     if tells || args.deleted || args.modified {
         return Ok(repository.with_present_files(index)?);
@@ -132,10 +138,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
         return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
     }
-    let index = index(args, &repository)?;
-    for signature in index.ignored_extensions() {
-        context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
-    }
+    let index = index(args, (&repository, context))?;
     let pathspec = pathspec(args, &repository)?;
     let excludes = Excludes::read(args, &repository)?;
     let wanted = Wanted::of(args);
@@ -156,12 +159,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         };
         repository.untracked_files(&index, &search, &interrupt)
     };
+    let mut each = None;
     if args.others {
-        listing.others(&find(args.directory)?, &mut context.out)?;
+        let others = find(args.directory)?;
+        listing.others(&others, &mut context.out)?;
+        each = Some(others).filter(|_| !args.directory);
     }
     if args.killed {
         // A directory in the place of a tracked file is not among those that are put together.
-        listing.killed(&find(false)?, &mut context.out)?;
+        let each = each.map_or_else(|| find(false), Ok)?;
+        listing.killed(&each, &mut context.out)?;
     }
     if wanted.cached || wanted.stage || args.deleted || args.modified {
         let states = match args.deleted || args.modified {

@@ -63,7 +63,7 @@ impl Tuner {
 
     /// Takes note that a worker got `items` done since its clock was started or recorded last.
     /// Costs a look at the clock, and if they took long a system call. After how many more it should
-    /// be called again: after more where they take no time.
+    /// be called again: one where each takes long, and up to 16 where they take no time.
     pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {
         let wall = clock.lap(items);
         let few = clock.items < ITEMS_AT_ONCE;

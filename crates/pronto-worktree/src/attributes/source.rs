@@ -99,7 +99,7 @@ impl Growing {
     }
 
     /// Of the files at `paths` those with attributes do not count any more: they are about to be
-    /// removed.
+    /// removed. One pass over them; only directories with attributes are remembered.
     #[must_use]
     pub fn without<'a>(mut self, paths: impl IntoIterator<Item = &'a BStr>) -> Self {
         let directories = paths.into_iter().filter_map(directory_of);

@@ -16,8 +16,8 @@ pub(super) struct Differences {
     variables: Vec<(OsString, OsString)>,
     /// Whether those of the work tree are shown, too.
     worktree: bool,
-    /// Only some paths were looked at; what is staged of others is shown nevertheless, as git does.
-    is_limited: bool,
+    /// Whether what is staged is shown: all of it, as git does, even if only some paths were looked at.
+    staged: bool,
 }
 
 impl Differences {
@@ -32,8 +32,8 @@ impl Differences {
         if worktree && report.has_conflicts() {
             return Err(CliError::unsupported("status -vv with conflicts"));
         }
-        let staged = report.is_committable() || report.has_conflicts();
-        if !(staged || is_limited || worktree && report.is_worktree_dirty()) {
+        let staged = is_limited || report.is_committable() || report.has_conflicts();
+        if !(staged || worktree && report.is_worktree_dirty()) {
             return Ok(None);
         }
         let (git, mark) = fallback::git()?;
@@ -43,7 +43,7 @@ impl Differences {
             git,
             variables: globals.chain([mark]).collect(),
             worktree,
-            is_limited,
+            staged,
         }))
     }
 
@@ -55,7 +55,7 @@ impl Differences {
         if headed {
             lines.line(Slot::Header, "Changes to be committed:")?;
         }
-        if staged || self.is_limited || report.has_conflicts() {
+        if self.staged {
             let prefixes = headed.then_some(("c/", "i/"));
             self.run(lines, &["--cached"], prefixes)?;
         }
