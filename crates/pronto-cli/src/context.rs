@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use pronto::{Environment, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::signals;
 use pronto_trace::Session;
 
 use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::progress::{Look, Terminal};
-use crate::signals::Watch;
 
 /// Everything around a command: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -36,7 +36,6 @@ pub struct Context {
     pub(crate) begun: Instant,
     /// The alias that was called, and what it stood for.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
-    watch: Option<Watch>,
     repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
@@ -59,7 +58,6 @@ impl Context {
             process: process.to_vec(),
             begun,
             alias: None,
-            watch: None,
             repository: None,
             terminal: None,
             trace: None,
@@ -205,9 +203,8 @@ impl Context {
         }
         self.begin_trace(command);
         if signals {
-            let watch = Watch::start(self.interrupt.clone(), self.trace.clone())
+            signals::watch(&self.interrupt)
                 .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
-            self.watch = Some(watch);
         }
         Ok(())
     }
@@ -235,18 +232,18 @@ impl Context {
     /// [`interrupt`](Self::interrupt) and ends the process.
     pub(crate) fn drain(&self) -> Interrupt {
         let drain = Interrupt::new();
-        if let Some(watch) = &self.watch {
-            watch.drain_first(drain.clone());
-        }
+        signals::drain_first(&drain);
         drain
     }
 
     /// Ends the process if a signal asked for it.
     pub(crate) fn end_if_asked(&self) {
         self.settle();
-        if let Some(watch) = &self.watch {
-            watch.end_if_asked();
-        }
+        signals::end_if_asked(|signal| {
+            if let Some(trace) = &self.trace {
+                trace.signal(signal);
+            }
+        });
     }
 
     /// Draws the last state of finished meters, so that what is printed next stands below them.

@@ -27,7 +27,6 @@ mod maintenance;
 pub mod output;
 mod paths;
 pub mod progress;
-mod signals;
 mod startup;
 mod trace;
 

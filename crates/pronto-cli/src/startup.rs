@@ -125,11 +125,9 @@ fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode
     };
     context.trace_error(&error);
     if error.kind() == Kind::BrokenPipe {
-        // Only returns if the signal is blocked.
-        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
-    } else {
-        write_to_stderr(error.render().as_bytes());
+        pronto_io::signals::die_of(rustix::process::Signal::PIPE.as_raw());
     }
+    write_to_stderr(error.render().as_bytes());
     context.trace_exit(error.code());
     error.code()
 }

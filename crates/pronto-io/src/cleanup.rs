@@ -1,70 +1,121 @@
 //! Files and directories that exist only while an operation runs. A guard removes its path when
 //! it is dropped, and [`remove_all`] removes those of every live guard when the process is about
-//! to end early (a signal), in the reverse order of their making.
+//! to end early (a signal), the latest first.
+//!
+//! What guards watch over stands in a list that only grows and is read without a lock, so that
+//! a signal handler can go over it whatever it has interrupted.
 
+use std::ffi::{CString, OsString, c_char};
 use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    issued: 0,
-    watched: Vec::new(),
-});
+#[cfg(unix)]
+mod in_handler;
 
-/// Tickets are issued in rising order and never again, so `watched` stays sorted.
-struct Registry {
-    issued: u64,
-    watched: Vec<(u64, PathBuf)>,
+#[cfg(unix)]
+pub(crate) use in_handler::remove_all_in_handler;
+
+/// The path a guard watches over, as it came from [`CString::into_raw`], or null. Whoever swaps
+/// null in owns the path.
+type Slot = AtomicPtr<c_char>;
+
+/// Slots of one allocation, which is never freed: what the handler looks at stays.
+struct Block {
+    slots: [Slot; Self::SLOTS],
+    older: Option<&'static Block>,
 }
+
+impl Block {
+    const SLOTS: usize = 32;
+}
+
+/// The newest block, from which the others are reached.
+static NEWEST: AtomicPtr<Block> = AtomicPtr::new(ptr::null_mut());
+
+/// Slots that no guard has. The next one to give out stands last.
+static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 /// Removes a file, or a directory and all that is in it, unless [kept](Guard::keep).
 #[derive(Debug)]
 pub struct Guard {
-    ticket: u64,
+    slot: &'static Slot,
 }
 
 impl Guard {
     /// Watches over `path`, which need not exist yet. Takes one short global lock.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let mut registry = lock();
-        registry.issued += 1;
-        let ticket = registry.issued;
-        registry.watched.push((ticket, path.into()));
-        Guard { ticket }
+        let path = into_c_string(path.into());
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = free.pop().unwrap_or_else(|| grow(&mut free));
+        drop(free);
+        // A path with a zero byte names nothing.
+        slot.store(path.map_or(ptr::null_mut(), CString::into_raw), SeqCst);
+        Guard { slot }
     }
 
     /// The path is complete: it stays.
     pub fn keep(self) {
-        self.take();
-    }
-
-    fn take(&self) -> Option<PathBuf> {
-        let watched = &mut lock().watched;
-        let at = watched
-            .binary_search_by_key(&self.ticket, |(ticket, _)| *ticket)
-            .ok()?;
-        Some(watched.remove(at).1)
+        // What is dropped next holds no path.
+        take(self.slot);
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(path) = self.take() {
-            remove(&path);
+        if let Some(path) = take(self.slot) {
+            remove(&into_path(path));
+        }
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(self.slot);
+    }
+}
+
+/// Removes what every live guard watches over, the latest first.
+pub fn remove_all() {
+    for slot in slots() {
+        if let Some(path) = take(slot) {
+            remove(&into_path(path));
         }
     }
 }
 
-/// Removes what every live guard watches over. Not for signal handlers, which may not lock or
-/// allocate: call it from a thread that waits for signals.
-pub fn remove_all() {
-    let paths = std::mem::take(&mut lock().watched);
-    for (_, path) in paths.iter().rev() {
-        remove(path);
-    }
+/// Adds a block, of which the first slot is given out and the others are free.
+fn grow(free: &mut Vec<&'static Slot>) -> &'static Slot {
+    let block: &'static Block = Box::leak(Box::new(Block {
+        slots: [const { AtomicPtr::new(ptr::null_mut()) }; Block::SLOTS],
+        older: newest(),
+    }));
+    NEWEST.store(ptr::from_ref(block).cast_mut(), SeqCst);
+    free.extend(block.slots[1..].iter().rev());
+    &block.slots[0]
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+fn newest() -> Option<&'static Block> {
+    // SAFETY: null, or a block that was leaked and is only shared since.
+    unsafe { NEWEST.load(SeqCst).as_ref() }
+}
+
+/// All slots, those of the newest block and the last within a block first.
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    std::iter::successors(newest(), |block| block.older).flat_map(|block| block.slots.iter().rev())
+}
+
+/// What the slot holds, which is nobody else's from then on.
+fn take(slot: &Slot) -> Option<CString> {
+    let path = slot.swap(ptr::null_mut(), SeqCst);
+    // SAFETY: it came from `into_raw`, and the swap made it ours alone.
+    (!path.is_null()).then(|| unsafe { CString::from_raw(path) })
+}
+
+fn into_c_string(path: PathBuf) -> Option<CString> {
+    CString::new(path.into_os_string().into_encoded_bytes()).ok()
+}
+
+fn into_path(path: CString) -> PathBuf {
+    // SAFETY: the bytes are those that `into_encoded_bytes` gave.
+    unsafe { OsString::from_encoded_bytes_unchecked(path.into_bytes()) }.into()
 }
 
 /// Other threads may still be making files inside a directory, so try more than once.
@@ -97,5 +148,18 @@ mod tests {
         assert!(base.join("kept").exists());
         drop(Guard::new(&base));
         assert!(!base.exists());
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let guards: Vec<_> = (0..1000)
+            .map(|at| Guard::new(format!("/nonexistent/pronto/{at}")))
+            .collect();
+        drop(guards);
+        let before = slots().count();
+        for at in 0..1000 {
+            Guard::new(format!("/nonexistent/pronto/{at}")).keep();
+        }
+        assert_eq!(slots().count(), before);
     }
 }

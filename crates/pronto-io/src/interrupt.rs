@@ -24,6 +24,12 @@ impl Interrupt {
         self.0.load(Relaxed)
     }
 
+    /// The flag itself, which is never freed from now on: signal handlers look at it.
+    #[cfg(unix)]
+    pub(crate) fn leak(&self) -> *mut AtomicBool {
+        Arc::into_raw(self.0.clone()).cast_mut()
+    }
+
     /// Returns an error when it is time to stop, so that `?` ends the operation.
     ///
     /// # Errors

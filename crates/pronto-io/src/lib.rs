@@ -9,6 +9,7 @@
 //! - [`view`]: files opened for random reading, mapped or by position.
 //! - [`child`]: child processes, as the trace tells of them.
 //! - [`process`]: how the process starts.
+//! - [`signals`]: being asked to end, and ending cleanly.
 //! - [`descriptor`]: descriptors that the process was started with.
 //! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
 //!
@@ -21,7 +22,7 @@
 //! ```
 #![allow(
     unsafe_code,
-    reason = "memory maps, inherited descriptors, the start of the process; every block states why it is sound"
+    reason = "memory maps, inherited descriptors, the start and the end of the process; every block states why it is sound"
 )]
 
 #[cfg(unix)]
@@ -41,6 +42,8 @@ pub mod pool;
 pub mod process;
 pub mod progress;
 pub mod queue;
+#[cfg(unix)]
+pub mod signals;
 pub mod view;
 
 #[doc(hidden)]

@@ -76,16 +76,3 @@ fn ignore_closed_pipes() {
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
-
-/// Whether this process ignores `signal`, as it does from its start where a shell or `nohup` had it
-/// so. One system call; any thread may ask. `false` for numbers that are no signals.
-pub fn ignores_signal(signal: i32) -> bool {
-    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action nothing changes, and the old one is written where there is room
-    // for it; all zeros are valid if the call fails.
-    let action = unsafe {
-        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-        action.assume_init()
-    };
-    action.sa_sigaction == libc::SIG_IGN
-}

@@ -1,0 +1,99 @@
+//! Removing from within a signal handler: system calls and the stack, no lock and no allocation.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, unlinkat};
+
+use super::slots;
+
+/// Directories within one another that are gone into. Each takes [`CHUNK_BYTES`] and a little of
+/// the stack of whichever thread the signal has interrupted, and a descriptor.
+const DEEPEST: u32 = 256;
+
+/// Bytes of directory entries that are asked for in one call: more than the longest name takes.
+const CHUNK_BYTES: usize = 1024;
+
+/// Removes what every live guard watches over, the latest first. What it takes out of the list is
+/// not freed: the process is about to end.
+pub(crate) fn remove_all_in_handler() {
+    for slot in slots() {
+        let path = slot.swap(std::ptr::null_mut(), std::sync::atomic::Ordering::SeqCst);
+        if !path.is_null() {
+            // SAFETY: a C string that came from `into_raw`, and that the swap made ours alone.
+            remove(CWD, unsafe { CStr::from_ptr(path) }, DEEPEST);
+        }
+    }
+}
+
+/// Other threads may still be making files inside a directory, so try more than once.
+fn remove(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
+    for _ in 0..8 {
+        use rustix::io::Errno;
+        match unlinkat(parent, name, AtFlags::empty()) {
+            // What POSIX has for "it is a directory", and what Linux has.
+            Err(Errno::PERM | Errno::ISDIR) if depth > 0 => empty(parent, name, depth - 1),
+            Err(Errno::INTR) => continue,
+            _ => return,
+        }
+        match unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::INTR) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Removes what is in the directory, as far as that can be.
+fn empty(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = openat(parent, name, flags, Mode::empty()) else {
+        return;
+    };
+    let directory = std::os::fd::AsFd::as_fd(&directory);
+    let mut chunk = [MaybeUninit::<u8>::uninit(); CHUNK_BYTES];
+    let mut entries = RawDir::new(directory, &mut chunk);
+    while let Some(Ok(entry)) = entries.next() {
+        let is_link_up = matches!(entry.file_name().to_bytes(), b"." | b"..");
+        if is_link_up {
+            continue;
+        }
+        if entry.file_type() == FileType::Directory && depth > 0 {
+            empty(directory, entry.file_name(), depth - 1);
+            let _ = unlinkat(directory, entry.file_name(), AtFlags::REMOVEDIR);
+        } else {
+            remove(directory, entry.file_name(), depth);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_goes_and_what_its_links_name_stays() {
+        let base = std::env::temp_dir().join(format!("pronto-handler-{}", std::process::id()));
+        let _guard = crate::cleanup::Guard::new(&base);
+        let (tree, outside) = (base.join("tree"), base.join("outside"));
+        std::fs::create_dir_all(&outside).expect("a directory");
+        std::fs::write(outside.join("file"), b"x").expect("a file");
+        for directory in 0..50 {
+            let directory = tree.join(format!("{directory}/a/b/c"));
+            std::fs::create_dir_all(&directory).expect("a directory");
+            std::os::unix::fs::symlink(&outside, directory.join("link")).expect("a link");
+            for file in 0..50 {
+                let name = format!("{file:0100}");
+                std::fs::write(directory.join(name), b"x").expect("a file");
+            }
+        }
+        let name = CString::new(tree.as_os_str().as_bytes()).expect("no zero byte");
+        remove(CWD, &name, DEEPEST);
+        assert!(!tree.exists());
+        assert!(outside.join("file").exists());
+        remove(CWD, &name, DEEPEST);
+    }
+}

@@ -1,0 +1,246 @@
+//! SIGINT and its kin: the operation is asked to stop; if it does not within a second, or at a
+//! second signal, what [guards](crate::cleanup) watch over is removed and the process dies of the
+//! signal.
+//!
+//! All of it happens in the handler. A thread that waits for signals could do as it likes, but it
+//! costs a short command a tenth of its time.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering::SeqCst};
+use std::{mem, ptr};
+
+use libc::c_int;
+
+use crate::cleanup;
+use crate::interrupt::Interrupt;
+
+/// How many seconds an operation has to notice the interrupt and to unwind.
+const GRACE: u32 = 1;
+
+/// What asks a process to end.
+const WATCHED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// The first signal that came, or 0.
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+/// Set for good by whoever ends the process.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// What the first signal triggers, and what it triggers instead, once. Flags that are never freed,
+/// or null.
+static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
+static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
+/// the process was started to ignore stay so. Takes five system calls.
+///
+/// # Errors
+/// Those of `sigaction(2)`.
+pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
+    INTERRUPT.store(interrupt.leak(), SeqCst);
+    for signal in WATCHED {
+        handle(signal)?;
+    }
+    Ok(())
+}
+
+/// The first signal triggers `drain` and does nothing else, the second is as the first would be.
+pub fn drain_first(drain: &Interrupt) {
+    DRAIN.store(drain.leak(), SeqCst);
+}
+
+/// If a signal has come that asks the process to end: removes what guards watch over, runs
+/// `farewell` with the number of the signal, and dies of it. Else returns at once.
+pub fn end_if_asked(farewell: impl FnOnce(i32)) {
+    let signal = CAUGHT.load(SeqCst);
+    if signal == 0 {
+        return;
+    }
+    if !IS_ENDING.swap(true, SeqCst) {
+        cleanup::remove_all();
+        farewell(signal);
+        die_of(signal);
+    }
+    // The handler is at it, in another thread.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Ends the process by `signal`, as if nobody had ever handled it.
+pub fn die_of(signal: i32) -> ! {
+    // SAFETY: functions that POSIX allows in signal handlers, with arguments that live on the
+    // stack; the default action runs no code of ours.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut only: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut only);
+        libc::sigaddset(&raw mut only, signal);
+        libc::raise(signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const only, ptr::null_mut());
+        // The default action of this signal is to do nothing.
+        libc::_exit(128 + signal)
+    }
+}
+
+fn handle(signal: c_int) -> io::Result<()> {
+    // SAFETY: `on_signal` does what handlers may do alone; both actions live on the stack, and
+    // all zeros are valid for them.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        let mut old: libc::sigaction = mem::zeroed();
+        if libc::sigaction(signal, &raw const action, &raw mut old) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if old.sa_sigaction == libc::SIG_IGN {
+            libc::sigaction(signal, &raw const old, ptr::null_mut());
+        }
+    }
+    Ok(())
+}
+
+/// Sets `flag` if there is one, and says so.
+fn trigger(flag: *mut AtomicBool) -> bool {
+    // SAFETY: null, or a flag that was leaked.
+    let flag = unsafe { flag.as_ref() };
+    flag.inspect(|flag| flag.store(true, SeqCst)).is_some()
+}
+
+/// Does only what POSIX allows in a handler: atomics, system calls, nothing that allocates or locks.
+extern "C" fn on_signal(signal: c_int) {
+    let is_first = || CAUGHT.compare_exchange(0, signal, SeqCst, SeqCst).is_ok();
+    if signal != libc::SIGALRM {
+        if trigger(DRAIN.swap(ptr::null_mut(), SeqCst)) {
+            return;
+        }
+        if is_first() {
+            trigger(INTERRUPT.load(SeqCst));
+            // Without an alarm there is still the second signal.
+            if handle(libc::SIGALRM).is_ok() {
+                // SAFETY: allowed in handlers.
+                unsafe { libc::alarm(GRACE) };
+            }
+            return;
+        }
+    }
+    let caught = CAUGHT.load(SeqCst);
+    if caught != 0 && !IS_ENDING.swap(true, SeqCst) {
+        cleanup::remove_all_in_handler();
+        die_of(caught);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    const VARIABLE: &str = "PRONTO_TEST_SIGNALS";
+
+    /// Not a test by itself: what runs in the process that gets the signals.
+    #[test]
+    fn in_a_process_of_its_own() {
+        let Some(file) = std::env::var_os(VARIABLE).map(std::path::PathBuf::from) else {
+            return;
+        };
+        let interrupt = Interrupt::new();
+        watch(&interrupt).expect("signals can be watched");
+        let _guard = cleanup::Guard::new(&file);
+        let tree = file.with_extension("tree");
+        let _tree = cleanup::Guard::new(&tree);
+        std::fs::create_dir_all(tree.join("a/b")).expect("directories");
+        std::fs::write(tree.join("a/b/c"), b"half").expect("a file");
+        std::fs::write(&file, b"half").expect("a file");
+        println!("\nready");
+        while !interrupt.is_triggered() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if Path::new(&file).with_extension("stuck").exists() {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        end_if_asked(|_| ());
+    }
+
+    /// Starts the process above and waits until it waits for signals.
+    fn start(program: &mut Command, file: &Path) -> Child {
+        let mut child = program
+            .args([
+                "--exact",
+                "signals::tests::in_a_process_of_its_own",
+                "--nocapture",
+            ])
+            .env(VARIABLE, file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("this binary runs");
+        let stdout = child.stdout.take().expect("it is piped");
+        let ready = BufReader::new(stdout)
+            .lines()
+            .any(|line| line.is_ok_and(|line| line == "ready"));
+        assert!(ready, "it says when it is ready");
+        child
+    }
+
+    fn own_binary() -> Command {
+        Command::new(std::env::current_exe().expect("this binary has a path"))
+    }
+
+    fn send(child: &Child, signal: Signal) {
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        kill_process(process.expect("a process"), signal).expect("it runs still");
+    }
+
+    #[test]
+    fn it_cleans_up_and_dies_of_the_signal() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let file = directory.path().join("file");
+            let mut child = start(&mut own_binary(), &file);
+            assert!(file.exists());
+            send(&child, signal);
+            let status = child.wait().expect("it ends");
+            assert_eq!(status.signal(), Some(signal.as_raw()));
+            assert!(!file.exists());
+        }
+    }
+
+    #[test]
+    fn an_operation_that_does_not_stop_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        std::fs::write(file.with_extension("stuck"), b"").expect("a file");
+        let mut child = start(&mut own_binary(), &file);
+        let begun = Instant::now();
+        send(&child, Signal::INT);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGINT));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(!file.exists());
+        assert!(!file.with_extension("tree").exists());
+    }
+
+    #[test]
+    fn what_was_ignored_from_the_start_stays_so() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+            .arg(own_binary().get_program());
+        let mut child = start(&mut program, &file);
+        send(&child, Signal::HUP);
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().expect("it can be asked").is_none());
+        send(&child, Signal::TERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM));
+    }
+}
