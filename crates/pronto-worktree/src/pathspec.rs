@@ -98,10 +98,22 @@ impl Pathspec {
             .position(|item| !item.exclude && hit(&item))
     }
 
-    /// All pathspecs that `path` matches are marked in `seen`, which has [`len`](Self::len) slots.
+    /// All pathspecs that `path` matches are marked in `seen`, which has [`len`](Self::len) slots;
+    /// those that exclude as soon as there is something to exclude from.
     pub fn mark(&self, path: &BStr, seen: &mut [bool]) {
-        for (item, seen) in self.items.iter().zip(seen) {
-            *seen = *seen || item.exclude || item.matches(path, false);
+        if seen.iter().all(|seen| *seen) {
+            return;
+        }
+        let mut is_included = false;
+        for (item, seen) in self.items.iter().zip(seen.iter_mut()) {
+            if !item.exclude && item.matches(path, false) {
+                *seen = true;
+                is_included = true;
+            }
+        }
+        let excluding = self.items.iter().zip(seen).filter(|(item, _)| item.exclude);
+        for (_, seen) in excluding.filter(|_| is_included) {
+            *seen = true;
         }
     }
 
@@ -265,6 +277,15 @@ pub fn path_from_top(
     prefix: &BStr,
     work_tree: &std::path::Path,
 ) -> Result<BString, Error> {
+    Ok(split_from_top(path, prefix, work_tree)?.0)
+}
+
+/// [`path_from_top`], and how much at its start comes from `prefix`, with the slash after it.
+fn split_from_top(
+    path: &BStr,
+    prefix: &BStr,
+    work_tree: &std::path::Path,
+) -> Result<(BString, usize), Error> {
     use std::os::unix::ffi::OsStrExt;
     let outside = || {
         let place = work_tree.display();
@@ -283,11 +304,13 @@ pub fn path_from_top(
         parts.extend(prefix.split_str("/").filter(|part| !part.is_empty()));
         path.as_bytes()
     };
+    let mut kept = parts.len();
     for part in relative.split_str("/") {
         match part {
             b"" | b"." => {}
             b".." => {
                 parts.pop().ok_or_else(outside)?;
+                kept = kept.min(parts.len());
             }
             part => parts.push(part),
         }
@@ -297,7 +320,8 @@ pub fn path_from_top(
     if names_directory && !text.is_empty() && relative.ends_with(b"/") {
         text.push(b'/');
     }
-    Ok(text)
+    let kept = parts[..kept].iter().map(|part| part.len() + 1).sum();
+    Ok((text, kept))
 }
 
 #[cfg(test)]

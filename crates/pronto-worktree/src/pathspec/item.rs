@@ -4,7 +4,7 @@ use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::magic::parse_magic;
-use super::{Defaults, path_from_top, wrong};
+use super::{Defaults, split_from_top, wrong};
 use crate::Error;
 
 #[derive(Clone, Debug)]
@@ -96,18 +96,18 @@ impl Item {
         magic: Magic,
     ) -> Result<Item, Error> {
         let prefix = if magic.top { "".into() } else { prefix };
-        let mut text = normalise(path, prefix, work_tree)?;
+        let (mut text, prefix_len) = split_from_top(path, prefix, work_tree)
+            .map_err(|error| wrong(format!("{path}: {}", error.message())))?;
         let is_directory = text.ends_with(b"/");
         if is_directory {
             text.pop();
         }
-        let prefix_len = prefix.len().min(text.len());
+        let prefix_len = prefix_len.min(text.len());
         let wild = !magic.literal && !magic.noglob;
         let literal_len = if wild {
-            let start = prefix_len.min(text.len());
-            text[start..]
+            text[prefix_len..]
                 .find_byteset(b"*?[\\")
-                .map_or(text.len(), |at| start + at)
+                .map_or(text.len(), |at| prefix_len + at)
         } else {
             text.len()
         };
@@ -244,9 +244,4 @@ impl Item {
         }
         literal[path.len()] == b'/'
     }
-}
-
-fn normalise(path: &BStr, prefix: &BStr, work_tree: &std::path::Path) -> Result<BString, Error> {
-    path_from_top(path, prefix, work_tree)
-        .map_err(|error| wrong(format!("{path}: {}", error.message())))
 }
