@@ -147,10 +147,6 @@ impl Repository {
             Some(value) if value == b"crlf" => Some(Eol::CrLf),
             _ => None,
         };
-        if settings.eol == Some(Eol::CrLf) && settings.auto_crlf == AutoCrlf::Input {
-            let message = "core.autocrlf=input conflicts with core.eol=crlf";
-            return Err(Error::new(ErrorKind::ConfigValue, message));
-        }
         settings.safe_crlf = match config.string("core.safecrlf") {
             Ok(Some(value)) if value.eq_ignore_ascii_case(b"warn") => SafeCrlf::Warn,
             _ => match config.bool("core.safecrlf")? {
