@@ -229,11 +229,14 @@ impl<'a> Work<'a> {
             if (skipped && !options.ignore_skip_worktree)
                 || self.in_tree.contains_key(entry.path)
                 || (options.source.is_some() && options.overlay)
-                || !options.pathspec.matches(entry.path, false)
             {
                 continue;
             }
+            // A path that is excluded counts as found, as in Git.
             options.pathspec.mark(entry.path, &mut self.seen);
+            if !options.pathspec.matches(entry.path, false) {
+                continue;
+            }
             if options.source.is_some() {
                 let path = entry.path.to_owned();
                 match (entry.stage(), options.ignore_unmerged, options.stage) {

@@ -89,9 +89,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let stood = repository.environment().current_dir().to_owned();
     for file in &args.file {
-        let path = placed(file.as_bytes());
-        let path = as_path.as_ref().unwrap_or(&path);
-        let id = maker.file(&stood.join(file), file.as_bytes().as_bstr(), path.as_bstr())?;
+        let name = placed(file.as_bytes());
+        let path = as_path.as_ref().unwrap_or(&name);
+        let id = maker.file(&stood.join(file), name.as_bstr(), path.as_bstr())?;
         tell(&id, context)?;
     }
     if args.stdin_paths {

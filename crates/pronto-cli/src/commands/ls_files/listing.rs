@@ -194,8 +194,7 @@ impl<'a> Listing<'a> {
         out: &mut impl Write,
     ) -> Result<(), CliError> {
         let args = self.args;
-        let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
-        let deduplicate = args.deduplicate && !shows_tags && !self.wanted.stage;
+        let deduplicate = args.deduplicate && !args.tags && !self.wanted.stage;
         let mut ignored = HashSet::new();
         if args.ignored {
             let name = excludes.per_directory.as_ref();
@@ -212,6 +211,10 @@ impl<'a> Listing<'a> {
                 last = deduplicate.then(|| old.path.clone());
             }
             if !self.pathspec.matches(entry.path, false) {
+                // A path that is excluded counts as found, as in Git.
+                if self.wanted.cached || self.wanted.stage {
+                    self.pathspec.mark(entry.path, &mut self.seen);
+                }
                 continue;
             }
             if last.as_ref().is_some_and(|last| last == entry.path)
