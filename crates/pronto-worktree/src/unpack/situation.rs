@@ -208,9 +208,9 @@ impl<'a> Looker<'a> {
         };
         let now = recorded(&metadata);
         if entry.mode == mode::GITLINK {
-            // Submodules may be at any commit.
+            // Submodules may be at any commit, and what is recorded of their directory stays.
             return Ok(if metadata.is_directory() {
-                Comparison::Same(now)
+                Comparison::Same(entry.stat)
             } else {
                 Comparison::Modified
             });
