@@ -166,6 +166,11 @@ impl<'a> Listing<'a> {
             let Some(len) = killed_len(self.index, path.as_bstr()) else {
                 continue;
             };
+            // Without other reasons to look, Git goes no deeper.
+            let is_deep = path[len..].contains(&b'/');
+            if is_deep && !self.args.others && !self.args.directory {
+                continue;
+            }
             let len = if self.args.directory { len } else { path.len() };
             let path = path[..len].as_bstr();
             if path != last {
