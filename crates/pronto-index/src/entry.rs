@@ -37,6 +37,8 @@ impl Flags {
     pub const UP_TO_DATE: Flags = Flags(1 << 18);
 
     pub(crate) const EXTENDED: u32 = 0x4000;
+    /// [`SKIP_WORKTREE`](Self::SKIP_WORKTREE) as the second pair of bytes has it.
+    pub(crate) const STORED_SKIP_WORKTREE: u16 = (Self::SKIP_WORKTREE.0 >> 16) as u16;
     const STAGE: u32 = 0x3000;
     const STORED_EXTENDED: u32 = Self::SKIP_WORKTREE.0 | Self::INTENT_TO_ADD.0;
 

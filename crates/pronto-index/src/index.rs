@@ -382,6 +382,24 @@ impl Index {
         self.expanded = Some(cached);
     }
 
+    /// Takes the mark [`SKIP_WORKTREE`](Flags::SKIP_WORKTREE) from the entries at `positions`, in
+    /// memory. Copies all entries once if there is one.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn unskip(&mut self, positions: &[usize]) {
+        if positions.is_empty() {
+            return;
+        }
+        let hash_len = self.hash_len();
+        let mut rows = self.unpacked.take();
+        let rows = rows.get_or_insert_with(|| self.outline.file().to_vec());
+        for &position in positions {
+            layout::unskip(rows, self.starts[position] as usize, hash_len);
+        }
+        self.unpacked = Some(std::mem::take(rows));
+    }
+
     #[inline]
     pub(crate) fn key(&self, position: usize) -> (&[u8], u8) {
         layout::key(self.rows(), self.starts[position] as usize, self.hash_len())

@@ -70,6 +70,22 @@ fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
     }
 }
 
+/// Takes the mark that the file is left out of the work tree from the entry at `at`, which has been
+/// located before.
+pub(crate) fn unskip(bytes: &mut [u8], at: usize, hash_len: usize) {
+    let Some(Fixed {
+        flags, extended, ..
+    }) = fixed(bytes, at, hash_len)
+    else {
+        return;
+    };
+    if u32::from(flags) & Flags::EXTENDED != 0 {
+        let extended = extended & !Flags::STORED_SKIP_WORKTREE;
+        let extended_at = at + STAT_BYTES + hash_len + 2;
+        bytes[extended_at..extended_at + 2].copy_from_slice(&extended.to_be_bytes());
+    }
+}
+
 /// The bytes that an entry takes at least.
 pub(crate) fn least_len(hash_len: usize) -> usize {
     STAT_BYTES + hash_len + 2

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
-use pronto_index::{Content, Edit, Flags, Index, OpenOptions, Writer};
+use pronto_index::{Content, Flags, Index, OpenOptions, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
@@ -178,12 +178,11 @@ impl Repository {
     /// `index` without the marks of files that are left out of the work tree, but there: they are as
     /// others, as for Git, unless `sparse.expectFilesOutsideOfPatterns` says that they are to be
     /// expected. Costs one `lstat` for each entry with a mark, but for those of missing directories,
-    /// and one call to open each directory; if there is such a file, all entries are written and read
-    /// again in memory. What the file has that is not known is not carried over.
+    /// and one call to open each directory; if there is such a file, all entries are copied.
     ///
     /// # Errors
     /// The work tree or the configuration cannot be read.
-    pub fn with_present_files(&self, index: Index) -> Result<Index> {
+    pub fn with_present_files(&self, mut index: Index) -> Result<Index> {
         let config = self.config();
         let expects = config.bool_or("sparse.expectFilesOutsideOfPatterns", false)?;
         if expects || !config.bool_or("core.sparsecheckout", false)? || self.work_tree().is_none() {
@@ -191,30 +190,9 @@ impl Repository {
         }
         let top = self.require_work_tree()?;
         let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
-        let mut edit = Edit::new(&index);
-        let mut here: Option<(&[u8], Option<Directory>)> = None;
-        for (position, entry) in index.iter().enumerate() {
-            if !entry.flags.contains(Flags::SKIP_WORKTREE) || entry.is_sparse_directory() {
-                continue;
-            }
-            let (directory, name) = crate::add::split(entry.path);
-            if here.as_ref().is_none_or(|(path, _)| *path != directory) {
-                here = Some((directory, top.open_beneath(directory).ok()));
-            }
-            let open = here.as_ref().and_then(|(_, open)| open.as_ref());
-            if open.is_some_and(|open| open.metadata(name).is_ok()) {
-                let flags = entry.flags.without(Flags::SKIP_WORKTREE);
-                edit.refresh(position, entry.stat, flags);
-            }
-        }
-        if edit.is_empty() {
-            drop(edit);
-            return Ok(index);
-        }
-        let bytes = Writer::default().encode(&edit.content());
-        let bytes = bytes.map_err(from_index)?;
-        drop(edit);
-        index.successor(bytes).map_err(from_index)
+        let present = present_files(&index, &top);
+        index.unskip(&present);
+        Ok(index)
     }
 
     /// Whether the index is to have entries for whole directories where the patterns allow it
@@ -329,4 +307,39 @@ pub(crate) fn write_tree(
 ) -> std::result::Result<pronto_hash::ObjectId, pronto_worktree::Error> {
     let written = store.write(ObjectKind::Tree, content);
     written.map_err(|error: pronto_odb::Error| error.map_kind(|_| pronto_worktree::ErrorKind::Io))
+}
+
+/// The positions of entries whose files are left out of the work tree, but there.
+fn present_files(index: &Index, top: &Directory) -> Vec<usize> {
+    let mut present = Vec::new();
+    let mut here: Option<(&BStr, Option<Directory>)> = None;
+    let mut at = 0;
+    while at < index.len() {
+        let entry = index.entry(at);
+        let position = at;
+        at += 1;
+        if !entry.flags.contains(Flags::SKIP_WORKTREE) || entry.is_sparse_directory() {
+            continue;
+        }
+        let (directory, name) = crate::add::split(entry.path);
+        let directory = directory.as_bstr();
+        if here.as_ref().is_none_or(|(path, _)| *path != directory) {
+            here = Some((directory, top.open_beneath(directory).ok()));
+        }
+        match here.as_ref().and_then(|(_, open)| open.as_ref()) {
+            Some(open) if open.metadata(name).is_ok() => present.push(position),
+            Some(_) => {}
+            None => at = index.below(missing(directory, top)).end.max(at),
+        }
+    }
+    present
+}
+
+/// The topmost part of `directory`, which cannot be opened, for which that is so.
+fn missing<'a>(directory: &'a BStr, top: &Directory) -> &'a BStr {
+    let ends = directory.find_iter(b"/");
+    let mut parts = ends.map(|end| directory[..end].as_bstr());
+    parts
+        .find(|part| top.open_beneath(part).is_err())
+        .unwrap_or(directory)
 }

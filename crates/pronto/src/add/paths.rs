@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Flags, mode};
+use pronto_index::{EntryRef, Flags, mode};
 use pronto_io::dir::{Directory, EntryKind};
 use pronto_worktree::ignore::Stack;
 use pronto_worktree::status::Outcome;
@@ -103,8 +103,10 @@ impl Work<'_> {
             .map(|at| pathspec.excludes(at) || pathspec.path(at).is_empty())
             .collect();
         let index = self.index();
-        let skipped = |flags: Flags| flags.contains(Flags::SKIP_WORKTREE);
-        let entries = index.iter().filter(|entry| !skipped(entry.flags));
+        let skipped = |entry: &EntryRef<'_>| {
+            entry.flags.contains(Flags::SKIP_WORKTREE) || self.is_outside(entry.path)
+        };
+        let entries = index.iter().filter(|entry| !skipped(entry));
         let untracked = outcome.untracked.iter().map(|path| path.as_bstr());
         for path in untracked.chain(entries.map(|entry| entry.path)) {
             if seen.iter().all(|seen| *seen) {
@@ -114,7 +116,7 @@ impl Work<'_> {
         }
         let mut outside = Vec::new();
         for at in (0..seen.len()).filter(|at| !seen[*at]) {
-            let mut hidden = index.iter().filter(|entry| skipped(entry.flags));
+            let mut hidden = index.iter().filter(|entry| skipped(entry));
             if !self.options.sparse && hidden.any(|entry| pathspec.matches_at(at, entry.path)) {
                 outside.push(pathspec.original(at).to_owned());
                 continue;
@@ -153,7 +155,7 @@ impl Work<'_> {
 
     /// All tracked files that count, for `--renormalize`.
     pub(super) fn all_tracked(&self) -> Vec<Step> {
-        let counts = |entry: &pronto_index::EntryRef<'_>| {
+        let counts = |entry: &EntryRef<'_>| {
             let hidden = entry.flags.contains(Flags::SKIP_WORKTREE);
             let kind = entry.mode & mode::TYPE;
             (self.options.sparse || !(hidden || self.is_outside(entry.path)))

@@ -111,7 +111,7 @@ impl<'r> Prepared<'r> {
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;
-        let index = read()?;
+        let index = repository.with_present_files(read()?)?;
         let source = FromWorktree {
             top: open()?,
             otherwise: Directories::new(),

@@ -230,12 +230,10 @@ impl<'a> Listing<'a> {
             let mut shown = false;
             let listed = !args.unmerged || entry.stage() != 0;
             if listed && (self.wanted.cached || self.wanted.stage) {
-                let tag = if entry.flags.contains(Flags::SKIP_WORKTREE) {
-                    'S'
-                } else if entry.stage() > 0 {
-                    'M'
-                } else {
-                    'H'
+                let tag = match entry.stage() {
+                    _ if entry.flags.contains(Flags::SKIP_WORKTREE) => 'S',
+                    0 => 'H',
+                    _ => 'M',
                 };
                 self.entry(&entry, tag, out)?;
                 shown = true;
