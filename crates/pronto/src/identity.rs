@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, revision};
 
 /// Which of the two people behind a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ fn time_of(role: Role, env: &Environment) -> Result<Time> {
     let parsed = given
         .to_str()
         .ok()
-        .and_then(|text| gix_date::parse(text.trim(), None).ok());
+        .and_then(|text| revision::parse_exact_date(text.trim(), None));
     parsed.ok_or_else(|| {
         let message = format!("invalid date format: {}", given.as_bstr());
         Error::new(ErrorKind::InvalidInput, message)

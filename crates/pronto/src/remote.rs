@@ -219,11 +219,8 @@ pub fn is_valid_name(name: &BStr) -> bool {
 /// # Errors
 /// It means none.
 pub fn parse_date(text: &str) -> Result<i64> {
-    match gix_date::parse(text, Some(gix_date::Zoned::now())) {
-        Ok(time) => Ok(time.seconds),
-        Err(_) => {
-            let message = format!("invalid date: {text}");
-            Err(Error::new(ErrorKind::InvalidInput, message))
-        }
-    }
+    crate::revision::parse_date(text.into()).ok_or_else(|| {
+        let message = format!("invalid date: {text}");
+        Error::new(ErrorKind::InvalidInput, message)
+    })
 }

@@ -20,6 +20,7 @@ pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use commit::CommitLinks;
 pub(crate) use commit::{links_in, parse as parse_commit};
 pub use date::parse_date;
+pub(crate) use date::parse_exact as parse_exact_date;
 pub use name::FullName;
 pub use path::{TreeEntries, TreeEntry};
 pub(crate) use search::compile_regex;

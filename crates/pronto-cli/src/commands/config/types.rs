@@ -59,8 +59,8 @@ impl Type {
                 Some(path) => pronto::path::as_bytes(&path).to_owned(),
                 None => return Ok(None),
             },
-            Type::ExpiryDate => match parse_date(entry.string()?) {
-                Some(moment) => moment.to_string().into(),
+            Type::ExpiryDate => match expiry(entry.string()?) {
+                Some(moment) => moment,
                 None => {
                     let value = entry.string()?;
                     let message = format!("'{value}' for '{}' is not a valid timestamp", entry.key);
@@ -106,4 +106,13 @@ fn bad_line(entry: &EntryRef<'_>) -> CliError {
     }
     let place = entry.origin.location();
     CliError::fatal(format!("bad config line {} {place}", entry.line))
+}
+
+/// Seconds since 1970 until which something is kept; the largest number there is for all times.
+fn expiry(text: &BStr) -> Option<BString> {
+    match text.as_bytes() {
+        b"never" | b"false" => Some("0".into()),
+        b"all" | b"now" => Some(u64::MAX.to_string().into()),
+        _ => parse_date(text).map(|moment| moment.to_string().into()),
+    }
 }
