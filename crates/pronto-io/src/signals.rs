@@ -32,14 +32,21 @@ static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
-/// the process was started to ignore stay so. Takes five system calls.
+/// the process was started to ignore stay so, and cost a system call more than the five others. To be
+/// called before there are other threads.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
 pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
     INTERRUPT.store(interrupt.leak(), SeqCst);
+    // Nobody else is to decide whether the second can be over.
+    unblock(libc::SIGALRM);
     for signal in WATCHED {
-        handle(signal)?;
+        let before = handle(signal)?;
+        if before.sa_sigaction == libc::SIG_IGN {
+            // SAFETY: ignoring a signal runs no code.
+            unsafe { libc::sigaction(signal, &raw const before, ptr::null_mut()) };
+        }
     }
     Ok(())
 }
@@ -69,21 +76,29 @@ pub fn end_if_asked(farewell: impl FnOnce(i32)) {
 
 /// Ends the process by `signal`, as if nobody had ever handled it.
 pub fn die_of(signal: i32) -> ! {
-    // SAFETY: functions that POSIX allows in signal handlers, with arguments that live on the
-    // stack; the default action runs no code of ours.
+    // SAFETY: functions that POSIX allows in signal handlers; the default action runs no code of ours.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
-        let mut only: libc::sigset_t = mem::zeroed();
-        libc::sigemptyset(&raw mut only);
-        libc::sigaddset(&raw mut only, signal);
         libc::raise(signal);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const only, ptr::null_mut());
+        unblock(signal);
         // The default action of this signal is to do nothing.
         libc::_exit(128 + signal)
     }
 }
 
-fn handle(signal: c_int) -> io::Result<()> {
+/// Lets `signal` reach this thread.
+fn unblock(signal: c_int) {
+    // SAFETY: functions that POSIX allows in signal handlers, with a set that lives on the stack.
+    unsafe {
+        let mut only: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut only);
+        libc::sigaddset(&raw mut only, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const only, ptr::null_mut());
+    }
+}
+
+/// Has `on_signal` called; what was done before.
+fn handle(signal: c_int) -> io::Result<libc::sigaction> {
     // SAFETY: `on_signal` does what handlers may do alone; both actions live on the stack, and
     // all zeros are valid for them.
     unsafe {
@@ -94,11 +109,8 @@ fn handle(signal: c_int) -> io::Result<()> {
         if libc::sigaction(signal, &raw const action, &raw mut old) != 0 {
             return Err(io::Error::last_os_error());
         }
-        if old.sa_sigaction == libc::SIG_IGN {
-            libc::sigaction(signal, &raw const old, ptr::null_mut());
-        }
+        Ok(old)
     }
-    Ok(())
 }
 
 /// Sets `flag` if there is one, and says so.
@@ -226,6 +238,21 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(30));
         assert!(!file.exists());
         assert!(!file.with_extension("tree").exists());
+    }
+
+    #[test]
+    fn an_alarm_that_was_ignored_comes_nevertheless() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        std::fs::write(file.with_extension("stuck"), b"").expect("a file");
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", "trap '' ALRM; exec \"$0\" \"$@\""])
+            .arg(own_binary().get_program());
+        let mut child = start(&mut program, &file);
+        send(&child, Signal::TERM);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM));
+        assert!(!file.exists());
     }
 
     #[test]
