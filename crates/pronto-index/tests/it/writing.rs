@@ -39,6 +39,31 @@ fn an_unchanged_index_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn marks_are_taken_off_in_memory() {
+    for kind in KINDS {
+        for setting in [&["--index-version", "2"], &["--index-version", "4"]] {
+            let repository = Repository::with_files(kind);
+            repository.git(&[&["update-index"][..], setting].concat());
+            repository.git(&["update-index", "--skip-worktree", "empty", "link"]);
+            repository.git(&["update-index", "--no-skip-worktree", "empty", "link"]);
+            let before = on_disk(&repository);
+            repository.git(&["update-index", "--skip-worktree", "empty", "link"]);
+            let mut index = repository.index();
+            index.unskip(&[]);
+            let marked = ["empty", "link"].map(|path| index.find(path.into(), 0).expect("there"));
+            assert!(index.entry(marked[0]).flags.contains(Flags::SKIP_WORKTREE));
+            index.unskip(&marked);
+            // What has no mark stays as it is.
+            index.unskip(&[0]);
+            assert!(!index.entry(marked[0]).flags.contains(Flags::SKIP_WORKTREE));
+            let encoded = Writer::default().encode(&Edit::new(&index).content());
+            assert_eq!(encoded.expect("it is sound"), before);
+            assert_eq!(repository.index().timestamp(), index.timestamp());
+        }
+    }
+}
+
+#[test]
 fn offsets_for_threads_are_those_of_git() {
     for kind in KINDS {
         let repository = Repository::with_files(kind);
