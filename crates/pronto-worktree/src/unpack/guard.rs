@@ -144,24 +144,6 @@ pub(super) fn refuse_current_directory(
     }
 }
 
-/// The entries that are not to be in the worktree, but are, where that is to be noticed: Git takes
-/// the mark from them when it reads the index. One `lstat` for each entry that is marked, but for
-/// those in directories that are missing.
-pub(super) fn present_though_skipped(situation: &Situation<'_>) -> Result<HashSet<usize>, Error> {
-    if situation.sparse.is_none() || !situation.notice_present_sparse {
-        return Ok(HashSet::new());
-    }
-    let entries = situation.index.iter().enumerate();
-    let skipped: Vec<usize> = entries
-        .filter(|(_, entry)| entry.flags.contains(Flags::SKIP_WORKTREE))
-        .filter(|(_, entry)| !entry.is_sparse_directory())
-        .map(|(position, _)| position)
-        .collect();
-    let found = occupied_entries(situation, &skipped)?.into_iter();
-    let there = found.filter(|(_, look)| matches!(look, Look::There(_)));
-    Ok(there.map(|(position, _)| position).collect())
-}
-
 /// Those of the entries at `positions` at whose paths something is.
 pub(super) fn occupied_entries(
     situation: &Situation<'_>,

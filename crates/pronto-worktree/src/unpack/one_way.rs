@@ -1,8 +1,6 @@
 //! The index becomes a tree and the worktree follows, whatever is there: `checkout -f`,
 //! `reset --hard`.
 
-use std::collections::HashSet;
-
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags, mode};
@@ -39,7 +37,6 @@ pub fn one_way(
     let mut reset = Reset {
         situation,
         next: 0,
-        present: guard::present_though_skipped(situation)?,
         same: Vec::new(),
         unseen: Vec::new(),
         takes_directories: may_go.is_none(),
@@ -108,8 +105,6 @@ struct Reset<'a, 's> {
     situation: &'a Situation<'s>,
     /// The next entry of the index.
     next: usize,
-    /// Entries that are marked to be skipped though their files are there: the mark does not count.
-    present: HashSet<usize>,
     /// The entries that are as the tree says; their files may not be.
     same: Vec<usize>,
     /// Entries that do not stay, whose files must be as they say.
@@ -190,16 +185,12 @@ impl Reset<'_, '_> {
 
     fn is_skipped(&self, position: usize) -> bool {
         let flags = self.situation.index.entry(position).flags;
-        flags.contains(Flags::SKIP_WORKTREE) && !self.present.contains(&position)
+        flags.contains(Flags::SKIP_WORKTREE)
     }
 
     /// The file of an entry that does not stay must be as the entry says, if nobody looked at it.
     fn verify(&mut self, position: usize) {
-        let entry = self.situation.index.entry(position);
-        let marked = guard::is_unseen(&entry);
-        // The mark of what is there in spite of it does not count.
-        let only_skipped = !entry.flags.contains(Flags::ASSUME_VALID);
-        if marked && !(only_skipped && self.present.contains(&position)) {
+        if guard::is_unseen(&self.situation.index.entry(position)) {
             self.unseen.push(position);
         }
     }

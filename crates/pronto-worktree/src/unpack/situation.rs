@@ -41,8 +41,6 @@ pub struct Situation<'a> {
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
     /// Which paths are to be in the worktree; `None`: all.
     pub sparse: Option<&'a Sparse>,
-    /// Files that are there though their entries say that they are not to be count as there.
-    pub notice_present_sparse: bool,
     /// How many threads look at files.
     pub workers: Workers,
     /// Paths, in order, of files that may be overwritten though they were changed.

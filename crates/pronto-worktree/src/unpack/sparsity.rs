@@ -1,14 +1,14 @@
 //! Entries and files follow the patterns of a sparse checkout, as far as nothing is lost by it.
 //!
 //! Costs: one look at the patterns for each entry (one for each directory if they are a cone), and
-//! one `lstat` for each file that comes or goes and for each that is not to be there, but for
-//! those in directories that are missing.
+//! one `lstat` for each file that comes or goes. Files that are there although their entries say
+//! that they are not to be have lost that mark when the index was read.
 
 use bstr::{BStr, BString};
 use pronto_index::{EntryRef, Flags, mode};
 
 use super::guard;
-use super::situation::{Look, Looker, Situation};
+use super::situation::{Looker, Situation};
 use super::{Side, Unpacked};
 use crate::Error;
 use crate::checkout::Removal;
@@ -72,13 +72,9 @@ pub(super) fn follow(unpacked: &mut Unpacked, situation: &Situation<'_>) -> Resu
     if situation.sparse.is_none() {
         return Ok(());
     }
-    let mut moves = find(unpacked, situation);
+    let moves = find(unpacked, situation);
     let before = unpacked.changes.len();
     come(unpacked, situation, &moves.coming)?;
-    let absent = guard::occupied_entries(situation, &moves.absent)?.into_iter();
-    let there = absent.filter(|(_, look)| matches!(look, Look::There(_)));
-    moves.going.extend(there.map(|(position, _)| position));
-    moves.going.sort_unstable();
     go(unpacked, situation, &moves.going)?;
     unpacked.leftover.unmerged = moves.unmerged;
     if unpacked.changes.len() > before {
@@ -95,8 +91,6 @@ struct Moves {
     coming: Vec<usize>,
     /// They are not to be there, and were.
     going: Vec<usize>,
-    /// They are not to be there, and were not; their files may be in spite of that.
-    absent: Vec<usize>,
     unmerged: Vec<BString>,
 }
 
@@ -129,7 +123,6 @@ fn find(unpacked: &Unpacked, situation: &Situation<'_>) -> Moves {
         match (matcher.includes(entry.path), skipped) {
             (true, true) => moves.coming.push(position),
             (false, false) => moves.going.push(position),
-            (false, true) if situation.notice_present_sparse => moves.absent.push(position),
             _ => {}
         }
     }
@@ -144,20 +137,17 @@ fn come(unpacked: &mut Unpacked, situation: &Situation<'_>, coming: &[usize]) ->
     let mut looker = Looker::new(situation);
     for &position in coming {
         let entry = index.entry(position);
-        let Some((_, look)) = occupied.next_if(|(at, _)| *at == position) else {
+        if occupied.next_if(|(at, _)| *at == position).is_none() {
             let (id, mode) = (entry.id.to_owned(), entry.mode);
             situation
                 .protect
                 .check_path(entry.path, mode == mode::SYMLINK)?;
             unpacked.write(entry.path, Side { id, mode }, false);
             continue;
-        };
-        // Whatever is there is what the user has, and shows as such.
-        let is_theirs = matches!(look, Look::There(_)) && situation.notice_present_sparse;
-        if !is_theirs {
-            let obstacle = looker.obstacle(entry.path)?;
-            unpacked.leftover.obstructed.push(obstacle.to_owned());
         }
+        // Whatever is there is what the user has, and shows as such.
+        let obstacle = looker.obstacle(entry.path)?;
+        unpacked.leftover.obstructed.push(obstacle.to_owned());
         mark(unpacked, &entry, false);
     }
     Ok(())

@@ -151,10 +151,6 @@ impl<'r> Prepared<'r> {
             symlinks: self.options.symlinks,
             to_git: &to_git,
             sparse: self.sparse.as_ref(),
-            notice_present_sparse: !self
-                .repository
-                .config()
-                .bool_or("sparse.expectFilesOutsideOfPatterns", false)?,
             workers: self.options.workers,
             given_up: &self.given_up,
             keep_directory: self.options.keep_directory.as_ref(),
