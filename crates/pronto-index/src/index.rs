@@ -382,7 +382,7 @@ impl Index {
         self.expanded = Some(cached);
     }
 
-    /// Takes the mark [`SKIP_WORKTREE`](Flags::SKIP_WORKTREE) from the entries at `positions`, in
+    /// Takes the mark [`SKIP_WORKTREE`](crate::Flags::SKIP_WORKTREE) from the entries at `positions`, in
     /// memory. Copies all entries once if there is one.
     ///
     /// # Panics
