@@ -44,7 +44,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Watches over `path`, which need not exist yet. Takes one short global lock.
+    /// Watches over `path`, which need not exist yet. Takes one short global lock, whatever the number
+    /// of guards; so does giving the guard up.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = into_c_string(path.into());
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +73,8 @@ impl Drop for Guard {
     }
 }
 
-/// Removes what every live guard watches over, the latest first.
+/// Removes what every live guard watches over, the latest first. Any thread may call it; not for
+/// signal handlers, since it frees and allocates.
 pub fn remove_all() {
     for slot in slots() {
         if let Some(path) = take(slot) {

@@ -33,7 +33,8 @@ static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
 /// the process was started to ignore stay so, and cost a system call more than the five others. To be
-/// called before there are other threads.
+/// called before there are other threads, and by one of them: a later call puts another interrupt
+/// in the place of the first, whose flag is never freed.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
@@ -52,12 +53,14 @@ pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
 }
 
 /// The first signal triggers `drain` and does nothing else, the second is as the first would be.
+/// Any thread may call it; the flag is never freed.
 pub fn drain_first(drain: &Interrupt) {
     DRAIN.store(drain.leak(), SeqCst);
 }
 
 /// If a signal has come that asks the process to end: removes what guards watch over, runs
-/// `farewell` with the number of the signal, and dies of it. Else returns at once.
+/// `farewell` with the number of the signal, and dies of it. Else returns at once, for one atomic
+/// load. Any thread may call it; all but the first to do so wait for the end.
 pub fn end_if_asked(farewell: impl FnOnce(i32)) {
     let signal = CAUGHT.load(SeqCst);
     if signal == 0 {
@@ -74,7 +77,8 @@ pub fn end_if_asked(farewell: impl FnOnce(i32)) {
     }
 }
 
-/// Ends the process by `signal`, as if nobody had ever handled it.
+/// Ends the process by `signal`, as if nobody had ever handled it; by the exit code 128 + `signal` if that
+/// does not end processes. Any thread may call it, and signal handlers.
 pub fn die_of(signal: i32) -> ! {
     // SAFETY: functions that POSIX allows in signal handlers; the default action runs no code of ours.
     unsafe {
@@ -122,12 +126,11 @@ fn trigger(flag: *mut AtomicBool) -> bool {
 
 /// Does only what POSIX allows in a handler: atomics, system calls, nothing that allocates or locks.
 extern "C" fn on_signal(signal: c_int) {
-    let is_first = || CAUGHT.compare_exchange(0, signal, SeqCst, SeqCst).is_ok();
     if signal != libc::SIGALRM {
         if trigger(DRAIN.swap(ptr::null_mut(), SeqCst)) {
             return;
         }
-        if is_first() {
+        if CAUGHT.compare_exchange(0, signal, SeqCst, SeqCst).is_ok() {
             trigger(INTERRUPT.load(SeqCst));
             // Without an alarm there is still the second signal.
             if handle(libc::SIGALRM).is_ok() {
@@ -207,6 +210,16 @@ mod tests {
         Command::new(std::env::current_exe().expect("this binary has a path"))
     }
 
+    /// This binary, started to ignore `signal`.
+    fn own_binary_ignoring(signal: &str) -> Command {
+        let mut program = Command::new("sh");
+        let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
+        program
+            .args(["-c", &script])
+            .arg(own_binary().get_program());
+        program
+    }
+
     fn send(child: &Child, signal: Signal) {
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         kill_process(process.expect("a process"), signal).expect("it runs still");
@@ -245,11 +258,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("file");
         std::fs::write(file.with_extension("stuck"), b"").expect("a file");
-        let mut program = Command::new("sh");
-        program
-            .args(["-c", "trap '' ALRM; exec \"$0\" \"$@\""])
-            .arg(own_binary().get_program());
-        let mut child = start(&mut program, &file);
+        let mut child = start(&mut own_binary_ignoring("ALRM"), &file);
         send(&child, Signal::TERM);
         assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM));
         assert!(!file.exists());
@@ -259,11 +268,7 @@ mod tests {
     fn what_was_ignored_from_the_start_stays_so() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("file");
-        let mut program = Command::new("sh");
-        program
-            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
-            .arg(own_binary().get_program());
-        let mut child = start(&mut program, &file);
+        let mut child = start(&mut own_binary_ignoring("HUP"), &file);
         send(&child, Signal::HUP);
         std::thread::sleep(Duration::from_millis(50));
         assert!(child.try_wait().expect("it can be asked").is_none());

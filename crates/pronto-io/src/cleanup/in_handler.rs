@@ -2,9 +2,12 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr;
+use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, unlinkat};
+use rustix::io::Errno;
 
 use super::slots;
 
@@ -19,7 +22,7 @@ const CHUNK_BYTES: usize = 1024;
 /// not freed: the process is about to end.
 pub(crate) fn remove_all_in_handler() {
     for slot in slots() {
-        let path = slot.swap(std::ptr::null_mut(), std::sync::atomic::Ordering::SeqCst);
+        let path = slot.swap(ptr::null_mut(), SeqCst);
         if !path.is_null() {
             // SAFETY: a C string that came from `into_raw`, and that the swap made ours alone.
             remove(CWD, unsafe { CStr::from_ptr(path) }, DEEPEST);
@@ -30,7 +33,6 @@ pub(crate) fn remove_all_in_handler() {
 /// Other threads may still be making files inside a directory, so try more than once.
 fn remove(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
     for _ in 0..8 {
-        use rustix::io::Errno;
         match unlinkat(parent, name, AtFlags::empty()) {
             // What POSIX has for "it is a directory", and what Linux has.
             Err(Errno::PERM | Errno::ISDIR) if depth > 0 => empty(parent, name, depth - 1),
@@ -50,7 +52,7 @@ fn empty(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
     let Ok(directory) = openat(parent, name, flags, Mode::empty()) else {
         return;
     };
-    let directory = std::os::fd::AsFd::as_fd(&directory);
+    let directory = directory.as_fd();
     let mut chunk = [MaybeUninit::<u8>::uninit(); CHUNK_BYTES];
     let mut entries = RawDir::new(directory, &mut chunk);
     while let Some(Ok(entry)) = entries.next() {
