@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bstr::{BStr, BString, ByteSlice};
-use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 use pronto_index::{Content, Flags, Index, OpenOptions, Writer};
 use pronto_io::dir::Directory;
@@ -14,7 +13,7 @@ use pronto_odb::Store;
 use pronto_worktree::Objects;
 use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::sparse::{Sparse, expand};
-use pronto_worktree::trees::{self, Workshop};
+use pronto_worktree::trees;
 
 use crate::status::{Pathspec, read_tree};
 use crate::worktree::{from_index, from_worktree};
@@ -262,14 +261,7 @@ impl Repository {
         if !trees::faults(&index).is_empty() {
             return Ok(None);
         }
-        let store = self.objects()?;
-        let mut write = |content: &[u8]| write_tree(store, content);
-        let mut workshop = Workshop {
-            contains: &mut |id| contains(store, id),
-            write: &mut write,
-            missing_ok: true,
-        };
-        let made = trees::make(&index, index.cached_tree().as_ref(), &mut workshop);
+        let made = self.new_trees(&index, true)?;
         made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
     }
 }
@@ -298,15 +290,6 @@ pub(crate) fn contains(
 ) -> std::result::Result<bool, pronto_worktree::Error> {
     let found = store.contains(id);
     found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
-}
-
-/// Adds a tree to `store`.
-pub(crate) fn write_tree(
-    store: &Store,
-    content: &[u8],
-) -> std::result::Result<pronto_hash::ObjectId, pronto_worktree::Error> {
-    let written = store.write(ObjectKind::Tree, content);
-    written.map_err(|error: pronto_odb::Error| error.map_kind(|_| pronto_worktree::ErrorKind::Io))
 }
 
 /// The positions of entries whose files are left out of the work tree, but there.

@@ -6,10 +6,15 @@ use pronto_index::{CachedTree, Edit, Index, Lock};
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::trees::{self, Workshop};
 
-use crate::index::{contains, write_tree};
+use crate::index::contains;
+use crate::packs::writer_options;
 use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Repository, Result};
+
+mod new_trees;
+
+use new_trees::NewTrees;
 
 /// What came of writing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,19 +114,33 @@ impl Repository {
         if !faults.is_empty() {
             return Ok(Made::Not(WrittenTree::Faults(faults)));
         }
-        let mut write = |content: &[u8]| write_tree(store, content);
-        let mut workshop = Workshop {
-            contains: &mut contains,
-            write: &mut write,
-            missing_ok,
-        };
-        match trees::make(index, cached.as_ref(), &mut workshop) {
+        match self.new_trees(index, missing_ok)? {
             Ok((id, made)) => Ok(Made::New(made, id)),
             Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
                 Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))
             }
             Err(error) => Err(from_worktree(error)),
         }
+    }
+
+    /// Writes the trees that `index`, which has no faults, makes, but for those it knows.
+    pub(crate) fn new_trees(
+        &self,
+        index: &Index,
+        missing_ok: bool,
+    ) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
+        let store = self.objects()?;
+        let mut new = NewTrees::new(store, writer_options(self.config(), self.object_hash())?);
+        let mut workshop = Workshop {
+            contains: &mut |id| contains(store, id),
+            write: &mut |content| new.add(content).map_err(from_store),
+            missing_ok,
+        };
+        let made = trees::make(index, index.cached_tree().as_ref(), &mut workshop);
+        if made.is_ok() {
+            new.finish()?;
+        }
+        Ok(made)
     }
 }
 
@@ -136,4 +155,8 @@ fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
         None => WrittenTree::NoSuchDirectory,
         Some(directory) => WrittenTree::Tree(directory.made_id().to_owned()),
     }
+}
+
+fn from_store(error: pronto_odb::Error) -> pronto_worktree::Error {
+    error.map_kind(|_| pronto_worktree::ErrorKind::Io)
 }

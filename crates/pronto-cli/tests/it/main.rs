@@ -11,6 +11,7 @@ mod folding;
 mod hostile;
 mod hostile_links;
 mod large_blobs;
+mod many_trees;
 mod matrix;
 mod memory;
 mod merges;

@@ -17,9 +17,17 @@ impl Store {
     /// `Io` when it cannot be written, `Collision` when its content is part of a known attack on
     /// SHA-1.
     pub fn write(&self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error> {
-        let id = loose::write::id_of(self.options(), kind, content)?;
+        let id = self.id_of(kind, content)?;
         self.write_known(&id, kind, content)?;
         Ok(id)
+    }
+
+    /// The id that an object has in this store, whether it is there or not.
+    ///
+    /// # Errors
+    /// `Collision` when the content is part of a known attack on SHA-1.
+    pub fn id_of(&self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error> {
+        loose::write::id_of(self.options(), kind, content)
     }
 
     /// Adds an object whose id is known to be `id`.

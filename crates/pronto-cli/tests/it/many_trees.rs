@@ -1,0 +1,73 @@
+//! Trees of a first commit are many at once: they become a pack, not a file each.
+
+use std::path::Path;
+
+use crate::support::{Scratch, process, pronto, run, stderr, stdout};
+
+/// A directory and a file in it for each number.
+fn make(top: &Path, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let directory = top.join(format!("{:02}/{number:03}", number / 10));
+        std::fs::create_dir_all(&directory).expect("directories");
+        std::fs::write(directory.join("f"), format!("{number}\n")).expect("a file");
+    }
+}
+
+fn pronto_in(top: &Path, arguments: &[&str]) -> String {
+    let who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    let mut command = pronto();
+    let output = command.current_dir(top).args(who).args(arguments).output();
+    let output = output.expect("it runs");
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
+/// How many loose objects there are, and how many packs.
+fn counted(top: &Path) -> (usize, usize) {
+    let said = stdout(&run("git", top, &["count-objects", "-v"]));
+    let number = |key: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(key));
+        line.expect("git says it").parse().expect("a number")
+    };
+    (number("count: "), number("packs: "))
+}
+
+#[test]
+fn trees_of_many_directories_are_a_pack() {
+    let scratch = Scratch::new();
+    let top = scratch.path();
+    pronto_in(top, &["init", "-q", "-b", "main"]);
+    make(top, 0..150);
+    // The files are a pack already.
+    pronto_in(top, &["add", "."]);
+    assert_eq!(counted(top), (0, 1));
+    pronto_in(top, &["commit", "-q", "-m", "many"]);
+    assert_eq!(counted(top), (1, 2), "only the commit is loose");
+
+    // A few more are a file each: two blobs, five trees and a commit.
+    make(top, 150..152);
+    pronto_in(top, &["add", "."]);
+    pronto_in(top, &["commit", "-q", "-m", "few"]);
+    assert_eq!(counted(top), (1 + 2 + 4 + 1, 2));
+
+    // What is there already is not written again.
+    pronto_in(top, &["read-tree", "--empty"]);
+    pronto_in(top, &["read-tree", "HEAD"]);
+    std::fs::remove_file(top.join(".git/index")).expect("it is there");
+    pronto_in(top, &["add", "."]);
+    let tree = pronto_in(top, &["write-tree"]);
+    let expected = stdout(&run("git", top, &["rev-parse", "HEAD^{tree}"]));
+    assert_eq!(tree, expected);
+    assert_eq!(counted(top), (8, 2));
+
+    let mut fsck = process("git");
+    fsck.current_dir(top).args(["fsck", "--strict"]);
+    let fsck = fsck.output().expect("git runs");
+    assert!(fsck.status.success(), "{}", stderr(&fsck));
+    let status = run("git", top, &["status", "--porcelain"]);
+    assert_eq!(stdout(&status), "");
+}

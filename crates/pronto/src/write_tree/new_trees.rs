@@ -1,0 +1,81 @@
+//! Trees on their way into the store: loose ones if they are few, a pack if they are many. How many
+//! there will be, nobody knows before the last.
+
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_odb::{Bulk, PACKED_FROM, Store};
+use pronto_pack::writer::{Encoder, Options};
+
+use crate::Result;
+use crate::objects::from_odb;
+
+/// Contents that wait in memory until there is known to be enough for a pack.
+const WAITING_BYTES: usize = 16 << 20;
+
+/// Takes trees one after another. Those that were added are there for readers once
+/// [`finish`](Self::finish) is done, and may not be if it is not called.
+pub(super) struct NewTrees<'a> {
+    store: &'a Store,
+    options: Options,
+    waiting: Vec<(ObjectId, Vec<u8>)>,
+    waiting_bytes: usize,
+    bulk: Option<(Bulk, Encoder)>,
+}
+
+impl<'a> NewTrees<'a> {
+    pub(super) fn new(store: &'a Store, options: Options) -> Self {
+        NewTrees {
+            store,
+            options,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            bulk: None,
+        }
+    }
+
+    /// Adds a tree of this content, and gives its id.
+    pub(super) fn add(
+        &mut self,
+        content: &[u8],
+    ) -> std::result::Result<ObjectId, pronto_odb::Error> {
+        let id = self.store.id_of(Kind::Tree, content)?;
+        if let Some((bulk, encoder)) = &mut self.bulk {
+            bulk.add(&id, (Kind::Tree, content), encoder)?;
+            return Ok(id);
+        }
+        self.waiting.push((id, content.to_vec()));
+        self.waiting_bytes += content.len();
+        if self.waiting_bytes > WAITING_BYTES {
+            self.begin_bulk()?;
+        }
+        Ok(id)
+    }
+
+    /// Writes what waits.
+    ///
+    /// # Errors
+    /// A tree cannot be written.
+    pub(super) fn finish(mut self) -> Result<()> {
+        if self.bulk.is_none() && self.waiting.len() >= PACKED_FROM {
+            self.begin_bulk().map_err(from_odb)?;
+        }
+        if let Some((bulk, _)) = self.bulk {
+            return bulk.finish().map_err(from_odb);
+        }
+        let mut waiting = self.waiting.iter();
+        let written =
+            waiting.try_for_each(|(id, content)| self.store.write_known(id, Kind::Tree, content));
+        written.map_err(from_odb)
+    }
+
+    fn begin_bulk(&mut self) -> std::result::Result<(), pronto_odb::Error> {
+        let expected = self.waiting.len().max(PACKED_FROM);
+        let bulk = self.store.bulk(expected, self.options.clone())?;
+        let mut encoder = bulk.encoder();
+        for (id, content) in std::mem::take(&mut self.waiting) {
+            bulk.add(&id, (Kind::Tree, &content), &mut encoder)?;
+        }
+        self.bulk = Some((bulk, encoder));
+        Ok(())
+    }
+}
