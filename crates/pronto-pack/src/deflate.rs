@@ -1,11 +1,27 @@
 //! Deflating whole contents in one piece, keeping tables and buffers between them.
 
+mod bits;
+mod codes;
+mod fast;
+mod huffman;
+mod tables;
+mod text;
+
+use libdeflater::adler32;
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
+
+use fast::Fast;
+
+/// The level at which contents are deflated [fast](mod@fast).
+const FAST: u8 = 1;
+/// What a zlib stream of the fastest level with a window of 32 KiB begins with (RFC 1950).
+const ZLIB_HEADER: [u8; 2] = [0x78, 0x01];
 
 /// Deflates one content after another. Make one for each thread and keep it.
 #[derive(Default)]
 pub struct Deflater {
+    fast: Option<Fast>,
     encoder: Option<Encoder>,
     inflated: Vec<u8>,
     deflated: Vec<u8>,
@@ -16,14 +32,6 @@ impl Deflater {
     /// Copies `content` only if there is a header. Holds as much memory as the largest content
     /// took so far.
     pub fn deflate(&mut self, level: u8, header: &[u8], content: &[u8]) -> &[u8] {
-        let level = Level::new(level.min(9));
-        let is_other = |encoder: &Encoder| encoder.level() != level;
-        if self.encoder.as_ref().is_none_or(is_other) {
-            self.encoder = None;
-        }
-        let encoder = self
-            .encoder
-            .get_or_insert_with(|| Encoder::new(Format::Zlib, level));
         let source = if header.is_empty() {
             content
         } else {
@@ -32,12 +40,40 @@ impl Deflater {
             self.inflated.extend_from_slice(content);
             &self.inflated
         };
-        let bound = compress_bound(Format::Zlib, source.len());
-        if self.deflated.len() < bound {
-            self.deflated.resize(bound, 0);
+        if level == FAST && source.len() <= fast::MOST_BYTES {
+            let fast = self.fast.get_or_insert_with(Fast::new);
+            return deflate_fast(fast, source, &mut self.deflated);
         }
+        let level = Level::new(level.min(9));
+        let is_other = |encoder: &Encoder| encoder.level() != level;
+        if self.encoder.as_ref().is_none_or(is_other) {
+            self.encoder = None;
+        }
+        let encoder = self
+            .encoder
+            .get_or_insert_with(|| Encoder::new(Format::Zlib, level));
+        grow(
+            &mut self.deflated,
+            compress_bound(Format::Zlib, source.len()),
+        );
         let progress = encoder.compress(source, &mut self.deflated, Flush::Finish);
         progress.output
+    }
+}
+
+/// The zlib stream of `source`.
+fn deflate_fast<'a>(fast: &mut Fast, source: &[u8], deflated: &'a mut Vec<u8>) -> &'a [u8] {
+    let (head, sum) = (ZLIB_HEADER.len(), size_of::<u32>());
+    grow(deflated, head + Fast::room_for(source) + sum);
+    deflated[..head].copy_from_slice(&ZLIB_HEADER);
+    let end = head + fast.deflate(source, &mut deflated[head..]);
+    deflated[end..end + sum].copy_from_slice(&adler32(source).to_be_bytes());
+    &deflated[..end + sum]
+}
+
+fn grow(buffer: &mut Vec<u8>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
     }
 }
 

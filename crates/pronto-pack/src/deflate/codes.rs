@@ -1,0 +1,210 @@
+//! The codes of a block: what each literal, length and distance is written as.
+
+use std::sync::LazyLock;
+
+use super::bits::Bits;
+use super::huffman::{LONGEST_CODE, code_lengths, code_words};
+use super::tables::{
+    DISTANCES, END, FIRST_LENGTH, FIXED_DISTANCES, FIXED_LITERALS, HEADER_ORDER, LENGTH, LITERALS,
+};
+use super::text::{TEXT_DISTANCES, TEXT_LITERALS};
+
+/// How often symbols occurred.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) literals: [u32; LITERALS],
+    pub(super) distances: [u32; DISTANCES + 2],
+}
+
+impl Counts {
+    pub(super) const NONE: Counts = Counts {
+        literals: [0; LITERALS],
+        distances: [0; DISTANCES + 2],
+    };
+
+    /// Halves all, so that what comes counts more than what was.
+    pub(super) fn fade(&mut self) {
+        let all = self.literals.iter_mut().chain(&mut self.distances);
+        all.for_each(|count| *count /= 2);
+    }
+}
+
+/// Bits and how many there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Word {
+    pub(super) bits: u32,
+    pub(super) count: u32,
+}
+
+impl Word {
+    fn new(bits: u16, count: u8) -> Word {
+        Word {
+            bits: u32::from(bits),
+            count: u32::from(count),
+        }
+    }
+}
+
+/// The codes of a block.
+#[derive(Clone, Debug)]
+pub(super) struct Codes {
+    pub(super) literals: [Word; 256],
+    pub(super) end: Word,
+    /// By length less the shortest, with the bits that follow.
+    pub(super) lengths: [Word; 256],
+    pub(super) distances: [Word; DISTANCES + 2],
+    /// Of literals, the end and lengths.
+    code_lengths: [u8; LITERALS],
+    kind: u32,
+    /// What tells the codes to a reader.
+    header: Vec<Word>,
+}
+
+/// Kinds of blocks (RFC 1951, 3.2.3).
+const FIXED: u32 = 1;
+const DYNAMIC: u32 = 2;
+
+/// The codes that every reader knows.
+pub(super) static FIXED_CODES: LazyLock<Codes> = LazyLock::new(|| Codes {
+    kind: FIXED,
+    header: Vec::new(),
+    ..Codes::of(&FIXED_LITERALS, &FIXED_DISTANCES)
+});
+
+/// Codes for text: of programs, most of all.
+pub(super) static TEXT_CODES: LazyLock<Codes> = LazyLock::new(|| {
+    let mut codes = Codes::of(&TEXT_LITERALS, &TEXT_DISTANCES);
+    codes.header = header(&TEXT_LITERALS, &TEXT_DISTANCES);
+    codes
+});
+
+impl Codes {
+    /// Codes for what is like `counts`, of all symbols.
+    pub(super) fn for_counts(counts: &Counts) -> Codes {
+        let at_least_once = |count: &u32| (*count).max(1);
+        let literals = counts.literals.each_ref().map(at_least_once);
+        let mut literal_lengths = [0; LITERALS];
+        code_lengths(&literals, LONGEST_CODE, &mut literal_lengths);
+        let distances = counts.distances.each_ref().map(at_least_once);
+        let mut distance_lengths = [0; DISTANCES];
+        code_lengths(&distances[..DISTANCES], LONGEST_CODE, &mut distance_lengths);
+        let mut codes = Codes::of(&literal_lengths, &distance_lengths);
+        codes.header = header(&literal_lengths, &distance_lengths);
+        codes
+    }
+
+    fn of(literal_lengths: &[u8], distance_lengths: &[u8]) -> Codes {
+        let mut words = [0; LITERALS + 2];
+        code_words(literal_lengths, &mut words);
+        let literal = |symbol: usize| Word::new(words[symbol], literal_lengths[symbol]);
+        let length = |at: usize| {
+            let length = &LENGTH[at];
+            let word = literal(FIRST_LENGTH + usize::from(length.slot));
+            Word {
+                bits: word.bits | u32::from(length.over) << word.count,
+                count: word.count + u32::from(length.extra_bits),
+            }
+        };
+        let mut codes = Codes {
+            literals: std::array::from_fn(literal),
+            end: literal(END),
+            lengths: std::array::from_fn(length),
+            distances: [Word::default(); DISTANCES + 2],
+            code_lengths: std::array::from_fn(|symbol| literal_lengths[symbol]),
+            kind: DYNAMIC,
+            header: Vec::new(),
+        };
+        let mut words = [0; DISTANCES + 2];
+        code_words(distance_lengths, &mut words);
+        let all = codes
+            .distances
+            .iter_mut()
+            .zip(words.iter().zip(distance_lengths));
+        all.for_each(|(code, (word, length))| *code = Word::new(*word, *length));
+        codes
+    }
+
+    /// Begins a block.
+    pub(super) fn begin(&self, is_last: bool, bits: &mut Bits<'_>) {
+        bits.put(u32::from(is_last) | self.kind << 1, 3);
+        for word in &self.header {
+            bits.put(word.bits, word.count);
+            bits.flush();
+        }
+    }
+
+    /// How many bits the literals and lengths that were counted take, without what follows lengths.
+    pub(super) fn cost_bits(&self, counts: &Counts) -> u64 {
+        let pairs = counts.literals.iter().zip(&self.code_lengths);
+        let cost: u32 = pairs.map(|(count, len)| count * u32::from(*len)).sum();
+        cost.into()
+    }
+}
+
+/// The lengths of the codes as they are told (RFC 1951, 3.2.7).
+fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
+    let used = |lengths: &[u8]| lengths.iter().rposition(|length| *length > 0);
+    let literals = &literals[..used(literals).map_or(0, |at| at + 1).max(FIRST_LENGTH)];
+    let distances = &distances[..used(distances).map_or(0, |at| at + 1).max(1)];
+    let all: Vec<u8> = [literals, distances].concat();
+    let mut steps = Vec::with_capacity(all.len());
+    for run in all.chunk_by(u8::eq) {
+        push_run(&mut steps, run[0], run.len());
+    }
+    let mut counts = [0; HEADER_ORDER.len()];
+    steps
+        .iter()
+        .for_each(|(symbol, _)| counts[usize::from(*symbol)] += 1);
+    let mut lengths = [0; HEADER_ORDER.len()];
+    code_lengths(&counts, 7, &mut lengths);
+    let mut words = [0; HEADER_ORDER.len()];
+    code_words(&lengths, &mut words);
+    let told = HEADER_ORDER.iter().rposition(|at| lengths[*at] > 0);
+    let told = told.map_or(0, |at| at + 1).max(4);
+    let number = |bits: usize, count| Word {
+        bits: bits as u32,
+        count,
+    };
+    let mut header = vec![
+        number(literals.len() - FIRST_LENGTH, 5),
+        number(distances.len() - 1, 5),
+        number(told - 4, 4),
+    ];
+    header.extend(
+        HEADER_ORDER[..told]
+            .iter()
+            .map(|at| number(usize::from(lengths[*at]), 3)),
+    );
+    for (symbol, extra) in steps {
+        let at = usize::from(symbol);
+        header.extend([Word::new(words[at], lengths[at]), extra]);
+    }
+    header
+}
+
+/// Adds the steps that say `length` so many times: symbols, and what follows them.
+fn push_run(steps: &mut Vec<(u8, Word)>, length: u8, mut times: usize) {
+    let mut repeat = |symbol, (least, most): (usize, usize), bits, times: &mut usize| {
+        while *times >= least {
+            let now = (*times).min(most);
+            steps.push((
+                symbol,
+                Word {
+                    bits: (now - least) as u32,
+                    count: bits,
+                },
+            ));
+            *times -= now;
+        }
+    };
+    if length == 0 {
+        repeat(18, (11, 138), 7, &mut times);
+        repeat(17, (3, 10), 3, &mut times);
+    } else {
+        let single = &mut 1;
+        repeat(length, (1, 1), 0, single);
+        times -= 1;
+        repeat(16, (3, 6), 2, &mut times);
+    }
+    repeat(length, (1, 1), 0, &mut times);
+}

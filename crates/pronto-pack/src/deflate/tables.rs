@@ -1,0 +1,86 @@
+//! What the format says of lengths and distances (RFC 1951, 3.2.5 to 3.2.7), and codes that suit text.
+
+/// Literals, the end of a block, and lengths.
+pub(super) const LITERALS: usize = 286;
+/// Kinds of distances.
+pub(super) const DISTANCES: usize = 30;
+/// The end of a block.
+pub(super) const END: usize = 256;
+/// The symbol of the first length.
+pub(super) const FIRST_LENGTH: usize = 257;
+
+pub(super) const SHORTEST: usize = 3;
+pub(super) const LONGEST: usize = 258;
+/// How far back a match may be.
+pub(super) const WINDOW: usize = 32 << 10;
+
+/// How many symbols there are for lengths.
+const LENGTHS: usize = LITERALS - FIRST_LENGTH;
+
+/// The order of the lengths of codes of lengths.
+pub(super) const HEADER_ORDER: [usize; 19] = [
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
+];
+
+/// How many bits follow the symbol of a length.
+const fn extra_bits(slot: usize) -> u8 {
+    match slot {
+        0..8 => 0,
+        28 => 0,
+        _ => (slot as u8 - 4) / 4,
+    }
+}
+
+/// Symbol, first length and bits that follow, for each length less the shortest.
+#[derive(Clone, Copy)]
+pub(super) struct Length {
+    pub(super) slot: u8,
+    pub(super) over: u8,
+    pub(super) extra_bits: u8,
+}
+
+pub(super) static LENGTH: [Length; LONGEST - SHORTEST + 1] = {
+    let none = Length {
+        slot: 0,
+        over: 0,
+        extra_bits: 0,
+    };
+    let mut table = [none; LONGEST - SHORTEST + 1];
+    let (mut slot, mut at) = (0, 0);
+    while slot < LENGTHS {
+        // The longest has a symbol of its own.
+        if slot == LENGTHS - 1 {
+            at = table.len() - 1;
+        }
+        let extra_bits = extra_bits(slot);
+        let mut over = 0;
+        while over < 1 << extra_bits && at < table.len() {
+            table[at] = Length {
+                slot: slot as u8,
+                over: over as u8,
+                extra_bits,
+            };
+            (over, at) = (over + 1, at + 1);
+        }
+        slot += 1;
+    }
+    table
+};
+
+/// The symbol of the distance `before + 1`, and how many of the lowest bits of `before` follow it.
+#[inline(always)]
+pub(super) fn distance(before: u32) -> (u32, u32) {
+    let extra_bits = 30 - (before | 3).leading_zeros();
+    (2 * extra_bits + (before >> extra_bits), extra_bits)
+}
+
+pub(super) const FIXED_LITERALS: [u8; LITERALS + 2] = {
+    let mut lengths = [8; LITERALS + 2];
+    let mut at = 144;
+    while at < 280 {
+        lengths[at] = if at < END { 9 } else { 7 };
+        at += 1;
+    }
+    lengths
+};
+pub(super) const FIXED_DISTANCES: [u8; DISTANCES + 2] = [5; DISTANCES + 2];
