@@ -40,7 +40,7 @@ impl Deflater {
             self.inflated.extend_from_slice(content);
             &self.inflated
         };
-        if level == FAST && source.len() <= fast::MOST_BYTES {
+        if level == FAST && (fast::LEAST_BYTES..=fast::MOST_BYTES).contains(&source.len()) {
             let fast = self.fast.get_or_insert_with(Fast::new);
             return deflate_fast(fast, source, &mut self.deflated);
         }

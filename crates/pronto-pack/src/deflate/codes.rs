@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use super::bits::Bits;
 use super::huffman::{LONGEST_CODE, code_lengths, code_words};
-use super::tables::{
-    DISTANCES, END, FIRST_LENGTH, FIXED_DISTANCES, FIXED_LITERALS, HEADER_ORDER, LENGTH, LITERALS,
-};
+use super::tables::{DISTANCES, END, FIRST_LENGTH, HEADER_ORDER, LENGTH, LITERALS};
 use super::text::{TEXT_DISTANCES, TEXT_LITERALS};
 
 /// How often symbols occurred.
@@ -55,28 +53,16 @@ pub(super) struct Codes {
     pub(super) distances: [Word; DISTANCES + 2],
     /// Of literals, the end and lengths.
     code_lengths: [u8; LITERALS],
-    kind: u32,
     /// What tells the codes to a reader.
     header: Vec<Word>,
 }
 
-/// Kinds of blocks (RFC 1951, 3.2.3).
-const FIXED: u32 = 1;
+/// Blocks that tell their codes (RFC 1951, 3.2.3).
 const DYNAMIC: u32 = 2;
 
-/// The codes that every reader knows.
-pub(super) static FIXED_CODES: LazyLock<Codes> = LazyLock::new(|| Codes {
-    kind: FIXED,
-    header: Vec::new(),
-    ..Codes::of(&FIXED_LITERALS, &FIXED_DISTANCES)
-});
-
 /// Codes for text: of programs, most of all.
-pub(super) static TEXT_CODES: LazyLock<Codes> = LazyLock::new(|| {
-    let mut codes = Codes::of(&TEXT_LITERALS, &TEXT_DISTANCES);
-    codes.header = header(&TEXT_LITERALS, &TEXT_DISTANCES);
-    codes
-});
+pub(super) static TEXT_CODES: LazyLock<Codes> =
+    LazyLock::new(|| Codes::of(&TEXT_LITERALS, &TEXT_DISTANCES));
 
 impl Codes {
     /// Codes for what is like `counts`, of all symbols.
@@ -88,13 +74,11 @@ impl Codes {
         let distances = counts.distances.each_ref().map(at_least_once);
         let mut distance_lengths = [0; DISTANCES];
         code_lengths(&distances[..DISTANCES], LONGEST_CODE, &mut distance_lengths);
-        let mut codes = Codes::of(&literal_lengths, &distance_lengths);
-        codes.header = header(&literal_lengths, &distance_lengths);
-        codes
+        Codes::of(&literal_lengths, &distance_lengths)
     }
 
-    fn of(literal_lengths: &[u8], distance_lengths: &[u8]) -> Codes {
-        let mut words = [0; LITERALS + 2];
+    fn of(literal_lengths: &[u8; LITERALS], distance_lengths: &[u8; DISTANCES]) -> Codes {
+        let mut words = [0; LITERALS];
         code_words(literal_lengths, &mut words);
         let literal = |symbol: usize| Word::new(words[symbol], literal_lengths[symbol]);
         let length = |at: usize| {
@@ -110,11 +94,10 @@ impl Codes {
             end: literal(END),
             lengths: std::array::from_fn(length),
             distances: [Word::default(); DISTANCES + 2],
-            code_lengths: std::array::from_fn(|symbol| literal_lengths[symbol]),
-            kind: DYNAMIC,
-            header: Vec::new(),
+            code_lengths: *literal_lengths,
+            header: header(literal_lengths, distance_lengths),
         };
-        let mut words = [0; DISTANCES + 2];
+        let mut words = [0; DISTANCES];
         code_words(distance_lengths, &mut words);
         let all = codes
             .distances
@@ -126,7 +109,7 @@ impl Codes {
 
     /// Begins a block.
     pub(super) fn begin(&self, is_last: bool, bits: &mut Bits<'_>) {
-        bits.put(u32::from(is_last) | self.kind << 1, 3);
+        bits.put(u32::from(is_last) | DYNAMIC << 1, 3);
         for word in &self.header {
             bits.put(word.bits, word.count);
             bits.flush();

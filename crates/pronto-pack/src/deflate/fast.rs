@@ -10,7 +10,7 @@
 //! each match three of these and the comparison. 64 KiB of memory, of which small contents use less.
 
 use super::bits::Bits;
-use super::codes::{Codes, Counts, FIXED_CODES, TEXT_CODES};
+use super::codes::{Codes, Counts, TEXT_CODES};
 use super::tables::{FIRST_LENGTH, LENGTH, LONGEST, SHORTEST, WINDOW, distance};
 
 const TABLE_BITS: u32 = 14;
@@ -26,8 +26,6 @@ const FIRST_BLOCK: usize = 16 << 10;
 const COUNTED: usize = 8 << 10;
 /// What a last block takes at least.
 const LAST_BLOCK: usize = 8 << 10;
-/// Below that a block does not tell its code, which takes some 80 bytes.
-const SMALL: usize = 512;
 /// So many bytes are read at once.
 const WORD: usize = 8;
 /// Matches are looked for up to so many bytes before the end.
@@ -37,6 +35,8 @@ const PATIENCE: usize = 64;
 /// What a stored block may hold.
 const STORED: usize = 0xffff;
 
+/// Smaller contents are not taken: to tell their code takes some 80 bytes.
+pub(super) const LEAST_BYTES: usize = 512;
 /// Larger contents are not taken.
 pub(super) const MOST_BYTES: usize = 1 << 30;
 
@@ -73,44 +73,40 @@ impl Fast {
         len + len / 1024 + 2 * len.min(BLOCK + LAST_BLOCK + LONGEST) + 512
     }
 
-    /// Writes the deflate stream of `content`, of [`MOST_BYTES`] at most, to `out`, and gives its
-    /// length.
+    /// Writes the deflate stream of `content`, which is not empty and of [`MOST_BYTES`] at most, to
+    /// `out`, and gives its length.
     ///
     /// # Panics
     /// If there is not the [room](Self::room_for) that it needs.
     pub(super) fn deflate(&mut self, content: &[u8], out: &mut [u8]) -> usize {
         self.begin(content);
-        let is_small = content.len() < SMALL;
         let mut bits = Bits::new(out);
         let mut own = None;
         let mut from = 0;
         loop {
             let codes = match &own {
                 Some(codes) => codes,
-                None if is_small => &*FIXED_CODES,
                 None => &*TEXT_CODES,
             };
             let end = block_end(from, content.len());
             let is_last = end == content.len();
             let start = bits.mark();
             codes.begin(is_last, &mut bits);
-            let mut at = from;
-            if !is_small {
-                let counted = end.min(from + COUNTED);
-                (at, bits) = self.write::<true>((content, at, counted), codes, bits);
-                if own.is_none() && is_ill_suited(codes, &self.counts) {
-                    own = Some(Codes::for_counts(&self.counts));
-                    bits.go_back(start);
-                    self.forget(content);
-                    continue;
-                }
+            let counted = end.min(from + COUNTED);
+            let mut at;
+            (at, bits) = self.write::<true>((content, from, counted), codes, bits);
+            if own.is_none() && is_ill_suited(codes, &self.counts) {
+                own = Some(Codes::for_counts(&self.counts));
+                bits.go_back(start);
+                self.forget(content);
+                continue;
             }
-            if at < end || end == 0 {
+            if at < end {
                 (at, bits) = self.write::<false>((content, at, end), codes, bits);
             }
             bits.put(codes.end.bits, codes.end.count);
             bits.flush();
-            if start.bits_until(bits.mark()) > (at - from) * 8 && at > from {
+            if start.bits_until(bits.mark()) > (at - from) * 8 {
                 bits.go_back(start);
                 store(&content[from..at], is_last, &mut bits);
             }

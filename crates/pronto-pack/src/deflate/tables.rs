@@ -1,4 +1,4 @@
-//! What the format says of lengths and distances (RFC 1951, 3.2.5 to 3.2.7), and codes that suit text.
+//! What the format says of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
 
 /// Literals, the end of a block, and lengths.
 pub(super) const LITERALS: usize = 286;
@@ -73,14 +73,3 @@ pub(super) fn distance(before: u32) -> (u32, u32) {
     let extra_bits = 30 - (before | 3).leading_zeros();
     (2 * extra_bits + (before >> extra_bits), extra_bits)
 }
-
-pub(super) const FIXED_LITERALS: [u8; LITERALS + 2] = {
-    let mut lengths = [8; LITERALS + 2];
-    let mut at = 144;
-    while at < 280 {
-        lengths[at] = if at < END { 9 } else { 7 };
-        at += 1;
-    }
-    lengths
-};
-pub(super) const FIXED_DISTANCES: [u8; DISTANCES + 2] = [5; DISTANCES + 2];
