@@ -1,5 +1,7 @@
 //! Who someone is: accounts of the system, and the author and committer of what is recorded.
 
+use std::sync::OnceLock;
+
 use bstr::{BStr, BString, ByteSlice};
 use gix_date::Time;
 use jiff::Timestamp;
@@ -74,6 +76,16 @@ const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
 /// With [`Care::Strict`], when name or address are not known well enough; always, when a date was
 /// given that is none.
 pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> Result<Signature> {
+    signature_at(now(), (role, care), config, env)
+}
+
+/// As [`signature`], at this time unless the environment says another.
+pub(crate) fn signature_at(
+    time: Time,
+    (role, care): (Role, Care),
+    config: &Config,
+    env: &Environment,
+) -> Result<Signature> {
     let find = |what: &str| -> Result<Option<BString>> {
         if let Some(value) = env.bytes(&role.variable(&what.to_ascii_uppercase())) {
             return Ok(Some(value.into()));
@@ -99,14 +111,12 @@ pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> 
     if care == Care::Strict {
         check_name(&name, &email)?;
     }
-    let name = match own_account() {
-        Some(account) if name.is_empty() => account.login,
-        _ => name,
-    };
+    let login = name.is_empty().then(own_account).flatten();
+    let name = login.map_or(name, |account| account.login);
     Ok(Signature {
         name: without_crud(name.as_bstr()),
         email: without_crud(email.as_bstr()),
-        time: time_of(role, env)?,
+        time: time_of(role, env)?.unwrap_or(time),
     })
 }
 
@@ -171,13 +181,22 @@ fn check_name(name: &BString, email: &BString) -> Result<()> {
 /// Where the system says which zone it is in.
 const LOCAL_ZONE: &str = "/etc/localtime";
 
-/// The time of day here. The name of the zone does not matter: to find out which one the file is
-/// would be to list all that there are.
-fn now() -> Time {
+/// The zone that the system was in when it was asked first, unless the environment says which one
+/// counts. Its name does not matter: to find out which one the file is would be to list all that
+/// there are.
+fn zone() -> Option<&'static TimeZone> {
+    static ZONE: OnceLock<Option<TimeZone>> = OnceLock::new();
+    let read = || {
+        let data = std::fs::read(LOCAL_ZONE).ok()?;
+        TimeZone::tzif("local", &data).ok()
+    };
     let is_system = std::env::var_os("TZ").is_none();
-    let data = is_system.then(|| std::fs::read(LOCAL_ZONE).ok()).flatten();
-    let zone = data.and_then(|data| TimeZone::tzif("local", &data).ok());
-    let Some(zone) = zone else {
+    is_system.then(|| ZONE.get_or_init(read).as_ref()).flatten()
+}
+
+/// The time of day here.
+pub(crate) fn now() -> Time {
+    let Some(zone) = zone() else {
         return Time::now_local_or_utc();
     };
     let now = Timestamp::now();
@@ -187,21 +206,23 @@ fn now() -> Time {
     }
 }
 
-fn time_of(role: Role, env: &Environment) -> Result<Time> {
+/// The time that the environment says.
+fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
     let given = env
         .bytes(&role.variable("DATE"))
         .filter(|date| !date.is_empty());
     let Some(given) = given else {
-        return Ok(now());
+        return Ok(None);
     };
     let parsed = given
         .to_str()
         .ok()
         .and_then(|text| revision::parse_exact_date(text.trim(), None));
-    parsed.ok_or_else(|| {
+    let invalid = || {
         let message = format!("invalid date format: {}", given.as_bstr());
         Error::new(ErrorKind::InvalidInput, message)
-    })
+    };
+    parsed.ok_or_else(invalid).map(Some)
 }
 
 /// Characters that have no place at the ends of a name or an address.
