@@ -39,6 +39,7 @@ pub struct Bulk {
 
 #[derive(Debug)]
 struct Many {
+    packed_from: usize,
     inventory: Inventory,
     /// What has been added in this run.
     claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
@@ -64,22 +65,36 @@ impl Store {
     /// # Errors
     /// `Io` when the packs cannot be listed.
     pub fn bulk(&self, expected: usize, options: writer::Options) -> Result<Bulk, Error> {
-        let many = match expected {
-            0..PACKED_FROM => None,
-            _ => Some(Many {
-                inventory: self.inventory()?,
-                claimed: std::array::from_fn(|_| Mutex::default()),
-                state: Mutex::new(State::Waiting {
-                    objects: Vec::new(),
-                    bytes: 0,
-                }),
-                lost: AtomicBool::new(false),
+        if expected >= PACKED_FROM {
+            return self.pack_from(PACKED_FROM, options);
+        }
+        Ok(Bulk {
+            store: self.clone(),
+            options,
+            many: None,
+        })
+    }
+
+    /// Begins to add objects that become a pack if at least `packed_from` of them are new. Lists the
+    /// store once.
+    ///
+    /// # Errors
+    /// `Io` when the packs cannot be listed.
+    pub fn pack_from(&self, packed_from: usize, options: writer::Options) -> Result<Bulk, Error> {
+        let many = Many {
+            packed_from,
+            inventory: self.inventory()?,
+            claimed: std::array::from_fn(|_| Mutex::default()),
+            state: Mutex::new(State::Waiting {
+                objects: Vec::new(),
+                bytes: 0,
             }),
+            lost: AtomicBool::new(false),
         };
         Ok(Bulk {
             store: self.clone(),
             options,
-            many,
+            many: Some(many),
         })
     }
 }
@@ -123,7 +138,7 @@ impl Bulk {
             let mut state = lock(&many.state);
             match &mut *state {
                 State::Waiting { objects, bytes }
-                    if objects.len() + 1 < PACKED_FROM
+                    if objects.len() + 1 < many.packed_from
                         && *bytes + content.len() <= WAITING_BYTES =>
                 {
                     *bytes += content.len();

@@ -10,8 +10,9 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Flags, mode};
 use pronto_io::interrupt::Interrupt;
+use pronto_odb::PACKED_FROM;
 
-use crate::identity::{Care, Role, signature};
+use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
 use crate::refs::Expected;
 use crate::switch::Prepared;
@@ -61,6 +62,10 @@ const IN_PROGRESS: [&str; 10] = [
     "rr-cache",
 ];
 
+/// So many trees of a first commit make a pack: each file would need a directory of its own besides,
+/// as there are none yet.
+const PACKED_FROM_AT_FIRST: usize = 16;
+
 /// Configuration with which a commit is more than this.
 const FOR_GIT: [&str; 4] = [
     "commit.template",
@@ -85,8 +90,10 @@ impl Repository {
         self.refuse_what_is_for_git(options)?;
         let cleanup = self.message_cleanup(options.cleanup)?;
         let head = self.head()?.id();
+        let now = identity::now();
         let identity = |role| {
-            let found = signature(role, Care::Strict, self.config(), self.environment());
+            let (config, environment) = (self.config(), self.environment());
+            let found = identity::signature_at(now, (role, Care::Strict), config, environment);
             found.map_err(|_| lacks("a commit by nobody"))
         };
         let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
@@ -165,7 +172,12 @@ impl Repository {
                 "commits of conflicts, submodules, announced files and split indexes",
             ));
         }
-        let (id, made) = match self.make_trees(index, false)? {
+        // The trees of a first commit are all new, and there is only one.
+        let packed_from = match head {
+            Some(_) => PACKED_FROM,
+            None => PACKED_FROM_AT_FIRST,
+        };
+        let (id, made) = match self.make_trees(index, (false, packed_from))? {
             Made::Known(_, id) => (id, None),
             Made::New(cached, id) => (id, Some(cached)),
             Made::Not(_) => return Err(lacks("a tree of this index")),

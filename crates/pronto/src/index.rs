@@ -9,7 +9,7 @@ use pronto_hash::oid;
 use pronto_index::{Content, Flags, Index, OpenOptions, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_odb::Store;
+use pronto_odb::{PACKED_FROM, Store};
 use pronto_worktree::Objects;
 use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::sparse::{Sparse, expand};
@@ -261,7 +261,7 @@ impl Repository {
         if !trees::faults(&index).is_empty() {
             return Ok(None);
         }
-        let made = self.new_trees(&index, true)?;
+        let made = self.new_trees(&index, (true, PACKED_FROM))?;
         made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
     }
 }

@@ -4,6 +4,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
 use pronto_io::interrupt::Interrupt;
+use pronto_odb::PACKED_FROM;
 use pronto_worktree::trees::{self, Workshop};
 
 use crate::index::contains;
@@ -67,7 +68,7 @@ impl Repository {
         (prefix, missing_ok): (Option<&BStr>, bool),
         encode: &dyn Fn(&Edit<'_>) -> Result<Vec<u8>>,
     ) -> Result<WrittenTree> {
-        let (id, made) = match self.make_trees(index, missing_ok)? {
+        let (id, made) = match self.make_trees(index, (missing_ok, PACKED_FROM))? {
             Made::Known(cached, _) => return Ok(find(&cached, prefix)),
             Made::New(made, id) => (id, made),
             Made::Not(why) => return Ok(why),
@@ -97,9 +98,13 @@ pub(crate) enum Made {
 }
 
 impl Repository {
-    /// Writes the trees that `index` makes, unless it knows them. Objects of entries have to be
-    /// there, unless `missing_ok`.
-    pub(crate) fn make_trees(&self, index: &Index, missing_ok: bool) -> Result<Made> {
+    /// Writes the trees that `index` makes, unless it knows them, as a pack if there are as many as
+    /// `packed_from`. Objects of entries have to be there, unless `missing_ok`.
+    pub(crate) fn make_trees(
+        &self,
+        index: &Index,
+        (missing_ok, packed_from): (bool, usize),
+    ) -> Result<Made> {
         let store = self.objects()?;
         let mut contains = |id: &oid| contains(store, id);
         let cached = index.cached_tree();
@@ -114,7 +119,7 @@ impl Repository {
         if !faults.is_empty() {
             return Ok(Made::Not(WrittenTree::Faults(faults)));
         }
-        match self.new_trees(index, missing_ok)? {
+        match self.new_trees(index, (missing_ok, packed_from))? {
             Ok((id, made)) => Ok(Made::New(made, id)),
             Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
                 Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))
@@ -127,10 +132,11 @@ impl Repository {
     pub(crate) fn new_trees(
         &self,
         index: &Index,
-        missing_ok: bool,
+        (missing_ok, packed_from): (bool, usize),
     ) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
         let store = self.objects()?;
-        let mut new = NewTrees::new(store, writer_options(self.config(), self.object_hash())?);
+        let options = writer_options(self.config(), self.object_hash())?;
+        let mut new = NewTrees::new(store, options, packed_from);
         let mut workshop = Workshop {
             contains: &mut |id| contains(store, id),
             write: &mut |content| new.add(content).map_err(from_store),

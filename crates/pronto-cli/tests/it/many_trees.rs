@@ -71,3 +71,24 @@ fn trees_of_many_directories_are_a_pack() {
     let status = run("git", top, &["status", "--porcelain"]);
     assert_eq!(stdout(&status), "");
 }
+
+#[test]
+fn fewer_make_a_pack_in_a_first_commit() {
+    let scratch = Scratch::new();
+    let top = scratch.path();
+    pronto_in(top, &["init", "-q", "-b", "main"]);
+    make(top, 0..20);
+    pronto_in(top, &["add", "."]);
+    assert_eq!(counted(top), (20, 0));
+    pronto_in(top, &["commit", "-q", "-m", "first"]);
+    assert_eq!(counted(top), (20 + 1, 1));
+    make(top, 20..40);
+    pronto_in(top, &["add", "."]);
+    pronto_in(top, &["commit", "-q", "-m", "second"]);
+    // Twenty files, as many directories, two above them and the top; the commit.
+    assert_eq!(counted(top), (21 + 20 + 20 + 2 + 1 + 1, 1));
+    let mut fsck = process("git");
+    fsck.current_dir(top).args(["fsck", "--strict"]);
+    let fsck = fsck.output().expect("git runs");
+    assert!(fsck.status.success(), "{}", stderr(&fsck));
+}

@@ -3,7 +3,7 @@
 
 use gix_object::Kind;
 use pronto_hash::ObjectId;
-use pronto_odb::{Bulk, PACKED_FROM, Store};
+use pronto_odb::{Bulk, Store};
 use pronto_pack::writer::{Encoder, Options};
 
 use crate::Result;
@@ -17,16 +17,18 @@ const WAITING_BYTES: usize = 16 << 20;
 pub(super) struct NewTrees<'a> {
     store: &'a Store,
     options: Options,
+    packed_from: usize,
     waiting: Vec<(ObjectId, Vec<u8>)>,
     waiting_bytes: usize,
     bulk: Option<(Bulk, Encoder)>,
 }
 
 impl<'a> NewTrees<'a> {
-    pub(super) fn new(store: &'a Store, options: Options) -> Self {
+    pub(super) fn new(store: &'a Store, options: Options, packed_from: usize) -> Self {
         NewTrees {
             store,
             options,
+            packed_from,
             waiting: Vec::new(),
             waiting_bytes: 0,
             bulk: None,
@@ -56,7 +58,7 @@ impl<'a> NewTrees<'a> {
     /// # Errors
     /// A tree cannot be written.
     pub(super) fn finish(mut self) -> Result<()> {
-        if self.bulk.is_none() && self.waiting.len() >= PACKED_FROM {
+        if self.bulk.is_none() && self.waiting.len() >= self.packed_from {
             self.begin_bulk().map_err(from_odb)?;
         }
         if let Some((bulk, _)) = self.bulk {
@@ -69,8 +71,9 @@ impl<'a> NewTrees<'a> {
     }
 
     fn begin_bulk(&mut self) -> std::result::Result<(), pronto_odb::Error> {
-        let expected = self.waiting.len().max(PACKED_FROM);
-        let bulk = self.store.bulk(expected, self.options.clone())?;
+        let bulk = self
+            .store
+            .pack_from(self.packed_from, self.options.clone())?;
         let mut encoder = bulk.encoder();
         for (id, content) in std::mem::take(&mut self.waiting) {
             bulk.add(&id, (Kind::Tree, &content), &mut encoder)?;
