@@ -5,7 +5,7 @@
 //! What guards watch over stands in a list that only grows and is read without a lock, so that
 //! a signal handler can go over it whatever it has interrupted.
 
-use std::ffi::{CString, OsString, c_char};
+use std::ffi::{CStr, CString, OsString, c_char};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -17,8 +17,9 @@ mod in_handler;
 #[cfg(unix)]
 pub(crate) use in_handler::remove_all_in_handler;
 
-/// The path a guard watches over, as it came from [`CString::into_raw`], or null. Whoever swaps
-/// null in owns the path.
+/// The path a guard watches over, as it came from [`CString::into_raw`], or null. Only the guard frees
+/// it: who ends the process takes paths out and leaves them where they are, so that a guard can
+/// read its own meanwhile.
 type Slot = AtomicPtr<c_char>;
 
 /// Slots of one allocation, which is never freed: what the handler looks at stays.
@@ -65,20 +66,27 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(path) = take(self.slot) {
-            remove(&into_path(path));
+        // The path stays in the slot until there is nothing left: a signal that comes meanwhile
+        // ends the process, and finishes this before.
+        // SAFETY: nobody but this guard frees what is in its slot.
+        if let Some(path) = unsafe { self.slot.load(SeqCst).as_ref() } {
+            // SAFETY: a C string that came from `into_raw`.
+            remove(&to_path(unsafe { CStr::from_ptr(path) }));
         }
+        take(self.slot);
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(self.slot);
     }
 }
 
-/// Removes what every live guard watches over, the latest first. Any thread may call it; not for
-/// signal handlers, since it frees and allocates.
+/// Removes what every live guard watches over, the latest first, for a process that is about to end.
+/// Any thread may call it; not for signal handlers, since it allocates.
 pub fn remove_all() {
     for slot in slots() {
-        if let Some(path) = take(slot) {
-            remove(&into_path(path));
+        let path = slot.swap(ptr::null_mut(), SeqCst);
+        if !path.is_null() {
+            // SAFETY: a C string that came from `into_raw`, and that is never freed from now on.
+            remove(&to_path(unsafe { CStr::from_ptr(path) }));
         }
     }
 }
@@ -104,20 +112,22 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
     std::iter::successors(newest(), |block| block.older).flat_map(|block| block.slots.iter().rev())
 }
 
-/// What the slot holds, which is nobody else's from then on.
-fn take(slot: &Slot) -> Option<CString> {
+/// Empties the slot of a guard that is given up.
+fn take(slot: &Slot) {
     let path = slot.swap(ptr::null_mut(), SeqCst);
-    // SAFETY: it came from `into_raw`, and the swap made it ours alone.
-    (!path.is_null()).then(|| unsafe { CString::from_raw(path) })
+    if !path.is_null() {
+        // SAFETY: it came from `into_raw`, and only its guard, which calls this once, frees it.
+        drop(unsafe { CString::from_raw(path) });
+    }
 }
 
 fn into_c_string(path: PathBuf) -> Option<CString> {
     CString::new(path.into_os_string().into_encoded_bytes()).ok()
 }
 
-fn into_path(path: CString) -> PathBuf {
+fn to_path(path: &CStr) -> PathBuf {
     // SAFETY: the bytes are those that `into_encoded_bytes` gave.
-    unsafe { OsString::from_encoded_bytes_unchecked(path.into_bytes()) }.into()
+    unsafe { OsString::from_encoded_bytes_unchecked(path.to_bytes().to_vec()) }.into()
 }
 
 /// Other threads may still be making files inside a directory, so try more than once.

@@ -171,9 +171,12 @@ mod tests {
         watch(&interrupt).expect("signals can be watched");
         let _guard = cleanup::Guard::new(&file);
         let tree = file.with_extension("tree");
-        let _tree = cleanup::Guard::new(&tree);
+        let guard = cleanup::Guard::new(&tree);
         std::fs::create_dir_all(tree.join("a/b")).expect("directories");
-        std::fs::write(tree.join("a/b/c"), b"half").expect("a file");
+        let unwinding = file.with_extension("unwinding").exists();
+        for number in 0..if unwinding { 1000 } else { 1 } {
+            std::fs::write(tree.join(format!("a/b/{number}")), b"half").expect("a file");
+        }
         std::fs::write(&file, b"half").expect("a file");
         println!("\nready");
         while !interrupt.is_triggered() {
@@ -181,6 +184,10 @@ mod tests {
         }
         if Path::new(&file).with_extension("stuck").exists() {
             std::thread::sleep(Duration::from_secs(60));
+        }
+        if unwinding {
+            std::fs::write(file.with_extension("began"), b"").expect("a file");
+            drop(guard);
         }
         end_if_asked(|_| ());
     }
@@ -249,6 +256,22 @@ mod tests {
         send(&child, Signal::INT);
         assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGINT));
         assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(!file.exists());
+        assert!(!file.with_extension("tree").exists());
+    }
+
+    #[test]
+    fn what_is_being_removed_is_removed_though_a_second_signal_comes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("file");
+        std::fs::write(file.with_extension("unwinding"), b"").expect("a file");
+        let mut child = start(&mut own_binary(), &file);
+        send(&child, Signal::INT);
+        while !file.with_extension("began").exists() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        send(&child, Signal::INT);
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGINT));
         assert!(!file.exists());
         assert!(!file.with_extension("tree").exists());
     }
