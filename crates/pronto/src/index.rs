@@ -261,7 +261,7 @@ impl Repository {
         if !trees::faults(&index).is_empty() {
             return Ok(None);
         }
-        let made = self.new_trees(&index, (true, PACKED_FROM))?;
+        let made = self.new_trees(&index, index.cached_tree().as_ref(), (true, PACKED_FROM))?;
         made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
     }
 }

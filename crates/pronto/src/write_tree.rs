@@ -119,7 +119,7 @@ impl Repository {
         if !faults.is_empty() {
             return Ok(Made::Not(WrittenTree::Faults(faults)));
         }
-        match self.new_trees(index, (missing_ok, packed_from))? {
+        match self.new_trees(index, cached.as_ref(), (missing_ok, packed_from))? {
             Ok((id, made)) => Ok(Made::New(made, id)),
             Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
                 Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))
@@ -128,10 +128,11 @@ impl Repository {
         }
     }
 
-    /// Writes the trees that `index`, which has no faults, makes, but for those it knows.
+    /// Writes the trees that `index`, which has no faults, makes, but for those that are `cached`.
     pub(crate) fn new_trees(
         &self,
         index: &Index,
+        cached: Option<&CachedTree>,
         (missing_ok, packed_from): (bool, usize),
     ) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
         let store = self.objects()?;
@@ -142,7 +143,7 @@ impl Repository {
             write: &mut |content| new.add(content).map_err(from_store),
             missing_ok,
         };
-        let made = trees::make(index, index.cached_tree().as_ref(), &mut workshop);
+        let made = trees::make(index, cached, &mut workshop);
         if made.is_ok() {
             new.finish()?;
         }

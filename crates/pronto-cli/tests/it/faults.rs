@@ -184,6 +184,7 @@ fn a_call_that_fails_costs_one_file_at_most() {
     let calls = model.total();
     bring_to(&place, "one");
     let asked = asked_calls(calls);
+    let is_part = asked.as_ref().is_some_and(|asked| *asked != (1..=calls));
     let faults = [
         Fault::Error(ENOSPC),
         Fault::Error(EIO),
@@ -246,11 +247,11 @@ fn a_call_that_fails_costs_one_file_at_most() {
         }
     }
     println!("{calls} calls: {unharmed} faults did no harm, {failed} cost a file, {fatal} all");
-    let is_sample = std::env::var_os("PRONTO_TEST_FAULTS").is_none();
-    assert!(
-        !is_sample || (failed > 0 && unharmed > 0),
-        "the faults are felt"
-    );
+    if is_part {
+        assert!(fatal + failed + unharmed > 0, "there are such calls");
+    } else {
+        assert!(failed > 0 && unharmed > 0, "the faults are felt");
+    }
 }
 
 /// The calls that `PRONTO_TEST_FAULTS` wants to fail in each way.

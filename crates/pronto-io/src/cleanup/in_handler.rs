@@ -24,7 +24,7 @@ pub(crate) fn remove_all_in_handler() {
     for slot in slots() {
         let path = slot.swap(ptr::null_mut(), SeqCst);
         if !path.is_null() {
-            // SAFETY: a C string that came from `into_raw`, and that the swap made ours alone.
+            // SAFETY: a C string that came from `into_raw`, and that is never freed from now on.
             remove(CWD, unsafe { CStr::from_ptr(path) }, DEEPEST);
         }
     }
