@@ -5,7 +5,7 @@ use crate::entry::{EntryRef, order};
 use crate::error::{Error, ErrorKind};
 use crate::extension::{self, Signature};
 use crate::fsmonitor::Fsmonitor;
-use crate::layout::{self, Unpacked};
+use crate::layout::{self, LINE_BYTES, Unpacked};
 use crate::link::Link;
 use crate::outline::{Identity, Outline, Rows};
 use crate::plain::Plain;
@@ -15,6 +15,7 @@ use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
+use pronto_io::view::prefetch;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Index {
     /// Entries that could not be used where they lie in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
+    /// Where the last one ends, if they were located by going from one to the next.
+    found_end: Option<usize>,
     split: bool,
     sparse: bool,
     /// The cached trees, in place of those in the file, once entries that stand for directories
@@ -47,6 +50,7 @@ impl Index {
             outline: Outline::empty(kind),
             unpacked: None,
             starts: Vec::new(),
+            found_end: None,
             split: false,
             sparse: false,
             expanded: None,
@@ -124,15 +128,34 @@ impl Index {
     }
 
     pub(crate) fn parse(mut outline: Outline) -> Result<Index, Error> {
-        let Rows { unpacked, starts } = outline.locate()?;
+        let Rows {
+            unpacked,
+            starts,
+            found_end,
+        } = outline.locate()?;
         Ok(Index {
             sparse: outline.is_sparse(),
             outline,
             unpacked,
             starts,
+            found_end,
             split: false,
             expanded: None,
         })
+    }
+
+    /// Keeps where the entries are in a file of pronto's own beside the index, so that whoever opens
+    /// this one next need not look at each; that file is used only beside the very index that it was
+    /// written for. Nothing is done if it is there already, for an index of few entries, of version 4
+    /// or that is split, and on network file systems. Costs one pass over where entries start.
+    ///
+    /// To be called only of an index that was not written just now: what is made twice within one
+    /// tick of the clock, with the same size, could not be told apart if it has no digest.
+    pub fn keep_lengths(&self) {
+        if let Some(end) = self.found_end.filter(|_| self.unpacked.is_none()) {
+            // It only saves time.
+            let _ = self.outline.keep_lengths(&self.starts, end);
+        }
     }
 
     fn merge_shared(&mut self, directory: &Path) -> Result<(), Error> {
@@ -200,8 +223,15 @@ impl Index {
     /// If there are not as many.
     #[inline]
     pub fn plain(&self, position: usize, from: usize) -> Option<Plain<'_>> {
+        let rows = self.rows();
+        // Whoever looks at one mostly looks at the next, after a call that takes longer than
+        // memory does.
+        if let Some(&next) = self.starts.get(position + 1) {
+            prefetch(rows, next as usize);
+            prefetch(rows, next as usize + LINE_BYTES);
+        }
         let start = self.starts[position] as usize;
-        Plain::read(self.rows(), start, self.hash_len(), from)
+        Plain::read(rows, start, self.hash_len(), from)
     }
 
     /// All entries in order.

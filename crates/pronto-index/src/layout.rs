@@ -22,7 +22,7 @@ const LONGEST_PATH_BYTES: usize = 32 * 1024;
 /// How far before the entry that is looked at memory is asked for: what some twenty entries take.
 const AHEAD_BYTES: usize = 2048;
 /// What a processor loads at once.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// Where the entries start, and where the last one ends.
 #[derive(Debug, Default)]

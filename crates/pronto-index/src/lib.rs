@@ -41,6 +41,7 @@ mod file;
 mod fsmonitor;
 mod index;
 mod layout;
+mod lengths;
 mod link;
 mod lock;
 mod nesting;

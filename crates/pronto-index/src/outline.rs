@@ -13,13 +13,14 @@ use crate::extension::{self, Extensions, Signature};
 use crate::file::{Data, read_file};
 use crate::fsmonitor::Fsmonitor;
 use crate::layout::{self, Table};
+use crate::lengths::{self, Subject};
 use crate::resolve_undo::ResolveUndo;
 use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext;
 use pronto_io::view::View;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
 
@@ -57,6 +58,16 @@ impl Identity {
         }
     }
 
+    pub(crate) fn numbers(&self) -> [u64; 5] {
+        [
+            self.device,
+            self.inode,
+            self.size_bytes,
+            self.seconds as u64,
+            self.nanoseconds as u64,
+        ]
+    }
+
     /// When the file was written.
     pub fn time(&self) -> Time {
         Time {
@@ -78,6 +89,8 @@ pub struct Outline {
     identity: Option<Identity>,
     /// If they had to be located to find the extensions.
     rows: Option<Rows>,
+    /// Where the file is, if it is one.
+    path: Option<PathBuf>,
 }
 
 /// Entries as they were located.
@@ -86,6 +99,8 @@ pub(crate) struct Rows {
     /// Those that could not be used where they lie in the file.
     pub(crate) unpacked: Option<Vec<u8>>,
     pub(crate) starts: Vec<u32>,
+    /// Where the last one ends, unless that was known from their [`lengths`].
+    pub(crate) found_end: Option<usize>,
 }
 
 impl Outline {
@@ -98,6 +113,7 @@ impl Outline {
             extensions: Extensions::default(),
             identity: None,
             rows: None,
+            path: None,
         }
     }
 
@@ -116,18 +132,14 @@ impl Outline {
         let Some((file, identity)) = read_file(path)? else {
             return Ok(Outline::empty(kind));
         };
-        let outline = Self::of_data(file, kind).map_err(|error| error.at_path(path))?;
-        Ok(Outline {
-            identity: Some(identity),
-            ..outline
-        })
+        Self::of_data(file, kind, Some((path, identity))).map_err(|error| error.at_path(path))
     }
 
     pub(crate) fn of_bytes(file: Vec<u8>, kind: Kind) -> Result<Outline, Error> {
-        Self::of_data(Data::Owned(file), kind)
+        Self::of_data(Data::Owned(file), kind, None)
     }
 
-    fn of_data(file: Data, kind: Kind) -> Result<Outline, Error> {
+    fn of_data(file: Data, kind: Kind, place: Option<(&Path, Identity)>) -> Result<Outline, Error> {
         let hash_len = kind.len_in_bytes();
         if file.len() < HEADER_BYTES + hash_len {
             return Err(corrupt("index file smaller than expected"));
@@ -147,8 +159,9 @@ impl Outline {
             count,
             file,
             extensions: Extensions::default(),
-            identity: None,
+            identity: place.map(|(_, identity)| identity),
             rows: None,
+            path: place.map(|(path, _)| path.to_owned()),
         };
         match outline.told_end() {
             Some(extensions) => outline.extensions = extensions,
@@ -192,9 +205,18 @@ impl Outline {
             return Ok(Rows {
                 unpacked: None,
                 starts: Vec::new(),
+                found_end: None,
             });
         }
         let _region = pronto_io::region!("index", "do_read_index");
+        if let Some((starts, extensions)) = self.known_rows(end) {
+            self.extensions = extensions;
+            return Ok(Rows {
+                unpacked: None,
+                starts,
+                found_end: None,
+            });
+        }
         self.file.advise();
         let mut unpacked = None;
         let table = match self.version {
@@ -213,7 +235,37 @@ impl Outline {
         Ok(Rows {
             unpacked,
             starts: table.starts,
+            found_end: Some(table.end),
         })
+    }
+
+    /// The index as the file of [`lengths`] names it, with its path, if that may help.
+    fn subject(&self) -> Option<(&Path, Subject<'_>)> {
+        let (path, identity) = (self.path.as_deref()?, self.identity?);
+        let subject = Subject {
+            file: &self.file,
+            identity,
+            kind: self.kind,
+            count: self.count,
+        };
+        lengths::pays(&self.file, self.version).then_some((path, subject))
+    }
+
+    /// Where the entries are and the extensions, which end at `end`, if that is known without a look at
+    /// them.
+    fn known_rows(&self, end: usize) -> Option<(Vec<u32>, Extensions)> {
+        let (path, subject) = self.subject()?;
+        let table = lengths::read(path, &subject, HEADER_BYTES)?;
+        let extensions = Extensions::locate(&self.file, table.end, end).ok()?;
+        Some((table.starts, extensions))
+    }
+
+    /// Keeps where the entries of this file are, for whoever opens it next.
+    pub(crate) fn keep_lengths(&self, starts: &[u32], end: usize) -> std::io::Result<()> {
+        match self.subject() {
+            Some((path, subject)) => lengths::write(path, &subject, (starts, end)),
+            None => Ok(()),
+        }
     }
 
     /// How many entries there are; of a split index, in this half.

@@ -13,7 +13,10 @@ const DEVICE: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
     numbers: &'a [u8; STAT_BYTES],
-    name: &'a CStr,
+    /// With the NUL that ends it.
+    path: &'a [u8],
+    /// Where the name begins in its path.
+    from: usize,
 }
 
 impl<'a> Plain<'a> {
@@ -30,18 +33,27 @@ impl<'a> Plain<'a> {
         if flags >= LONG_NAME {
             return None;
         }
-        let name = rest.get(hash_len + 2 + from..=hash_len + 2 + usize::from(flags))?;
-        if has_slash(name) {
+        let path = rest.get(hash_len + 2..=hash_len + 2 + usize::from(flags))?;
+        if has_slash(path.get(from..)?) || path.last() != Some(&0) {
             return None;
         }
-        let name = CStr::from_bytes_with_nul(name).ok()?;
-        Some(Plain { numbers, name })
+        Some(Plain {
+            numbers,
+            path,
+            from,
+        })
     }
 
-    /// The name, as calls of the system want it.
+    /// The name, as calls of the system want it: up to a NUL, if it has one in it.
     #[inline]
     pub fn name(&self) -> &'a CStr {
-        self.name
+        CStr::from_bytes_until_nul(&self.path[self.from..]).unwrap_or_default()
+    }
+
+    /// The path likewise.
+    #[inline]
+    pub fn path(&self) -> &'a CStr {
+        CStr::from_bytes_until_nul(self.path).unwrap_or_default()
     }
 
     /// Whether a file with the facts `now` and the mode it would be staged with is certainly what

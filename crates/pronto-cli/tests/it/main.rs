@@ -4,6 +4,7 @@
 
 mod aliases;
 mod contention;
+mod entry_lengths;
 mod fallback;
 mod faults;
 mod filters;

@@ -2,6 +2,7 @@
 
 mod broken;
 mod caches;
+mod lengths;
 mod reading;
 mod support;
 mod writing;

@@ -67,11 +67,13 @@ impl Repository {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    pub(crate) fn try_git(&self, args: &[&str]) -> std::process::Output {
+    /// Stock git, here.
+    pub(crate) fn command(&self) -> Command {
         git_in(self.directory.path())
-            .args(args)
-            .output()
-            .expect("git runs")
+    }
+
+    pub(crate) fn try_git(&self, args: &[&str]) -> std::process::Output {
+        self.command().args(args).output().expect("git runs")
     }
 }
 

@@ -6,6 +6,9 @@ use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 use std::time::{Duration, SystemTime};
 
+/// Longer than two writes of the index can seem to be of the same time.
+const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
+
 /// What was learned that the index does not hold yet.
 pub(super) struct News<'a> {
     /// Facts of files whose content is as it was.
@@ -52,6 +55,10 @@ pub(super) fn write_back(
     let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
     let is_as_it_was = news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked;
     if is_as_it_was && !has_racy && !is_told && !repository.is_wrongly_split(index)? {
+        let is_own = repository.index_path() == repository.git_dir().join("index");
+        if is_own && has_settled(index, SETTLED_FOR_SURE) {
+            index.keep_lengths();
+        }
         return Ok(());
     }
     let mut edit = Edit::new(index);
