@@ -246,6 +246,27 @@ impl Directory {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// That the path `path` leads to a directory, without opening it: one system call. A link at its end
+    /// is not followed, those before it are.
+    ///
+    /// # Errors
+    /// `ENOTDIR` if it is something else, and those of `fstatat(2)`.
+    pub fn expect_directory(&self, path: &[u8]) -> io::Result<()> {
+        match self.metadata(path)?.is_directory() {
+            true => Ok(()),
+            false => Err(Errno::NOTDIR.into()),
+        }
+    }
+
+    /// Whether it is on a file system of this machine, as far as the system says. One system call, and
+    /// another one the first time that a file system is met.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub fn is_local(&self) -> io::Result<bool> {
+        crate::view::is_local(&self.fd)
+    }
+
     /// Opens the file `name` for reading.
     ///
     /// # Errors

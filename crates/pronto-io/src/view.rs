@@ -22,6 +22,7 @@ mod filesystem;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -34,8 +35,9 @@ use memmap2::{Mmap, MmapOptions};
 /// # Errors
 /// Those of `fstat(2)`.
 #[cfg(unix)]
-pub fn is_local(file: &File) -> io::Result<bool> {
-    Ok(filesystem::is_local(file, file.metadata()?.dev()))
+pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
+    let device = crate::dir::file_metadata(file)?.device;
+    Ok(filesystem::is_local(file, device))
 }
 
 /// How a [`View`] reads its file.

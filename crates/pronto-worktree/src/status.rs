@@ -11,6 +11,7 @@ mod recall;
 mod remember;
 mod scan;
 mod scheduler;
+mod small;
 mod tracked;
 mod untracked;
 

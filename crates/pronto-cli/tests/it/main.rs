@@ -34,6 +34,7 @@ mod servers;
 mod serving;
 mod signals;
 mod slow_status;
+mod small_directories;
 mod status_verbose;
 mod streams;
 mod support;

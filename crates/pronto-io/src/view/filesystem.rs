@@ -1,6 +1,6 @@
 //! Which file systems are local, so that mapping their files is safe.
 
-use std::fs::File;
+use std::os::fd::AsFd;
 use std::sync::{PoisonError, RwLock};
 
 /// What is known of each device, so that `statfs` is asked once for each. There are few.
@@ -8,7 +8,7 @@ static KNOWN: RwLock<Vec<(u64, bool)>> = RwLock::new(Vec::new());
 
 /// Whether `file`, which is on `device`, is on a local file system. When the system does not say,
 /// it is taken for local.
-pub(super) fn is_local(file: &File, device: u64) -> bool {
+pub(super) fn is_local(file: &impl AsFd, device: u64) -> bool {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(&(_, local)) = known.iter().find(|(other, _)| *other == device) {
         return local;
@@ -23,7 +23,7 @@ pub(super) fn is_local(file: &File, device: u64) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn ask(file: &File) -> bool {
+fn ask(file: &impl AsFd) -> bool {
     /// Magic numbers of statfs(2): file systems whose server may change, truncate or lose a file
     /// under a map, or that answer a page fault with a round trip.
     const REMOTE: [u32; 16] = [
@@ -48,7 +48,7 @@ fn ask(file: &File) -> bool {
 }
 
 #[cfg(any(target_os = "macos", target_os = "freebsd", target_os = "dragonfly"))]
-fn ask(file: &File) -> bool {
+fn ask(file: &impl AsFd) -> bool {
     const MNT_LOCAL: u64 = 0x1000;
     rustix::fs::fstatfs(file).is_ok_and(|stat| u64::from(stat.f_flags) & MNT_LOCAL != 0)
 }
@@ -59,6 +59,6 @@ fn ask(file: &File) -> bool {
     target_os = "freebsd",
     target_os = "dragonfly"
 )))]
-fn ask(_file: &File) -> bool {
+fn ask(_file: &impl AsFd) -> bool {
     true
 }

@@ -9,6 +9,7 @@ use crate::ignore::{Reader, Stack};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{EntryRef, Flags, Time};
 use pronto_io::dir::{Directory, EntryKind, Listing};
+use std::rc::Rc;
 
 /// Looks at directories, one after the other.
 pub(super) struct Scanner<'a> {
@@ -26,12 +27,15 @@ pub(super) struct Scanner<'a> {
     /// How many changed and untracked files have been told of.
     told: (usize, usize),
     pub(super) pace: Pace<'a>,
+    /// The top once more, for this thread alone: threads that share an open directory wait for
+    /// each other's counting of who uses it. Only on a local file system.
+    pub(super) own_top: Option<Rc<Directory>>,
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(
         (job, read): (&'a Job<'a>, Option<&'a Reader<'a>>),
-        root: &'a Directory,
+        (root, own_top): (&'a Directory, Option<Rc<Directory>>),
         pace: Pace<'a>,
     ) -> Scanner<'a> {
         Scanner {
@@ -45,6 +49,7 @@ impl<'a> Scanner<'a> {
             spare: Vec::new(),
             told: (0, 0),
             pace,
+            own_top,
         }
     }
 

@@ -8,7 +8,7 @@ use super::ignore_files::IgnoreFiles;
 use super::pace::Pace;
 use super::remember::Place;
 use super::scan::Scanner;
-use super::{Job, Outcome, Tell};
+use super::{Job, Outcome, Tell, Untracked};
 use crate::ignore::Reader;
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString};
@@ -16,6 +16,7 @@ use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupted;
 use pronto_io::pool::{self, Tuner};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Scope;
@@ -70,6 +71,8 @@ struct Walk<'a> {
     job: &'a Job<'a>,
     tell: Option<&'a Tell<'a>>,
     root: &'a Directory,
+    /// The file system is one of this machine.
+    is_local: bool,
     ignore_files: Option<&'a Reader<'a>>,
     shared: Shared,
     /// How many threads there are.
@@ -121,6 +124,7 @@ pub(super) fn run(
         job,
         tell,
         root,
+        is_local: start > 1 && root.is_local().unwrap_or(false),
         ignore_files: read.as_ref().map(|read| read as &Reader<'_>),
         shared: Shared::new(top),
         alive: AtomicUsize::new(1),
@@ -158,7 +162,8 @@ impl<'a> Walk<'a> {
 
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _stop = StopOnPanic(&self.shared);
-        let mut scanner = Scanner::new((self.job, self.ignore_files), self.root, self.pace());
+        let root = (self.root, self.own_top());
+        let mut scanner = Scanner::new((self.job, self.ignore_files), root, self.pace());
         let ended = match self.scan_all(&mut scanner, scope) {
             Ok(()) => Ok(scanner.into_outcome()),
             Err(error) => {
@@ -211,6 +216,13 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+    }
+
+    /// The top once more for a thread that looks for files only, where that helps.
+    fn own_top(&self) -> Option<Rc<Directory>> {
+        let helps = self.job.options.untracked == Untracked::No && self.is_local;
+        let opened = helps.then(|| self.root.open_beneath(b""));
+        opened?.ok().map(Rc::new)
     }
 
     fn pace(&self) -> Pace<'_> {

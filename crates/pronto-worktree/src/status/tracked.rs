@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 /// What is known of the names in a directory once its tracked files have been looked at.
 #[derive(Default)]
-struct Met<'a> {
+pub(super) struct Met<'a> {
     /// Tracked directories.
-    directories: Vec<Name<'a>>,
+    pub(super) directories: Vec<Name<'a>>,
     /// Tracked files that are there, as something else than a directory.
     present: usize,
     /// Parts of the entries whose files are left to other threads.
@@ -64,6 +64,9 @@ impl<'a> Scanner<'a> {
         if self.pass_over(&entries, (path, lists)) {
             return Ok(());
         }
+        if !lists && let Some(top) = self.top_if_small(&entries, prefix_len) {
+            return self.scan_small(&top, entries, (path, prefix_len, ignored), tasks);
+        }
         let directory = match self.open(path) {
             Ok(directory) => directory,
             Err(error) => return self.all_missing(entries, (path, &error)),
@@ -79,18 +82,11 @@ impl<'a> Scanner<'a> {
                 (at, files) = (at + 1, files + 1);
                 continue;
             }
-            let entry = job.index.entry(at);
-            if is_below(&entry, prefix_len) {
-                let child = Name::at(job.index, at, entries.end, prefix_len);
-                at = child.entries.end;
-                met.directories.push(child);
+            let below = &mut met.directories;
+            let next = self.next_file(&mut at, (entries.end, prefix_len), below);
+            let Some((entry, stages)) = next else {
                 continue;
-            }
-            let stages = self.stages(&entry, at, entries.end);
-            at = stages.end;
-            if !self.counts(&entry, &stages) {
-                continue;
-            }
+            };
             let begins = files % FILES_PER_PART == 0;
             if begins && files > 0 {
                 leaves = self.pace.is_wide();
@@ -122,21 +118,36 @@ impl<'a> Scanner<'a> {
         directory: &Directory,
         (entries, prefix_len): (Range<usize>, usize),
     ) -> Result<(), Error> {
-        let job = self.job;
+        let mut below = Vec::new();
         let mut at = entries.start;
         while at < entries.end {
-            let entry = job.index.entry(at);
-            if is_below(&entry, prefix_len) {
-                at = Name::at(job.index, at, entries.end, prefix_len).entries.end;
-                continue;
-            }
-            let stages = self.stages(&entry, at, entries.end);
-            at = stages.end;
-            if self.counts(&entry, &stages) {
+            let next = self.next_file(&mut at, (entries.end, prefix_len), &mut below);
+            if let Some((entry, stages)) = next {
                 self.check(directory, stages, (&entry, prefix_len))?;
             }
         }
         Ok(())
+    }
+
+    /// Goes over the name at `at`, in a directory whose entries end at `end`: its entry and its stages,
+    /// if it is a file to be looked at; a directory is put among those `below`.
+    pub(super) fn next_file(
+        &self,
+        at: &mut usize,
+        (end, prefix_len): (usize, usize),
+        below: &mut Vec<Name<'a>>,
+    ) -> Option<(EntryRef<'a>, Range<usize>)> {
+        let job = self.job;
+        let entry = job.index.entry(*at);
+        if is_below(&entry, prefix_len) {
+            let child = Name::at(job.index, *at, end, prefix_len);
+            *at = child.entries.end;
+            below.push(child);
+            return None;
+        }
+        let stages = self.stages(&entry, *at, end);
+        *at = stages.end;
+        self.counts(&entry, &stages).then_some((entry, stages))
     }
 
     /// The stages of the path of `entry`, which is at `at`.
@@ -183,7 +194,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A task for each directory with tracked files that has to be looked at.
-    fn go_below(
+    pub(super) fn go_below(
         &mut self,
         met: &Met<'_>,
         (prefix_len, ignored, lists): (usize, bool, bool),
@@ -320,7 +331,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The directory of these entries is not there: so are their files.
-    fn all_missing(
+    pub(super) fn all_missing(
         &mut self,
         entries: Range<usize>,
         (path, error): (&BStr, &io::Error),
@@ -355,7 +366,7 @@ impl<'a> Scanner<'a> {
     /// Compares the file of `entries` (stages of one path, of which `entry` is the first) in
     /// `directory` with its entry, or finds its mode if it is in conflict. Whether something is
     /// there that is not a directory.
-    fn check(
+    pub(super) fn check(
         &mut self,
         directory: &Directory,
         entries: Range<usize>,
@@ -375,7 +386,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A file has been looked at.
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.outcome.stat_count += 1;
         self.pace.step();
     }
@@ -383,7 +394,7 @@ impl<'a> Scanner<'a> {
     /// The entry at `at`, if its file is to be looked at here and now, and unless there is more to it
     /// than to most.
     #[inline]
-    fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
+    pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
         let job = self.job;
         let all = job.options.tracked && job.monitored.is_none() && job.pathspec.is_empty();
         if !all || self.pace.is_wide() {
@@ -401,14 +412,20 @@ impl<'a> Scanner<'a> {
     ) -> Result<bool, Error> {
         let looked = directory.metadata_of(plain.name());
         self.step();
-        if let Ok(metadata) = &looked
-            && let Some(mode) = own_mode(metadata)
-            && plain.is_certainly(&recorded(metadata), mode, self.index_time)
-        {
+        if self.is_certain(plain, &looked) {
             return Ok(true);
         }
         let entry = self.job.index.entry(at);
         self.settle(looked, (directory, at..at + 1), &entry)
+    }
+
+    /// Whether a file that was `looked` at with this result is certainly what its entry says.
+    #[inline]
+    pub(super) fn is_certain(&self, plain: &Plain<'_>, looked: &io::Result<Metadata>) -> bool {
+        looked.as_ref().is_ok_and(|metadata| {
+            own_mode(metadata)
+                .is_some_and(|mode| plain.is_certainly(&recorded(metadata), mode, self.index_time))
+        })
     }
 
     /// What it means for the entries (stages of one path, of which `entry` is the first) that their

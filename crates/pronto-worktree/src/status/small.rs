@@ -1,0 +1,95 @@
+//! A directory with few tracked files of which nothing else is to be known.
+//!
+//! It is not opened: `openat2` and `close` cost as much as looking at three files. Its files are looked
+//! at by their paths from the top of the worktree, after one look at the directory itself, which must
+//! not be a link; those above it have been looked at before. A file whose content is to be read is
+//! reached as in any other directory.
+//!
+//! Only on file systems of this machine, where the way to a file costs next to nothing: over a network
+//! each name on it can be a question.
+
+use super::Untracked;
+use super::scan::Scanner;
+use super::scheduler::Task;
+use super::tracked::Met;
+use crate::Error;
+use bstr::BStr;
+use pronto_io::dir::Directory;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Entries of a directory, all below it counted, up to which it is better not opened.
+const MOST_ENTRIES: usize = 16;
+
+impl<'a> Scanner<'a> {
+    /// From where to look at the files of the directory of `entries`, if that is better not opened.
+    pub(super) fn top_if_small(
+        &self,
+        entries: &Range<usize>,
+        prefix_len: usize,
+    ) -> Option<Rc<Directory>> {
+        let job = self.job;
+        let is_small = entries.len() <= MOST_ENTRIES
+            && prefix_len > 0
+            && job.options.untracked == Untracked::No
+            && job.options.tracked
+            && job.monitored.is_none()
+            && job.pathspec.is_empty()
+            && !self.pace.is_wide();
+        is_small.then(|| self.own_top.clone())?
+    }
+
+    pub(super) fn scan_small(
+        &mut self,
+        top: &Directory,
+        entries: Range<usize>,
+        (path, prefix_len, ignored): (&BStr, usize, bool),
+        tasks: &mut Vec<Task>,
+    ) -> Result<(), Error> {
+        if let Some(met) = self.scan_from(top, (path, entries, prefix_len))? {
+            self.go_below(&met, (prefix_len, ignored, false), None, tasks);
+        }
+        Ok(())
+    }
+
+    /// Looks at the files of the directory at `path`, and says which directories are in it; `None` if it
+    /// is not there.
+    fn scan_from(
+        &mut self,
+        top: &Directory,
+        (path, entries, prefix_len): (&BStr, Range<usize>, usize),
+    ) -> Result<Option<Met<'a>>, Error> {
+        let looked = top.expect_directory(path.strip_suffix(b"/").unwrap_or(path));
+        self.pace.step();
+        if let Err(error) = looked {
+            return self.all_missing(entries, (path, &error)).map(|()| None);
+        }
+        let mut met = Met::default();
+        let mut directory = None;
+        let mut at = entries.start;
+        while at < entries.end {
+            if let Some(plain) = self.plain(at, prefix_len) {
+                let looked = top.metadata_of(plain.path());
+                self.pace.step();
+                if self.is_certain(&plain, &looked) {
+                    self.outcome.stat_count += 1;
+                    at += 1;
+                    continue;
+                }
+            }
+            let below = &mut met.directories;
+            let next = self.next_file(&mut at, (entries.end, prefix_len), below);
+            let Some((entry, stages)) = next else {
+                continue;
+            };
+            let opened = directory.get_or_insert_with(|| self.open(path));
+            match opened {
+                Ok(directory) => {
+                    self.check(directory, stages, (&entry, prefix_len))?;
+                }
+                Err(error) => self.all_missing(stages, (path, error))?,
+            }
+        }
+        Ok(Some(met))
+    }
+}
