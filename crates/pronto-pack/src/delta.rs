@@ -55,9 +55,13 @@ pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> 
 /// is zero: it is not written twice.
 pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
     const MUCH: usize = 128 << 10;
+    const HUGE: usize = 4 << 20;
     if out.capacity() < size && size >= MUCH {
         *out = Vec::new();
         *out = vec![0; size];
+        if size >= HUGE {
+            pronto_io::memory::use_large_pages(out);
+        }
     } else if out.len() < size {
         out.resize(size, 0);
     }

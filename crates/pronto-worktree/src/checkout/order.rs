@@ -2,10 +2,13 @@
 //! order of their first blob in the pack, and blobs within them likewise, so that the pack is
 //! read from front to back and neighbours share delta bases.
 
-use pronto_io::pool::ends_of_groups;
+use pronto_io::pool;
 use pronto_odb::Location;
 
 use super::{Item, Objects};
+
+/// Looking up fewer takes no longer than starting a thread.
+const ITEMS_PER_THREAD: usize = 4096;
 
 /// An item to write next: which, and where its blob is.
 #[derive(Clone, Copy)]
@@ -24,15 +27,12 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
         let ends = vec![order.len()];
         return (order, ends);
     }
-    let positions: Vec<Option<Location>> = items
-        .iter()
-        .map(|item| objects.position(&item.id))
-        .collect();
+    let positions = positions(items, objects);
     // `None` sorts first, so the question comes before the answer.
-    let key = |position: Option<Location>| (position.is_none(), position);
+    let key = |at: usize| (positions[at].is_none(), positions[at]);
     // Items of one directory need not be neighbours in the index (`a/b`, `a/b/c`, `a/d`), but
     // its runs are: each run counts as a directory.
-    let mut keyed = Vec::with_capacity(items.len());
+    let mut runs = Vec::new();
     let mut from = 0;
     while from < items.len() {
         let directory = items[from].directory();
@@ -40,15 +40,41 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
             .iter()
             .take_while(|item| item.directory() == directory);
         let to = from + run.count();
-        let first = positions[from..to]
-            .iter()
-            .map(|position| key(*position))
-            .min();
-        keyed.extend((from..to).map(|at| (first, from as u32, key(positions[at]), at as u32)));
+        runs.push(((from..to).map(key).min(), from, to));
         from = to;
     }
-    keyed.sort_unstable();
-    let ends = ends_of_groups(&keyed, |(_, from, ..), (_, other, ..)| from == other);
-    let next = |(_, _, (_, position), at)| Next { at, position };
-    (keyed.into_iter().map(next).collect(), ends)
+    runs.sort_unstable();
+    let mut order = Vec::with_capacity(items.len());
+    let mut ends = Vec::with_capacity(runs.len());
+    for (_, from, to) in runs {
+        let start = order.len();
+        order.extend((from..to).map(|at| Next {
+            at: at as u32,
+            position: positions[at],
+        }));
+        order[start..].sort_unstable_by_key(|next| (key(next.at as usize), next.at));
+        ends.push(order.len());
+    }
+    (order, ends)
+}
+
+/// Where the blobs of `items` are: looked up by all processors where there are many.
+fn positions(items: &[Item], objects: &dyn Objects) -> Vec<Option<Location>> {
+    let mut positions = vec![None; items.len()];
+    let part = items.len().div_ceil(pool::cores()).max(ITEMS_PER_THREAD);
+    let look_up = |(items, positions): (&[Item], &mut [Option<Location>])| {
+        for (item, position) in items.iter().zip(positions) {
+            *position = objects.position(&item.id);
+        }
+    };
+    let mut parts = items.chunks(part).zip(positions.chunks_mut(part));
+    let own = parts.next();
+    std::thread::scope(|scope| {
+        for part in parts {
+            // Without a thread its items are looked up when they are written.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || look_up(part));
+        }
+        own.map(look_up);
+    });
+    positions
 }
