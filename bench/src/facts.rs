@@ -34,6 +34,13 @@ pub(crate) fn collect(
     if arguments.cold {
         fact("page cache", "dropped before each run".to_owned());
     }
+    if arguments.touch > 0 {
+        let touched = format!(
+            "{} GiB touched before each run that writes",
+            arguments.touch
+        );
+        fact("memory given back to the host", touched);
+    }
     fact("runs of each", arguments.runs.to_string());
     fact("repository", repository.name.clone());
     if let Ok(count) = git(&repository.path, &["count-objects", "-v"]) {

@@ -26,6 +26,16 @@ pub fn drop_caches() -> Result<(), String> {
         .map_err(|error| format!("cannot drop the page cache (needs root): {error}"))
 }
 
+/// Writes to each page of `gib` GiB of memory, and gives it back.
+pub fn touch(gib: usize) {
+    const PAGE_BYTES: usize = 4096;
+    let mut memory = vec![0_u8; gib << 30];
+    for page in memory.chunks_mut(PAGE_BYTES) {
+        page[0] = 1;
+    }
+    std::hint::black_box(&memory);
+}
+
 fn read(path: &str) -> String {
     std::fs::read_to_string(path)
         .unwrap_or_default()

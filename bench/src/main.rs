@@ -70,6 +70,11 @@ struct Arguments {
     /// within the last minute, and searches ever longer for others.
     #[arg(long, default_value_t = 65)]
     rest: u64,
+    /// Touch so many GiB of memory before each run of what writes: a virtual machine may have given
+    /// free memory back to its host, and then waits for each page (measured: 10 microseconds each, four
+    /// seconds for what a clone of linux writes).
+    #[arg(long, default_value_t = 0, value_name = "GIB")]
+    touch: usize,
     /// Let runs write to a file system on which every metadata call takes so many microseconds
     /// more, and count these calls.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]

@@ -88,6 +88,9 @@ pub(crate) fn scenario(
             if arguments.cold {
                 bench::machine::drop_caches()?;
             }
+            if scenario.writes {
+                bench::machine::touch(arguments.touch);
+            }
             let surroundings = Surroundings {
                 input: (scenario.input)(place),
             };
