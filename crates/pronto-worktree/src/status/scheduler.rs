@@ -273,14 +273,15 @@ impl Shared {
         given.working -= 1;
         self.hungry.fetch_add(1, Ordering::Relaxed);
         loop {
-            if given.working == 0 {
-                self.wake.notify_all();
-                return None;
-            }
+            // First of all: the last one that worked may have left tasks behind.
             if let Some(task) = given.tasks.pop() {
                 given.working += 1;
                 self.hungry.fetch_sub(1, Ordering::Relaxed);
                 return Some(task);
+            }
+            if given.working == 0 {
+                self.wake.notify_all();
+                return None;
             }
             given = self
                 .wake
@@ -326,5 +327,35 @@ impl Drop for StopOnPanic<'_> {
             self.0.stop.store(true, Ordering::Relaxed);
             self.0.finish();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> Task {
+        Task::Tracked {
+            entries: 0..1,
+            prefix_len: 0,
+            ignored: false,
+            place: None,
+        }
+    }
+
+    #[test]
+    fn what_the_last_one_leaves_is_done_by_who_waits() {
+        let shared = Shared::new(task());
+        shared.lock().tasks.clear();
+        shared.lock().working = 2;
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| (shared.take().is_some(), shared.take().is_some()));
+            while shared.hungry.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            shared.leave(&mut vec![task()]);
+            let taken = waiting.join().expect("it does not panic");
+            assert_eq!(taken, (true, false));
+        });
     }
 }
