@@ -27,10 +27,18 @@ pub struct Directory {
     fd: OwnedFd,
 }
 
+/// To read the names in it.
 const OPEN_DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// To reach what is in it, which asks for no permission to read it, and which a network file system is
+/// not told of.
+#[cfg(target_os = "linux")]
+const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY.union(OFlags::PATH);
+#[cfg(not(target_os = "linux"))]
+const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY;
 
 impl Directory {
     /// Opens the directory at `path`, which the caller trusts: links on the way to it are followed.
@@ -44,36 +52,47 @@ impl Directory {
     }
 
     /// Opens the directory at `path` (components separated by `/`, relative, empty for this
-    /// directory itself), none of whose components may be a symbolic link. One system call where
-    /// the kernel has `openat2`, else one per component.
+    /// directory itself), none of whose components may be a symbolic link, to reach what is in it by
+    /// name: it need not be readable. One system call where the kernel has `openat2`, else one per
+    /// component.
     ///
     /// # Errors
     /// `ENOTDIR` or `ELOOP` when a component is a link or no directory, `ENOENT` when it is
     /// missing.
     pub fn open_beneath(&self, path: &[u8]) -> io::Result<Self> {
+        self.open_as(path, REACH_DIRECTORY)
+    }
+
+    /// The same to [read](Self::read_once) the names in it, too.
+    ///
+    /// # Errors
+    /// Those of [`open_beneath`](Self::open_beneath), and `EACCES` when it may not be read.
+    pub fn open_readable_beneath(&self, path: &[u8]) -> io::Result<Self> {
+        self.open_as(path, OPEN_DIRECTORY)
+    }
+
+    fn open_as(&self, path: &[u8], flags: OFlags) -> io::Result<Self> {
         let path = if path.is_empty() { b"." } else { path };
         if !path.contains(&b'/') {
-            let fd = retry(|| rustix::fs::openat(&self.fd, path, OPEN_DIRECTORY, Mode::empty()))?;
+            let fd = retry(|| rustix::fs::openat(&self.fd, path, flags, Mode::empty()))?;
             return Ok(Directory { fd });
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        match retry(|| rustix::fs::openat2(&self.fd, path, OPEN_DIRECTORY, Mode::empty(), resolve))
-        {
+        match retry(|| rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)) {
             Ok(fd) => Ok(Directory { fd }),
-            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => self.open_stepwise(path),
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => self.open_stepwise(path, flags),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn open_stepwise(&self, path: &[u8]) -> io::Result<Self> {
+    fn open_stepwise(&self, path: &[u8], flags: OFlags) -> io::Result<Self> {
         let mut current: Option<OwnedFd> = None;
         for component in path.split(|byte| *byte == b'/') {
             if component.is_empty() || component == b".." {
                 return Err(Errno::INVAL.into());
             }
             let from = current.as_ref().unwrap_or(&self.fd);
-            let next =
-                retry(|| rustix::fs::openat(from, component, OPEN_DIRECTORY, Mode::empty()))?;
+            let next = retry(|| rustix::fs::openat(from, component, flags, Mode::empty()))?;
             current = Some(next);
         }
         match current {
@@ -318,6 +337,12 @@ impl Directory {
     }
 }
 
+impl From<OwnedFd> for Directory {
+    fn from(fd: OwnedFd) -> Self {
+        Directory { fd }
+    }
+}
+
 impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -423,10 +448,12 @@ mod tests {
         assert!(root.open_beneath(b"deep/../link").is_err());
         assert!(root.open_beneath(b"deep/er/../../../outside").is_err());
         assert!(root.open_beneath(b"../outside").is_err());
-        assert!(root.open_stepwise(b"link/x").is_err());
-        assert!(root.open_stepwise(b"../outside").is_err());
+        assert!(root.open_stepwise(b"link/x", REACH_DIRECTORY).is_err());
+        assert!(root.open_stepwise(b"../outside", REACH_DIRECTORY).is_err());
         let deep = root.open_beneath(b"deep/er").expect("it is there");
-        let same = root.open_stepwise(b"deep/er").expect("it is there");
+        let same = root
+            .open_stepwise(b"deep/er", OPEN_DIRECTORY)
+            .expect("it is there");
         assert_eq!(
             deep.own_metadata().expect("open").inode,
             same.own_metadata().expect("open").inode

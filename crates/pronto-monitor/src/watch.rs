@@ -299,7 +299,7 @@ impl Watcher {
         let mut todo = vec![path];
         let mut listing = std::mem::take(&mut self.listing);
         while let Some(path) = todo.pop() {
-            let opened = self.root.open_beneath(&path);
+            let opened = self.root.open_readable_beneath(&path);
             let added = opened.and_then(|directory| {
                 // Of another repository only what makes it one counts.
                 let lists = self.add(&path, &directory)? && !is_git(&path);

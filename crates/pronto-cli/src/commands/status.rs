@@ -114,7 +114,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     for (path, error) in &report.problems {
         let reason = pronto_io::error::reason(error);
-        context.warn(&format!("could not look at '{path}': {reason}"));
+        let what = match path.ends_with(b"/") {
+            true => "open directory",
+            false => "look at",
+        };
+        context.warn(&format!("could not {what} '{path}': {reason}"));
     }
     let view = gather(&repository, context, report, (settings, args.null))?;
     let is_wide = |path: &BString| !view.path(path, false).is_ascii();

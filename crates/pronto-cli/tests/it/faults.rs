@@ -54,6 +54,15 @@ impl Place {
         }
     }
 
+    /// Mounted once more, so that the system knows nothing of it.
+    pub(crate) fn anew(self, model: Model) -> Place {
+        let Place { mount, scratch } = self;
+        drop(mount);
+        let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
+        let mount = Mount::new(&real, &at, model).expect("it was mounted before");
+        Place { mount, scratch }
+    }
+
     pub(crate) fn work(&self) -> PathBuf {
         self.scratch.path().join("work")
     }

@@ -41,5 +41,6 @@ mod support;
 mod system_calls;
 mod traces;
 mod transports;
+mod unreadable;
 mod whole;
 mod worktrees;

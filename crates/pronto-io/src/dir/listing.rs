@@ -49,11 +49,12 @@ impl Listing {
 
 impl Directory {
     /// Reads the names in this directory, which must not have been read before: a second time
-    /// finds nothing, because the position belongs to the handle. One open less than
-    /// [`entries`](Self::entries), and no allocation for each name.
+    /// finds nothing, because the position belongs to the handle. It must have been opened to be
+    /// [read](Self::open_readable_beneath). One open less than [`entries`](Self::entries), and no
+    /// allocation for each name.
     ///
     /// # Errors
-    /// Those of `getdents64(2)`.
+    /// Those of `getdents64(2)`; `EBADF` when it was not opened to be read.
     pub fn read_once(&self, into: &mut Listing) -> io::Result<()> {
         into.names.clear();
         into.entries.clear();

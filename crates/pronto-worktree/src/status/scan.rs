@@ -108,12 +108,23 @@ impl<'a> Scanner<'a> {
         self.job.options.ignored != Ignored::No
     }
 
-    /// Opens the directory at `path` (slash at its end, or empty for the top).
+    /// Opens the directory at `path` (slash at its end, or empty for the top) to reach what is in it.
     pub(super) fn open(&mut self, path: &BStr) -> std::io::Result<Directory> {
+        self.open_by(path, Directory::open_beneath)
+    }
+
+    /// Opens the directory at `path` to [list](Self::list) it, too.
+    pub(super) fn open_to_list(&mut self, path: &BStr) -> std::io::Result<Directory> {
+        self.open_by(path, Directory::open_readable_beneath)
+    }
+
+    fn open_by(
+        &mut self,
+        path: &BStr,
+        open: fn(&Directory, &[u8]) -> std::io::Result<Directory>,
+    ) -> std::io::Result<Directory> {
         self.outcome.open_count += 1;
-        let opened = self
-            .root
-            .open_beneath(path.strip_suffix(b"/").unwrap_or(path));
+        let opened = open(self.root, path.strip_suffix(b"/").unwrap_or(path));
         self.pace.step();
         opened
     }

@@ -67,10 +67,11 @@ impl<'a> Scanner<'a> {
         if !lists && let Some(top) = self.top_if_small(&entries, prefix_len) {
             return self.scan_small(&top, entries, (path, prefix_len, ignored), tasks);
         }
-        let directory = match self.open(path) {
-            Ok(directory) => directory,
+        let (directory, can_list) = match self.open_tracked(path, lists) {
+            Ok(opened) => opened,
             Err(error) => return self.all_missing(entries, (path, &error)),
         };
+        let (lists, ignored) = (can_list, ignored || lists != can_list);
         let seen = self.see(&directory, path, lists);
         let mut met = Met::default();
         let (mut files, mut leaves) = (0, false);
@@ -110,6 +111,28 @@ impl<'a> Scanner<'a> {
             self.meet_all(&directory, (path, entries, &met), tasks);
         }
         Ok(())
+    }
+
+    /// Opens a directory with tracked files, and says whether it can be listed, if that is wanted. If it
+    /// cannot, tracked files are reached nevertheless, and what else is below does not count.
+    fn open_tracked(&mut self, path: &BStr, lists: bool) -> io::Result<(Directory, bool)> {
+        let opened = match lists {
+            true => self.open_to_list(path),
+            false => self.open(path),
+        };
+        match opened {
+            Ok(directory) => Ok((directory, lists)),
+            Err(error) if is_missing(&error) => Err(error),
+            Err(error) => {
+                // Who looks for its files one by one asks for it again each time.
+                let directory = self.open(path)?;
+                if lists {
+                    self.problem(path, error);
+                    self.note_gone(path);
+                }
+                Ok((directory, false))
+            }
+        }
     }
 
     /// The files of these entries, those further below aside.

@@ -56,7 +56,7 @@ impl Scanner<'_> {
     /// The names in an untracked directory whose files are named one by one.
     pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<Task>) {
         let path = path.as_bstr();
-        let listed = self.open(path).and_then(|directory| {
+        let listed = self.open_to_list(path).and_then(|directory| {
             let listing = self.list(&directory)?;
             Ok((directory, listing))
         });
@@ -229,7 +229,7 @@ impl Scanner<'_> {
         (look, seen): (Look, Option<Seen>),
     ) -> State {
         let path = full.as_bstr();
-        let listed = self.open(path).and_then(|directory| {
+        let listed = self.open_to_list(path).and_then(|directory| {
             let listing = self.list(&directory)?;
             Ok((directory, listing))
         });
