@@ -34,6 +34,8 @@ pub mod descriptor;
 pub mod dir;
 pub mod error;
 pub mod ewah;
+#[cfg(target_os = "linux")]
+pub mod fanotify;
 pub mod interrupt;
 pub mod memory;
 #[cfg(unix)]

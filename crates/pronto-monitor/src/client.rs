@@ -7,11 +7,11 @@ use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name of the socket in the directory of the repository.
-pub const SOCKET: &str = "fsmonitor--daemon.ipc";
+const SOCKET: &str = "fsmonitor--daemon.ipc";
 /// The longest path that the address of a socket holds on every system.
 const LONGEST_ADDRESS_BYTES: usize = 100;
 /// A monitor that takes longer is not waited for.
@@ -21,24 +21,54 @@ const CLOSED: SocketFlags = SocketFlags::CLOEXEC;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 const CLOSED: SocketFlags = SocketFlags::empty();
 
-/// Connects to the monitor of the repository at `git_dir`: four or five system calls. Waits no
-/// longer than some seconds for one that does not take clients.
+/// Where a monitor is to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// In which directory its socket is.
+    pub directory: PathBuf,
+    /// The name of the socket there.
+    pub name: String,
+}
+
+impl Address {
+    /// In the directory of a repository, where it is unless that is on the file system of another
+    /// machine.
+    pub fn in_repository(git_dir: &Path) -> Address {
+        Address {
+            directory: git_dir.to_owned(),
+            name: SOCKET.to_owned(),
+        }
+    }
+
+    /// In a directory for the sockets of several worktrees, of which this one's path has the SHA-1
+    /// `digest`, in hexadecimal digits.
+    pub fn among_others(directory: &Path, digest: &str) -> Address {
+        Address {
+            directory: directory.to_owned(),
+            name: format!(".git-fsmonitor-{digest}"),
+        }
+    }
+}
+
+/// Connects to the monitor at `address`: four or five system calls. Waits no longer than some
+/// seconds for one that does not take clients.
 ///
 /// # Errors
 /// `NotFound` or `ConnectionRefused` if there is none; `WouldBlock` if it takes nobody.
-pub fn connect(git_dir: &Path) -> io::Result<UnixStream> {
-    connect_within(git_dir, PATIENCE)
+pub fn connect(address: &Address) -> io::Result<UnixStream> {
+    connect_within(address, PATIENCE)
 }
 
-pub(crate) fn connect_within(git_dir: &Path, patience: Duration) -> io::Result<UnixStream> {
-    let path = git_dir.join(SOCKET);
+pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Result<UnixStream> {
+    let Address { directory, name } = address;
+    let path = directory.join(name);
     // Kept open until the connection is there.
-    let directory;
+    let opened;
     let address = if path.as_os_str().len() <= LONGEST_ADDRESS_BYTES {
         SocketAddrUnix::new(&path)?
     } else {
-        directory = std::fs::File::open(git_dir)?;
-        SocketAddrUnix::new(format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()))?
+        opened = std::fs::File::open(directory)?;
+        SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))?
     };
     let stream = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
     // Before the call: with a full queue it would wait for ever.
@@ -58,8 +88,8 @@ pub(crate) fn connect_within(git_dir: &Path, patience: Duration) -> io::Result<U
 ///
 /// # Errors
 /// Those of [`connect`], of writing and of reading.
-pub fn send(git_dir: &Path, request: &[u8]) -> io::Result<Vec<u8>> {
-    let stream = connect(git_dir)?;
+pub fn send(address: &Address, request: &[u8]) -> io::Result<Vec<u8>> {
+    let stream = connect(address)?;
     write_message(&stream, request)?;
     read_message(&stream, LONGEST_ANSWER_BYTES)
 }
@@ -69,13 +99,13 @@ pub fn send(git_dir: &Path, request: &[u8]) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Those of [`send`]; `InvalidData` if the answer is none.
-pub fn query(git_dir: &Path, token: &BStr) -> io::Result<Answer> {
-    let message = send(git_dir, token)?;
+pub fn query(address: &Address, token: &BStr) -> io::Result<Answer> {
+    let message = send(address, token)?;
     Answer::parse(&message)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the monitor gave no token"))
 }
 
 /// Whether a monitor listens. Connects to it, as [`connect`] does.
-pub fn is_listening(git_dir: &Path) -> bool {
-    connect(git_dir).is_ok()
+pub fn is_listening(address: &Address) -> bool {
+    connect(address).is_ok()
 }

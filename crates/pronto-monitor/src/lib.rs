@@ -4,7 +4,7 @@
 //! - [`protocol`]: messages as bytes.
 //! - [`client`]: asking a monitor over its socket.
 //! - [`Journal`]: which paths changed since a token.
-//! - `watch`: telling changes from `inotify` (Linux).
+//! - `watch`: changes as `fanotify` or `inotify` tells them (Linux).
 //! - `server`: the monitor itself (Linux).
 //!
 //! A monitor may say too much, and never too little: when in doubt it answers that everything

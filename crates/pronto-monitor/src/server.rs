@@ -7,8 +7,9 @@
 mod mounts;
 mod socket;
 
+use crate::client::Address;
 use crate::protocol::{LONGEST_REQUEST_BYTES, read_message, write_message};
-use crate::watch::{Doubt, Watcher};
+use crate::watch::{Doubt, Places, Source, Watcher};
 use crate::{Answer, Journal};
 use bstr::{BString, ByteSlice};
 use mounts::Mounts;
@@ -48,6 +49,16 @@ pub struct Server {
     stopped: UnixStream,
 }
 
+/// How a monitor is to watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// What is mounted from another machine is taken to be watched, though nobody tells here what
+    /// happens there.
+    pub allow_remote: bool,
+    /// Who tells of changes.
+    pub source: Source,
+}
+
 /// What the threads have in common.
 struct Shared {
     state: Mutex<State>,
@@ -67,21 +78,30 @@ struct State {
 }
 
 impl Server {
-    /// Watches `root`, the worktree of the repository at `git_dir`, and listens there. Costs as
-    /// much as [`Watcher::new`]. What is mounted from another machine below `root` is only taken
-    /// to be watched with `allow_remote`.
+    /// Watches `root`, the worktree of the repository at `git_dir`, and listens at `address`. Costs as
+    /// much as [`Watcher::new`].
     ///
     /// # Errors
     /// `AddrInUse` if another one listens; the system gives no watches, or does not tell what is
     /// mounted; the socket cannot be made.
-    pub fn new(root: &Path, git_dir: &Path, allow_remote: bool) -> io::Result<Server> {
-        let socket = Socket::claim(git_dir)?;
+    pub fn new(
+        (root, git_dir): (&Path, &Path),
+        address: &Address,
+        settings: Settings,
+    ) -> io::Result<Server> {
+        let socket = Socket::claim(git_dir, address)?;
         let cookies = socket.make_cookies()?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
         let mut journal = Journal::new(format!("{}.{now}", std::process::id()));
-        let mounts = Mounts::new(&root.canonicalize()?, allow_remote)?;
-        let watcher = Watcher::new(root, &cookies, &mut journal)?;
+        let path = root.canonicalize()?;
+        let mut mounts = Mounts::new(&path, settings.allow_remote)?;
+        let places = Places {
+            root,
+            cookies: &cookies,
+            mounts: &mounts.below(&path)?,
+        };
+        let watcher = Watcher::new(places, settings.source, &mut journal)?;
         let events = watcher.descriptor().try_clone_to_owned()?;
         let (stop, stopped) = UnixStream::pair()?;
         stop.set_nonblocking(true)?;
@@ -232,6 +252,8 @@ impl State {
 
     fn begin_anew(&mut self) -> io::Result<()> {
         self.begun = Instant::now();
+        let mounts = self.mounts.below(&self.root()?)?;
+        self.watcher.set_mounts(mounts);
         self.watcher.start_anew(&mut self.journal)?;
         self.doubt_mounts()
     }

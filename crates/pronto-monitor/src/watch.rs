@@ -1,68 +1,69 @@
-//! Changes below a directory, told by `inotify`: a watch for each directory.
+//! Changes below a directory, as the system tells them.
 //!
 //! Everything is reached from the open top, so that neither a directory above it that is renamed
-//! nor a link that is put in its place leads elsewhere. Per directory, when it is first watched:
-//! five system calls (open, watch, two for the names, close). Per event: none, unless it is about
-//! a directory.
+//! nor a link that is put in its place leads elsewhere.
 //!
-//! The queue is in the order in which things happened, but a directory may have moved on by the
-//! time that an event about it is read. So no event is taken for more than "look at this name
-//! again": what was watched there is let go, and what is there now is watched and named.
+//! - `fanotify`: a mark for each file system, where that is permitted.
+//! - `inotify`: a watch for each directory, elsewhere.
 
 mod doubt;
+pub mod events;
+mod fanotify;
+mod inotify;
 
 use crate::Journal;
 use bstr::{BString, ByteSlice};
+use fanotify::Fanotify;
+use inotify::Inotify;
 use pronto_io::dir::{Directory, EntryKind, Listing};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use rustix::io::Errno;
-use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 pub use doubt::Doubt;
 
-/// Who writes through a memory map is heard of when the map and the file are closed, and not
-/// before; all others with each write.
-const WANTED: WatchFlags = WatchFlags::CREATE
-    .union(WatchFlags::DELETE)
-    .union(WatchFlags::MODIFY)
-    .union(WatchFlags::CLOSE_WRITE)
-    .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::MOVED_FROM)
-    .union(WatchFlags::MOVED_TO)
-    .union(WatchFlags::DELETE_SELF)
-    .union(WatchFlags::MOVE_SELF)
-    .union(WatchFlags::ONLYDIR);
+/// Who is asked for changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// `fanotify` where that is permitted and knows all file systems there, else `inotify`.
+    #[default]
+    Any,
+    /// `inotify(7)`.
+    Inotify,
+    /// `fanotify(7)`, for which one has to be privileged.
+    Fanotify,
+}
 
-/// Events after which a name stands for something else, or for nothing.
-const OTHER: ReadFlags = ReadFlags::CREATE
-    .union(ReadFlags::DELETE)
-    .union(ReadFlags::MOVED_FROM)
-    .union(ReadFlags::MOVED_TO);
-
-/// Room for events that are read at once.
-const CHUNK_BYTES: usize = 64 * 1024;
-
-/// What a watch is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    /// A directory of the worktree.
-    Directory(BString),
+/// What is watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// The top.
+    pub root: &'a Path,
     /// Where cookies are made.
-    Cookies,
+    pub cookies: &'a Path,
+    /// Directories below the top on which something is mounted.
+    pub mounts: &'a [PathBuf],
 }
 
 /// Watches the directories below one, except for `.git` there. `Send`; one thread at a time.
 #[derive(Debug)]
 pub struct Watcher {
-    fd: OwnedFd,
+    common: Common,
+    told_by: ToldBy,
+}
+
+#[derive(Debug)]
+enum ToldBy {
+    Inotify(Inotify),
+    Fanotify(Fanotify),
+}
+
+/// What does not depend on who tells.
+#[derive(Debug)]
+struct Common {
     root: Directory,
     cookies: PathBuf,
-    places: HashMap<i32, Place>,
-    watches: BTreeMap<BString, i32>,
+    mounts: Vec<PathBuf>,
     seen_cookies: Vec<Vec<u8>>,
     doubt: Option<Doubt>,
     /// The worktree is gone, or the repository.
@@ -70,77 +71,99 @@ pub struct Watcher {
     listing: Listing,
 }
 
-struct Event {
-    watch: i32,
-    flags: ReadFlags,
-    name: Vec<u8>,
+/// What taking note of events came to.
+enum Drained {
+    All,
+    /// Some events were lost.
+    Lost,
 }
 
 impl Watcher {
-    /// Watches `root`, and for cookies the directory `cookies`. Five system calls and some
-    /// hundred bytes for each directory; the system keeps about a kilobyte for each.
+    /// Watches `places`. Some system calls with `fanotify`, with `inotify` five for each directory.
     ///
     /// # Errors
-    /// The system has no `inotify` to give, or `root` or `cookies` cannot be watched at all. What
-    /// cannot be watched below is a [`doubt`](Self::doubt).
-    pub fn new(root: &Path, cookies: &Path, journal: &mut Journal) -> io::Result<Watcher> {
-        let mut watcher = Watcher {
-            fd: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
-            root: Directory::open(root)?,
-            cookies: cookies.to_owned(),
-            places: HashMap::new(),
-            watches: BTreeMap::new(),
-            seen_cookies: Vec::new(),
-            doubt: None,
-            has_ended: false,
-            listing: Listing::new(),
+    /// The system gives nobody to tell, or the top or the directory for cookies cannot be watched at
+    /// all. What cannot be watched below is a [`doubt`](Self::doubt).
+    pub fn new(places: Places<'_>, source: Source, journal: &mut Journal) -> io::Result<Watcher> {
+        let with = |told_by: ToldBy, journal: &mut Journal| {
+            let mut watcher = Watcher {
+                common: Common {
+                    root: Directory::open(places.root)?,
+                    cookies: places.cookies.to_owned(),
+                    mounts: places.mounts.to_vec(),
+                    seen_cookies: Vec::new(),
+                    doubt: None,
+                    has_ended: false,
+                    listing: Listing::new(),
+                },
+                told_by,
+            };
+            watcher.start_anew(journal)?;
+            Ok(watcher)
         };
-        watcher.start_anew(journal)?;
-        Ok(watcher)
+        if source != Source::Inotify {
+            let told_by = Fanotify::new().map(ToldBy::Fanotify);
+            let watcher = told_by.and_then(|told_by| with(told_by, journal));
+            if watcher.is_ok() || source == Source::Fanotify {
+                return watcher;
+            }
+        }
+        with(ToldBy::Inotify(Inotify::new()?), journal)
+    }
+
+    /// Who tells.
+    pub fn source(&self) -> Source {
+        match self.told_by {
+            ToldBy::Inotify(_) => Source::Inotify,
+            ToldBy::Fanotify(_) => Source::Fanotify,
+        }
     }
 
     /// To wait for events. It stays the same one.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        match &self.told_by {
+            ToldBy::Inotify(inotify) => inotify.descriptor(),
+            ToldBy::Fanotify(fanotify) => fanotify.descriptor(),
+        }
     }
 
     /// Why changes may go unseen, if they may: until it is [begun again](Self::start_anew).
     pub fn doubt(&self) -> Option<&Doubt> {
-        self.doubt.as_ref()
+        self.common.doubt.as_ref()
     }
 
     /// Declares that changes may go unseen.
     pub fn set_doubt(&mut self, doubt: Doubt) {
-        self.doubt.get_or_insert(doubt);
+        self.common.doubt(doubt);
+    }
+
+    /// Something else is mounted below the top now, which counts when it is
+    /// [begun again](Self::start_anew).
+    pub fn set_mounts(&mut self, mounts: Vec<PathBuf>) {
+        self.common.mounts = mounts;
     }
 
     /// The top.
     pub fn root(&self) -> &Directory {
-        &self.root
+        &self.common.root
     }
 
-    /// Whether there is nothing to watch any more. One system call, because nobody tells of the
-    /// end of a directory that is open.
+    /// Whether there is nothing to watch any more. One or two system calls, because nobody tells of
+    /// the end of a directory that is open.
     pub fn has_ended(&self) -> bool {
-        let is_gone = || rustix::fs::fstat(&self.root).is_ok_and(|stat| stat.st_nlink == 0);
-        self.has_ended || is_gone()
-    }
-
-    /// How many directories are watched.
-    pub fn len(&self) -> usize {
-        self.watches.len()
-    }
-
-    /// Whether no directory is watched.
-    pub fn is_empty(&self) -> bool {
-        self.watches.is_empty()
+        let told = || match &self.told_by {
+            ToldBy::Inotify(_) => false,
+            ToldBy::Fanotify(fanotify) => fanotify.has_ended(),
+        };
+        self.common.has_ended || is_gone(&self.common.root) || told()
     }
 
     /// Whether the cookie `name` was seen; it is forgotten then, with all others.
     pub fn take_cookie(&mut self, name: &[u8]) -> bool {
-        let found = self.seen_cookies.iter().any(|seen| seen == name);
+        let seen = &mut self.common.seen_cookies;
+        let found = seen.iter().any(|seen| seen == name);
         if found {
-            self.seen_cookies.clear();
+            seen.clear();
         }
         found
     }
@@ -153,39 +176,18 @@ impl Watcher {
     pub fn start_anew(&mut self, journal: &mut Journal) -> io::Result<()> {
         // Whatever fails from here on, nobody is told that nothing has changed.
         journal.start_anew();
-        self.doubt = None;
-        let result = self.watch_all();
+        let common = &mut self.common;
+        common.doubt = None;
+        common.seen_cookies.clear();
+        let result = match &mut self.told_by {
+            ToldBy::Inotify(inotify) => inotify.start(common),
+            ToldBy::Fanotify(fanotify) => fanotify.start(common),
+        };
         journal.start_anew();
         if let Err(error) = &result {
-            self.set_doubt(Doubt::Failed(BString::default(), error.to_string()));
+            common.doubt(Doubt::Failed(BString::default(), error.to_string()));
         }
         result
-    }
-
-    fn watch_all(&mut self) -> io::Result<()> {
-        self.seen_cookies.clear();
-        self.watches.clear();
-        let before = std::mem::take(&mut self.places);
-        // A directory that is watched already keeps its watch.
-        let cookies = match inotify::add_watch(&self.fd, &self.cookies, WANTED) {
-            Ok(cookies) => cookies,
-            Err(error) => {
-                self.has_ended |= error == Errno::NOENT;
-                return Err(error.into());
-            }
-        };
-        self.places.insert(cookies, Place::Cookies);
-        self.add_tree(BString::default(), None);
-        for (watch, _) in before {
-            if !self.places.contains_key(&watch) {
-                // It may have gone with its directory.
-                let _ = inotify::remove_watch(&self.fd, watch);
-            }
-        }
-        match self.watches.is_empty() {
-            true => Err(io::Error::other("the top cannot be watched")),
-            false => Ok(()),
-        }
     }
 
     /// Takes note of all that has happened, without waiting. Linear in the events; after some
@@ -195,114 +197,39 @@ impl Watcher {
     /// Those of reading, and of beginning again after events were lost.
     pub fn drain(&mut self, journal: &mut Journal) -> io::Result<()> {
         loop {
-            let events = self.read()?;
-            if events.is_empty() {
-                return Ok(());
-            }
-            let lost = ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT;
-            if events.iter().any(|event| event.flags.intersects(lost)) {
+            let common = &mut self.common;
+            let drained = match &mut self.told_by {
+                ToldBy::Inotify(inotify) => inotify.drain(common, journal)?,
+                ToldBy::Fanotify(fanotify) => fanotify.drain(common, journal)?,
+            };
+            match drained {
+                Drained::All => return Ok(()),
                 // All that was read happened before.
-                self.start_anew(journal)?;
-                continue;
-            }
-            for event in events {
-                self.note(&event, journal);
+                Drained::Lost => self.start_anew(journal)?,
             }
         }
     }
+}
 
-    fn read(&self) -> io::Result<Vec<Event>> {
-        let mut space = vec![MaybeUninit::uninit(); CHUNK_BYTES];
-        let mut reader = inotify::Reader::new(&self.fd, &mut space);
-        let mut events = Vec::new();
-        loop {
-            match reader.next() {
-                Ok(event) => events.push(Event {
-                    watch: event.wd(),
-                    flags: event.events(),
-                    name: event
-                        .file_name()
-                        .map(|name| name.to_bytes().to_vec())
-                        .unwrap_or_default(),
-                }),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(events),
-                Err(error) => return Err(error.into()),
-            }
-            if reader.is_buffer_empty() {
-                return Ok(events);
-            }
-        }
+impl Common {
+    fn doubt(&mut self, doubt: Doubt) {
+        self.doubt.get_or_insert(doubt);
     }
 
-    fn note(&mut self, event: &Event, journal: &mut Journal) {
-        let Some(place) = self.places.get(&event.watch) else {
-            return;
-        };
-        let directory = match place {
-            Place::Cookies => {
-                self.has_ended |= event.flags.contains(ReadFlags::IGNORED);
-                if event.flags.contains(ReadFlags::CREATE) {
-                    self.seen_cookies.push(event.name.clone());
-                }
-                return;
-            }
-            Place::Directory(path) => path.clone(),
-        };
-        if event.flags.contains(ReadFlags::IGNORED) {
-            self.places.remove(&event.watch);
-            if self.watches.get(&directory) == Some(&event.watch) {
-                self.watches.remove(&directory);
-            }
-            self.has_ended |= directory.is_empty();
-            return;
-        }
-        if event.name.is_empty() {
-            // The parent of any other directory tells.
-            let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
-            self.has_ended |= directory.is_empty() && event.flags.intersects(gone);
-            if directory.is_empty() && event.flags.contains(ReadFlags::ATTRIB) {
-                journal.start_anew();
-            }
-            return;
-        }
-        self.note_name(&directory, event, journal);
-    }
-
-    fn note_name(&mut self, directory: &BString, event: &Event, journal: &mut Journal) {
-        let path = join(directory, &event.name);
-        if path == ".git" {
-            return;
-        }
-        if is_git(directory) {
-            journal.add(directory.clone());
-            return;
-        }
-        let is_directory = event.flags.contains(ReadFlags::ISDIR);
-        if is_directory {
-            add_directory(&path, journal);
-        } else {
-            journal.add(path.clone());
-        }
-        let is_watched = self.watches.contains_key(&path);
-        let is_other = event.flags.intersects(OTHER) && (is_directory || is_watched);
-        if is_other || (is_directory && !is_watched) {
-            // Whatever was watched there is somewhere else now, and another one may be there
-            // already: two that change places are both taken away before both are there.
-            self.remove_tree(&path);
-            self.add_tree(path, Some(journal));
-        }
-    }
-
-    /// Watches `path` and all below; what is there is noted as changed.
-    fn add_tree(&mut self, path: BString, mut journal: Option<&mut Journal>) {
+    /// Goes through the directory `path` and all below that `enter` says is to be looked into; what
+    /// is there is noted as changed.
+    fn walk(
+        &mut self,
+        path: BString,
+        mut journal: Option<&mut Journal>,
+        mut enter: impl FnMut(&mut Common, &BString, &Directory) -> io::Result<bool>,
+    ) {
         let mut todo = vec![path];
         let mut listing = std::mem::take(&mut self.listing);
         while let Some(path) = todo.pop() {
             let opened = self.root.open_readable_beneath(&path);
             let added = opened.and_then(|directory| {
-                // Of another repository only what makes it one counts.
-                let lists = self.add(&path, &directory)? && !is_git(&path);
+                let lists = enter(self, &path, &directory)?;
                 if lists {
                     directory.read_once(&mut listing)?;
                 }
@@ -341,29 +268,6 @@ impl Watcher {
         self.listing = listing;
     }
 
-    /// Watches one directory; `false` if it need not be looked into.
-    fn add(&mut self, path: &BString, directory: &Directory) -> io::Result<bool> {
-        let here = format!("/proc/self/fd/{}/.", directory.as_fd().as_raw_fd());
-        let watch = inotify::add_watch(&self.fd, here, WANTED)?;
-        match self.places.get(&watch) {
-            Some(Place::Directory(other)) if other != path => {
-                let other = other.clone();
-                if self.is_same(&other, directory) {
-                    self.set_doubt(Doubt::TwoPlaces(path.clone()));
-                }
-                self.watches.remove(&other);
-            }
-            Some(Place::Cookies) => {
-                self.set_doubt(Doubt::TwoPlaces(path.clone()));
-                return Ok(false);
-            }
-            _ => {}
-        }
-        self.places.insert(watch, Place::Directory(path.clone()));
-        self.watches.insert(path.clone(), watch);
-        Ok(true)
-    }
-
     /// Whether `path` leads to `directory`.
     fn is_same(&self, path: &BString, directory: &Directory) -> bool {
         let number = |directory: &Directory| {
@@ -373,22 +277,11 @@ impl Watcher {
         let other = self.root.open_beneath(path);
         other.is_ok_and(|other| number(&other).is_some_and(|it| Some(it) == number(directory)))
     }
+}
 
-    /// Stops to watch `path` and all below.
-    fn remove_tree(&mut self, path: &BString) {
-        let prefix = as_directory(path);
-        let below = self.watches.range(prefix.clone()..);
-        let below = below.take_while(|(path, _)| path.starts_with(&prefix));
-        let mut gone: Vec<BString> = below.map(|(path, _)| path.clone()).collect();
-        gone.push(path.clone());
-        for path in gone {
-            if let Some(watch) = self.watches.remove(&path) {
-                self.places.remove(&watch);
-                // It may have gone with its directory.
-                let _ = inotify::remove_watch(&self.fd, watch);
-            }
-        }
-    }
+/// Whether a directory that is open has no name any more.
+fn is_gone(directory: &Directory) -> bool {
+    rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_nlink == 0)
 }
 
 fn join(directory: &BString, name: &[u8]) -> BString {

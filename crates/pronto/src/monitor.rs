@@ -1,14 +1,76 @@
 //! The file system monitor of a repository, as a process that runs beside its commands.
 
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result, path};
+use bstr::ByteSlice;
+use pronto_hash::{Kind, TrailerDigester};
 use pronto_io::error::IoContext;
-use pronto_monitor::client;
+use pronto_monitor::client::{self, Address};
+#[cfg(target_os = "linux")]
+use pronto_monitor::{
+    server::{Server, Settings},
+    watch::Source,
+};
 use std::fs::File;
+
+/// File systems of other machines, on which a socket would lead nowhere, by their numbers of
+/// `statfs(2)`. Those, and only those, that Git takes for such: who listens at one place is not to
+/// be looked for at another.
+#[cfg(target_os = "linux")]
+const WITHOUT_SOCKETS: [u64; 7] = [
+    0x0000_6969, // NFS
+    0x0000_517B, // SMB
+    0xFE53_4D42, // SMB2
+    0xFF53_4D42, // CIFS
+    0x5346_414F, // AFS
+    0x7375_7245, // Coda
+    0x6573_5546, // FUSE
+];
 
 impl Repository {
     /// Whether a monitor, of whatever program, listens for this worktree.
     pub fn is_monitored(&self) -> bool {
-        client::is_listening(self.git_dir())
+        self.monitor_address()
+            .is_ok_and(|address| client::is_listening(&address))
+    }
+
+    /// Where the monitor of this worktree is to be asked: in the directory of the repository, or if that
+    /// is on another machine in `fsmonitor.socketDir` or the home directory.
+    ///
+    /// # Errors
+    /// There is no home directory, and it is needed.
+    pub(crate) fn monitor_address(&self) -> Result<Address> {
+        if self.has_sockets() {
+            return Ok(Address::in_repository(self.git_dir()));
+        }
+        let home = self.environment().home();
+        let configured = self.config().path("fsmonitor.socketDir", home)?;
+        let configured = configured.filter(|path| !path.as_os_str().is_empty());
+        let Some(directory) = configured.or_else(|| home.map(Into::into)) else {
+            let message = "no place for the socket of a monitor: set fsmonitor.socketDir";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        };
+        let top = self.work_tree().unwrap_or(self.git_dir());
+        let mut hasher = TrailerDigester::new(Kind::Sha1);
+        hasher.update(path::as_bytes(top));
+        Ok(Address::among_others(
+            &directory,
+            &hasher.finish().to_string(),
+        ))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn has_sockets(&self) -> bool {
+        let opened = pronto_io::dir::Directory::open(self.git_dir());
+        let kind = opened.and_then(|directory| directory.file_system_type());
+        !kind.is_ok_and(|kind| WITHOUT_SOCKETS.contains(&(kind & 0xFFFF_FFFF)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn has_sockets(&self) -> bool {
+        let opened = File::open(self.git_dir());
+        opened
+            .and_then(|file| pronto_io::view::is_local(&file))
+            .unwrap_or(true)
     }
 
     /// Tells the monitor of this worktree to end.
@@ -16,7 +78,7 @@ impl Repository {
     /// # Errors
     /// There is none.
     pub fn stop_monitor(&self) -> Result<()> {
-        client::send(self.git_dir(), b"quit")
+        client::send(&self.monitor_address()?, b"quit")
             .map(drop)
             .map_err(|error| {
                 Error::new(ErrorKind::Io, "fsmonitor--daemon is not running").because(error)
@@ -56,7 +118,31 @@ impl Repository {
                 .at_path(top)
                 .because(error),
         };
-        let server = pronto_monitor::server::Server::new(top, self.git_dir(), allow_remote);
+        let settings = Settings {
+            allow_remote,
+            source: self.monitor_source()?,
+        };
+        let address = self.monitor_address()?;
+        let server = Server::new((top, self.git_dir()), &address, settings);
         server.map_err(failed)?.run().map_err(failed)
+    }
+
+    /// Who tells the monitor of changes: `fsmonitor.source`.
+    #[cfg(target_os = "linux")]
+    fn monitor_source(&self) -> Result<Source> {
+        let Some(source) = self.config().string("fsmonitor.source")? else {
+            return Ok(Source::Any);
+        };
+        match source.as_bytes() {
+            b"auto" => Ok(Source::Any),
+            b"inotify" => Ok(Source::Inotify),
+            b"fanotify" => Ok(Source::Fanotify),
+            _ => {
+                let message = format!(
+                    "bad value '{source}' of fsmonitor.source: it is auto, inotify or fanotify"
+                );
+                Err(Error::new(ErrorKind::Config, message))
+            }
+        }
     }
 }

@@ -29,6 +29,9 @@ const STOP_SECONDS: u64 = 60;
 
 /// Arguments of `fsmonitor--daemon`.
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "CONFIGURATION: `fsmonitor.source` says who tells of changes: `fanotify`, which watches whole file systems at once and has to be permitted (CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH), `inotify`, which watches each directory and of which the system gives only so many (fs.inotify.max_user_watches), or `auto`, the default: fanotify where it is permitted. A repository on the file system of another machine is watched only if `fsmonitor.allowRemote` is true, and changes that are made there go unseen; the monitor is then asked in the directory `fsmonitor.socketDir`, or the home directory."
+)]
 pub(crate) struct Args {
     /// Detach from the console
     #[arg(long)]

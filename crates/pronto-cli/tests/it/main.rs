@@ -17,6 +17,7 @@ mod matrix;
 mod memory;
 mod merges;
 mod monitor;
+mod monitor_socket;
 mod multi_pack_index;
 mod netsync;
 mod netsync_hostile;

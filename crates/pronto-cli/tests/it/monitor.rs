@@ -40,6 +40,8 @@ fn repository(scratch: &Scratch) -> PathBuf {
     git(&top, &["commit", "-qm", "one"]);
     git(&top, &["config", "core.untrackedCache", "true"]);
     git(&top, &["config", "core.fsmonitor", "true"]);
+    // Not the events of all who work on this file system.
+    git(&top, &["config", "fsmonitor.source", "inotify"]);
     top
 }
 
@@ -212,6 +214,23 @@ fn compare(top: &Path, at: u64) {
 fn a_storm_hides_nothing_from_the_monitor() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
+    storm(&top);
+}
+
+#[test]
+fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: marking a file system needs privileges");
+        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+        return;
+    }
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["config", "fsmonitor.source", "fanotify"]);
+    storm(&top);
+}
+
+fn storm(top: &Path) {
     let storm = std::env::var("PRONTO_STORM")
         .ok()
         .and_then(|count| count.parse().ok());
@@ -220,38 +239,38 @@ fn a_storm_hides_nothing_from_the_monitor() {
     if peer.is_none() {
         println!("SKIPPED: asking pronto's monitor by git, which PRONTO_GIT_WITH_MONITOR names");
     }
-    let mut monitor = Monitor::start(&top);
+    let mut monitor = Monitor::start(top);
     let mut random = Random(storm);
     for at in 1..=storm {
-        change(&top, &mut random);
+        change(top, &mut random);
         if at % BETWEEN != 0 {
             continue;
         }
         match random.below(12) {
             0 => {
-                monitor = Monitor::restarted(monitor, &top);
+                monitor = Monitor::restarted(monitor, top);
             }
             1 => std::thread::sleep(Duration::from_millis(1100)),
             2 => {
                 // If it was moved away, and nothing of it is staged, there is nothing to add.
                 let mut add = process("git");
-                let output = add.arg("-C").arg(&top).args(["add", "-A", "d1"]).output();
+                let output = add.arg("-C").arg(top).args(["add", "-A", "d1"]).output();
                 drop(output.expect("git starts"));
             }
-            3 => drop(git(&top, &["-c", "core.fsmonitor=false", "reset", "-q"])),
+            3 => drop(git(top, &["-c", "core.fsmonitor=false", "reset", "-q"])),
             _ => {}
         }
-        compare(&top, at);
+        compare(top, at);
         if let Some(peer) = &peer {
             assert_eq!(
-                told(&top, peer, "-unormal"),
-                truth(&top, "-unormal"),
+                told(top, peer, "-unormal"),
+                truth(top, "-unormal"),
                 "git, {at}"
             );
         }
     }
     // More events than are kept for who does not read them.
-    compare(&top, storm);
+    compare(top, storm);
     monitor.signal("-STOP");
     let flood = top.join("flood");
     std::fs::create_dir_all(&flood).expect("a directory");
@@ -264,9 +283,9 @@ fn a_storm_hides_nothing_from_the_monitor() {
     std::fs::create_dir_all(top.join("d0/later/on")).expect("a directory");
     monitor.signal("-CONT");
     std::fs::write(top.join("d0/later/on/file"), "x").expect("a file");
-    compare(&top, storm + 1);
+    compare(top, storm + 1);
     std::fs::write(top.join("d0/later/on/another"), "x").expect("a file");
-    compare(&top, storm + 2);
+    compare(top, storm + 2);
 }
 
 impl Monitor {

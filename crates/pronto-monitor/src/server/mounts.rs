@@ -70,12 +70,26 @@ impl Mounts {
         }
     }
 
+    /// The directories below `root` on which something is mounted now, as far as they can be reached.
+    ///
+    /// # Errors
+    /// The system does not tell them.
+    pub(super) fn below(&mut self, root: &Path) -> io::Result<Vec<PathBuf>> {
+        self.known = self.read(root)?;
+        let points = self.points(root);
+        let points = points.map(|point| PathBuf::from(OsStr::from_bytes(&point)));
+        Ok(points.filter(|point| point.is_dir()).collect())
+    }
+
+    fn points(&self, root: &Path) -> impl Iterator<Item = Vec<u8>> {
+        let top = root.as_os_str().as_bytes();
+        let points = self.known.iter().map(|line| mount_point(line));
+        points.filter(move |point| within(point, top) && *point != top)
+    }
+
     /// What is mounted below `root` of which changes go unseen: what is of another machine (unless
     /// that is allowed), and single files, of which only the directory elsewhere is told.
     pub(super) fn doubt(&self, root: &Path) -> Option<Doubt> {
-        let top = root.as_os_str().as_bytes();
-        let points = self.known.iter().map(|line| mount_point(line));
-        let below = points.filter(|point| within(point, top) && *point != top);
         let is_dark = |point: &Vec<u8>| {
             let opened = File::open(PathBuf::from(OsStr::from_bytes(point)));
             // One that is covered by another cannot be opened, nor changed from here.
@@ -84,8 +98,7 @@ impl Mounts {
                 !is_directory || !(self.allow_remote || is_local(&file).unwrap_or(false))
             })
         };
-        below
-            .into_iter()
+        self.points(root)
             .find(is_dark)
             .map(|point| Doubt::Mount(BString::from(point)))
     }

@@ -1,6 +1,6 @@
 //! The place where clients come to: made, held and removed by one monitor at a time.
 
-use crate::client::{SOCKET, is_listening};
+use crate::client::{Address, is_listening};
 use pronto_io::dir::Directory;
 use std::fs::File;
 use std::io;
@@ -17,6 +17,9 @@ pub(super) struct Claim {
     /// Addresses are short, and the repository may be renamed: a path through the open directory
     /// always fits, and always leads there.
     git_dir: Directory,
+    /// Where the socket is.
+    directory: Directory,
+    name: String,
     lock: File,
 }
 
@@ -29,34 +32,37 @@ pub(super) struct Socket {
 }
 
 impl Claim {
-    fn beside(&self, name: &str) -> PathBuf {
-        let descriptor = self.git_dir.as_fd().as_raw_fd();
-        PathBuf::from(format!("/proc/self/fd/{descriptor}/{name}"))
+    fn socket(&self) -> PathBuf {
+        path_of(&self.directory).join(&self.name)
     }
 
     /// The directory for cookies, made if it has to be.
     pub(super) fn make_cookies(&self) -> io::Result<PathBuf> {
-        let cookies = self.beside(OWN).join("cookies");
+        let cookies = path_of(&self.git_dir).join(OWN).join("cookies");
         std::fs::create_dir_all(&cookies)?;
         Ok(cookies)
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
-        let metadata = self.beside(SOCKET).symlink_metadata().ok()?;
+        let metadata = self.socket().symlink_metadata().ok()?;
         Some((metadata.dev(), metadata.ino()))
     }
 
     /// Makes the socket, in place of one that nobody listens to any more.
     pub(super) fn listen(self) -> io::Result<Socket> {
-        let address = self.beside(SOCKET);
-        let listener = match UnixListener::bind(&address) {
+        let path = self.socket();
+        let listener = match UnixListener::bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 // One of git's does not know of the lock.
-                if is_listening(&self.beside("")) {
+                let address = Address {
+                    directory: path_of(&self.directory),
+                    name: self.name.clone(),
+                };
+                if is_listening(&address) {
                     return Err(error);
                 }
-                std::fs::remove_file(&address)?;
-                UnixListener::bind(&address)?
+                std::fs::remove_file(&path)?;
+                UnixListener::bind(&path)?
             }
             bound => bound?,
         };
@@ -70,12 +76,12 @@ impl Claim {
 }
 
 impl Socket {
-    /// Claims to be the monitor of the repository at `git_dir`.
+    /// Claims to be the monitor of the repository at `git_dir`, to be asked at `address`.
     ///
     /// # Errors
     /// `AddrInUse` if there is another one.
-    pub(super) fn claim(git_dir: &Path) -> io::Result<Claim> {
-        if is_listening(git_dir) {
+    pub(super) fn claim(git_dir: &Path, address: &Address) -> io::Result<Claim> {
+        if is_listening(address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
         std::fs::create_dir_all(git_dir.join(OWN))?;
@@ -87,6 +93,8 @@ impl Socket {
         }
         Ok(Claim {
             git_dir: Directory::open(git_dir)?,
+            directory: Directory::open(&address.directory)?,
+            name: address.name.clone(),
             lock,
         })
     }
@@ -100,8 +108,14 @@ impl Drop for Socket {
     fn drop(&mut self) {
         // Another one may have put its own there.
         if self.identity.is_some() && self.claim.identity() == self.identity {
-            let _ = std::fs::remove_file(self.claim.beside(SOCKET));
+            let _ = std::fs::remove_file(self.claim.socket());
         }
         let _ = self.claim.lock.unlock();
     }
+}
+
+/// A path that leads to a directory that is open.
+fn path_of(directory: &Directory) -> PathBuf {
+    let descriptor = directory.as_fd().as_raw_fd();
+    PathBuf::from(format!("/proc/self/fd/{descriptor}"))
 }

@@ -1,8 +1,9 @@
 //! The server, spoken to over its socket.
 
 use super::*;
-use crate::client::{self, SOCKET};
+use crate::client;
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 
 struct Place(tempfile::TempDir);
 
@@ -17,8 +18,25 @@ impl Place {
         self.0.path().join("top/.git")
     }
 
+    fn address(&self) -> Address {
+        Address::in_repository(&self.git_dir())
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.git_dir().join(self.address().name)
+    }
+
     fn server(&self) -> io::Result<Server> {
-        Server::new(&self.0.path().join("top"), &self.git_dir(), false)
+        self.server_with(Source::Any)
+    }
+
+    fn server_with(&self, source: Source) -> io::Result<Server> {
+        let top = self.0.path().join("top");
+        let settings = Settings {
+            source,
+            ..Settings::default()
+        };
+        Server::new((&top, &self.git_dir()), &self.address(), settings)
     }
 }
 
@@ -26,19 +44,19 @@ impl Place {
 fn there_is_one_monitor_at_a_time() {
     let place = Place::new();
     // A socket that nobody listens to.
-    drop(UnixListener::bind(place.git_dir().join(SOCKET)).expect("a socket"));
+    drop(UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
     let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
     // Even if the socket is gone.
-    std::fs::remove_file(place.git_dir().join(SOCKET)).expect("it is there");
+    std::fs::remove_file(place.socket()).expect("it is there");
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
-    let other = UnixListener::bind(place.git_dir().join(SOCKET)).expect("a socket");
+    let other = UnixListener::bind(place.socket()).expect("a socket");
     drop(first);
-    assert!(place.git_dir().join(SOCKET).exists(), "it is another's");
+    assert!(place.socket().exists(), "it is another's");
     drop(other);
     drop(place.server().expect("it is alone"));
-    assert!(!place.git_dir().join(SOCKET).exists());
+    assert!(!place.socket().exists());
 }
 
 #[test]
@@ -51,7 +69,7 @@ fn answers_are_given_after_a_move_and_until_the_end() {
     // The top itself has moved: it ends.
     let ended = thread.join().expect("it does not panic");
     ended.expect("it was the end");
-    assert!(!moved.join(".git").join(SOCKET).exists());
+    assert!(!moved.join(".git").join(place.address().name).exists());
 }
 
 #[test]
@@ -83,12 +101,12 @@ fn a_doubt_answers_everything_until_its_reason_is_gone() {
 #[test]
 fn who_takes_no_clients_is_not_waited_for() {
     let place = Place::new();
-    let listener = UnixListener::bind(place.git_dir().join(SOCKET)).expect("a socket");
+    let listener = UnixListener::bind(place.socket()).expect("a socket");
     rustix::net::listen(&listener, 1).expect("a shorter queue");
     let patience = Duration::from_millis(100);
     let mut streams = Vec::new();
     let error = loop {
-        match client::connect_within(&place.git_dir(), patience) {
+        match client::connect_within(&place.address(), patience) {
             Ok(stream) => streams.push(stream),
             Err(error) => break error,
         }
@@ -115,4 +133,68 @@ fn after_a_panic_everything_may_have_changed() {
     assert!(thread.join().is_err());
     let answer = server.shared.lock().answer(&token);
     assert!(matches!(answer, Answer::Everything { .. }));
+}
+
+/// What is mounted for a test, until that ends.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(arguments: &[&str], at: PathBuf) -> Option<Mounted> {
+        std::fs::create_dir_all(&at).expect("a directory");
+        let status = Command::new("mount").args(arguments).arg(&at).status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(Mounted(at));
+        }
+        println!("SKIPPED: mounting is not permitted");
+        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+        None
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn with_marks_what_is_mounted_below_is_told() {
+    let place = Place::new();
+    let top = place.0.path().join("top");
+    std::fs::create_dir(top.join("a")).expect("a directory");
+    let server = match place.server_with(Source::Fanotify) {
+        Ok(server) => server,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            println!("SKIPPED: fanotify is not permitted: {error}");
+            assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let mut state = server.shared.lock();
+    let from = top.join("a").display().to_string();
+    let bound = Mounted::new(&["--bind", &from], top.join("bound"));
+    let memory = Mounted::new(&["-t", "tmpfs", "none"], top.join("memory"));
+    let (Some(bound), Some(memory)) = (bound, memory) else {
+        return;
+    };
+    let Answer::Everything { token } = state.answer(&"builtin:fake".into()) else {
+        panic!("mounts have come");
+    };
+    for (written, expected) in [
+        (top.join("a/one"), vec!["a/one", "bound/one"]),
+        (bound.0.join("two"), vec!["a/two", "bound/two"]),
+        (memory.0.join("three"), vec!["memory/three"]),
+    ] {
+        let token = state.answer(&token).token().to_owned();
+        std::fs::write(&written, "x").expect("a file");
+        let Answer::Paths { mut paths, .. } = state.answer(&token) else {
+            panic!("{written:?}: nothing was lost");
+        };
+        paths.sort();
+        assert_eq!(paths, expected);
+    }
+    drop((bound, memory));
+    assert!(matches!(state.answer(&token), Answer::Everything { .. }));
+    assert_eq!(state.watcher.doubt(), None);
 }

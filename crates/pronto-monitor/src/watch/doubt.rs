@@ -1,6 +1,6 @@
 //! Why a watcher may miss something.
 
-use super::Watcher;
+use super::Common;
 use bstr::BString;
 use rustix::io::Errno;
 use std::io;
@@ -18,7 +18,7 @@ pub enum Doubt {
     Mount(BString),
 }
 
-impl Watcher {
+impl Common {
     /// The directory at `path` could not be opened, watched or listed.
     pub(super) fn doubt_path(&mut self, path: BString, error: &io::Error) {
         let doubt = match Errno::from_io_error(error) {
@@ -28,7 +28,7 @@ impl Watcher {
             Some(Errno::NOSPC) => Doubt::Limit,
             _ => Doubt::Failed(path, error.to_string()),
         };
-        self.set_doubt(doubt);
+        self.doubt(doubt);
     }
 
     /// Whether files in the directory at `path` can be reached: then they count, even if their

@@ -1,8 +1,10 @@
-//! What a watcher sees when directories change places, or cannot be watched.
+//! What a watcher sees when directories change places, or cannot be watched, whoever tells it.
 
 use super::*;
 use crate::Answer;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::os::fd::AsRawFd;
 
 struct Watched {
     scratch: tempfile::TempDir,
@@ -11,7 +13,20 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(directories: &[&str]) -> Watched {
+    /// With each of those who can tell; `fanotify` has to be permitted.
+    fn each(directories: &[&str], mut test: impl FnMut(Watched)) {
+        test(Watched::new(Source::Inotify, directories).expect("inotify is there"));
+        match Watched::new(Source::Fanotify, directories) {
+            Ok(watched) => test(watched),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                println!("SKIPPED: fanotify is not permitted: {error}");
+                assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+            }
+            Err(error) => panic!("no fanotify: {error}"),
+        }
+    }
+
+    fn new(source: Source, directories: &[&str]) -> io::Result<Watched> {
         let scratch = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(scratch.path().join("cookies")).expect("a directory");
         let top = scratch.path().join("above/top");
@@ -20,12 +35,16 @@ impl Watched {
             std::fs::create_dir_all(top.join(directory)).expect("a directory");
         }
         let mut journal = Journal::new("test");
-        let watcher = Watcher::new(&top, &scratch.path().join("cookies"), &mut journal);
-        Watched {
-            watcher: watcher.expect("it can be watched"),
+        let places = Places {
+            root: &top,
+            cookies: &scratch.path().join("cookies"),
+            mounts: &[],
+        };
+        Ok(Watched {
+            watcher: Watcher::new(places, source, &mut journal)?,
             scratch,
             journal,
-        }
+        })
     }
 
     fn top(&self) -> PathBuf {
@@ -55,145 +74,180 @@ impl Watched {
 
 #[test]
 fn directories_that_change_places_are_both_watched() {
-    let mut watched = Watched::new(&["a/x/deep", "b/y", "c"]);
-    for _ in 0..2 {
-        watched.told(|top| {
-            let (a, b) = (top.join("a"), top.join("b"));
-            renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).expect("they are there");
-        });
-        watched.tells("a/new");
-        watched.tells("b/new");
-    }
-    watched.tells("a/x/deep/file");
-    watched.tells("b/y/file");
-    // With a file, both ways.
-    for _ in 0..2 {
-        watched.told(|top| {
-            std::fs::write(top.join("f"), "x").ok();
-            let (c, f) = (top.join("c"), top.join("f"));
-            renameat_with(CWD, c, CWD, f, RenameFlags::EXCHANGE).expect("they are there");
-        });
-    }
-    watched.tells("c/new");
+    Watched::each(&["a/x/deep", "b/y", "c"], |mut watched| {
+        for _ in 0..2 {
+            watched.told(|top| {
+                let (a, b) = (top.join("a"), top.join("b"));
+                renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).expect("they are there");
+            });
+            watched.tells("a/new");
+            watched.tells("b/new");
+        }
+        watched.tells("a/x/deep/file");
+        watched.tells("b/y/file");
+        // With a file, both ways.
+        for _ in 0..2 {
+            watched.told(|top| {
+                std::fs::write(top.join("f"), "x").ok();
+                let (c, f) = (top.join("c"), top.join("f"));
+                renameat_with(CWD, c, CWD, f, RenameFlags::EXCHANGE).expect("they are there");
+            });
+        }
+        watched.tells("c/new");
+    });
 }
 
 #[test]
 fn a_name_that_is_there_again_is_watched() {
-    let mut watched = Watched::new(&["a/x"]);
-    watched.told(|top| {
-        std::fs::rename(top.join("a"), top.join("b")).expect("it is there");
-        std::fs::create_dir_all(top.join("a/x")).expect("a directory");
-        std::fs::remove_dir(top.join("b/x")).expect("it is empty");
-        std::fs::create_dir_all(top.join("b/x/z")).expect("a directory");
+    Watched::each(&["a/x"], |mut watched| {
+        watched.told(|top| {
+            std::fs::rename(top.join("a"), top.join("b")).expect("it is there");
+            std::fs::create_dir_all(top.join("a/x")).expect("a directory");
+            std::fs::remove_dir(top.join("b/x")).expect("it is empty");
+            std::fs::create_dir_all(top.join("b/x/z")).expect("a directory");
+        });
+        for path in ["a/x/file", "b/x/z/file", "a/file", "b/file"] {
+            watched.tells(path);
+        }
     });
-    for path in ["a/x/file", "b/x/z/file", "a/file", "b/file"] {
-        watched.tells(path);
-    }
-    assert_eq!(watched.watcher.len(), 6);
 }
 
 #[test]
 fn closing_a_file_that_was_written_through_a_map_is_told() {
-    let mut watched = Watched::new(&["a"]);
-    watched.tells("a/file");
-    let told = watched.told(|top| {
-        let file = std::fs::File::options()
-            .write(true)
-            .open(top.join("a/file"));
-        drop(file.expect("it is there"));
+    Watched::each(&["a"], |mut watched| {
+        watched.tells("a/file");
+        let told = watched.told(|top| {
+            let file = std::fs::File::options()
+                .write(true)
+                .open(top.join("a/file"));
+            drop(file.expect("it is there"));
+        });
+        assert_eq!(told, Some(vec!["a/file".to_owned()]));
     });
-    assert_eq!(told, Some(vec!["a/file".to_owned()]));
-}
-
-#[test]
-fn beginning_again_leaves_nothing_behind() {
-    let mut watched = Watched::new(&["a/x", "b"]);
-    let (watches, fd) = (
-        watched.watcher.watches.clone(),
-        watched.watcher.fd.as_raw_fd(),
-    );
-    watched.watcher.seen_cookies.push(b"old".to_vec());
-    let token = watched.journal.token();
-    std::fs::rename(watched.top().join("b"), watched.scratch.path().join("b")).expect("it goes");
-    let Watched {
-        watcher, journal, ..
-    } = &mut watched;
-    watcher.start_anew(journal).expect("it can be watched");
-    assert!(!watcher.take_cookie(b"old"));
-    assert_eq!(watcher.fd.as_raw_fd(), fd);
-    assert!(matches!(
-        journal.since(token.as_bstr()),
-        Answer::Everything { .. }
-    ));
-    for (path, watch) in &watcher.watches {
-        assert_eq!(watches.get(path), Some(watch));
-    }
-    assert_eq!((watcher.watches.len(), watcher.places.len()), (3, 4));
-    // The one that left is not watched any more.
-    let left = watched.scratch.path().join("b/file");
-    let told = watched.told(|_| std::fs::write(left, "x").expect("a file"));
-    assert_eq!(told, Some(vec![]));
-    watched.tells("a/x/file");
 }
 
 #[test]
 fn a_failure_is_a_doubt() {
-    let mut watched = Watched::new(&["a"]);
-    std::fs::remove_dir(watched.scratch.path().join("cookies")).expect("it is empty");
-    let token = watched.journal.token();
-    let Watched {
-        watcher, journal, ..
-    } = &mut watched;
-    assert!(watcher.start_anew(journal).is_err());
-    assert!(watcher.doubt().is_some() && watcher.has_ended());
-    assert!(matches!(
-        journal.since(token.as_bstr()),
-        Answer::Everything { .. }
-    ));
-    for (error, is_doubt) in [
-        (Errno::NOENT, false),
-        (Errno::NOTDIR, false),
-        (Errno::IO, true),
-        (Errno::MFILE, true),
-        (Errno::NAMETOOLONG, true),
-        // It can be entered.
-        (Errno::ACCESS, true),
-        (Errno::NOSPC, true),
-    ] {
-        watcher.doubt = None;
-        watcher.doubt_path("a".into(), &error.into());
-        assert_eq!(watcher.doubt().is_some(), is_doubt, "{error}");
-    }
-    watcher.doubt = None;
-    watcher.doubt_path("gone".into(), &Errno::ACCESS.into());
-    assert_eq!(watcher.doubt(), None);
+    Watched::each(&["a"], |mut watched| {
+        std::fs::remove_dir(watched.scratch.path().join("cookies")).expect("it is empty");
+        let token = watched.journal.token();
+        let Watched {
+            watcher, journal, ..
+        } = &mut watched;
+        assert!(watcher.start_anew(journal).is_err());
+        assert!(watcher.doubt().is_some() && watcher.has_ended());
+        assert!(matches!(
+            journal.since(token.as_bstr()),
+            Answer::Everything { .. }
+        ));
+        for (error, is_doubt) in [
+            (Errno::NOENT, false),
+            (Errno::NOTDIR, false),
+            (Errno::IO, true),
+            (Errno::MFILE, true),
+            (Errno::NAMETOOLONG, true),
+            // It can be entered.
+            (Errno::ACCESS, true),
+            (Errno::NOSPC, true),
+        ] {
+            watcher.common.doubt = None;
+            watcher.common.doubt_path("a".into(), &error.into());
+            assert_eq!(watcher.doubt().is_some(), is_doubt, "{error}");
+        }
+        watcher.common.doubt = None;
+        watcher
+            .common
+            .doubt_path("gone".into(), &Errno::ACCESS.into());
+        assert_eq!(watcher.doubt(), None);
+    });
 }
 
 #[test]
 fn a_directory_above_may_be_renamed() {
-    let mut watched = Watched::new(&["a"]);
-    let (before, after) = (watched.scratch.path().join("above"), "other");
-    let after = watched.scratch.path().join(after);
-    std::fs::rename(&before, &after).expect("it is there");
-    std::fs::create_dir_all(after.join("top/new/deep")).expect("a directory");
-    watched.told(|_| {});
-    let file = after.join("top/new/deep/file");
-    let told = watched.told(|_| std::fs::write(file, "x").expect("a file"));
-    assert_eq!(told, Some(vec!["new/deep/file".to_owned()]));
-    assert!(!watched.watcher.has_ended());
-    std::fs::remove_dir_all(&after).expect("it goes");
-    assert!(watched.watcher.has_ended());
+    Watched::each(&["a"], |mut watched| {
+        let (before, after) = (watched.scratch.path().join("above"), "other");
+        let after = watched.scratch.path().join(after);
+        std::fs::rename(&before, &after).expect("it is there");
+        std::fs::create_dir_all(after.join("top/new/deep")).expect("a directory");
+        watched.told(|_| {});
+        let file = after.join("top/new/deep/file");
+        let told = watched.told(|_| std::fs::write(file, "x").expect("a file"));
+        assert_eq!(told, Some(vec!["new/deep/file".to_owned()]));
+        assert!(!watched.watcher.has_ended());
+        std::fs::remove_dir_all(&after).expect("it goes");
+        assert!(watched.watcher.has_ended());
+    });
 }
 
 #[test]
-fn a_directory_at_two_places_is_a_doubt() {
-    let mut watched = Watched::new(&["a"]);
-    let root = watched
-        .watcher
-        .root
-        .open_beneath(b"a")
-        .expect("it is there");
-    let added = watched.watcher.add(&"b".into(), &root);
-    assert!(added.expect("it can be watched"));
-    assert_eq!(watched.watcher.doubt(), Some(&Doubt::TwoPlaces("b".into())));
+fn beginning_again_leaves_nothing_behind() {
+    Watched::each(&["a/x", "b"], |mut watched| {
+        let fd = watched.watcher.descriptor().as_raw_fd();
+        watched.watcher.common.seen_cookies.push(b"old".to_vec());
+        let token = watched.journal.token();
+        let outside = watched.scratch.path().join("b");
+        std::fs::rename(watched.top().join("b"), &outside).expect("it goes");
+        let Watched {
+            watcher, journal, ..
+        } = &mut watched;
+        watcher.start_anew(journal).expect("it can be watched");
+        assert!(!watcher.take_cookie(b"old"));
+        assert_eq!(watcher.descriptor().as_raw_fd(), fd);
+        assert!(matches!(
+            journal.since(token.as_bstr()),
+            Answer::Everything { .. }
+        ));
+        // The one that left is not watched any more.
+        let told = watched.told(|_| std::fs::write(outside.join("file"), "x").expect("a file"));
+        assert_eq!(told, Some(vec![]));
+        watched.tells("a/x/file");
+    });
+}
+
+#[test]
+fn the_top_that_is_renamed_is_the_end() {
+    Watched::each(&["a"], |mut watched| {
+        watched.told(|top| std::fs::rename(top.join("a"), top.join("top")).expect("it is there"));
+        assert!(!watched.watcher.has_ended());
+        watched.told(|top| std::fs::rename(top, top.with_extension("old")).expect("it is there"));
+        assert!(watched.watcher.has_ended());
+    });
+}
+
+#[test]
+fn of_repositories_only_what_makes_them_counts() {
+    Watched::each(&[".git/objects", "sub/.git/objects"], |mut watched| {
+        let told = watched.told(|top| {
+            std::fs::write(top.join(".git/objects/x"), "x").expect("a file");
+            std::fs::write(top.join(".git/HEAD"), "x").expect("a file");
+            std::fs::write(top.join("sub/.git/objects/x"), "x").expect("a file");
+        });
+        assert_eq!(told, Some(vec![]));
+        let told = watched.told(|top| {
+            std::fs::write(top.join("sub/.git/HEAD"), "x").expect("a file");
+        });
+        assert_eq!(told, Some(vec!["sub/.git".to_owned()]));
+    });
+}
+
+#[test]
+fn what_comes_with_a_directory_is_named() {
+    Watched::each(&["a/b"], |mut watched| {
+        let outside = watched.scratch.path().join("outside");
+        std::fs::create_dir_all(outside.join("deep/er")).expect("a directory");
+        std::fs::write(outside.join("deep/er/file"), "x").expect("a file");
+        let told = watched.told(|top| {
+            std::fs::rename(&outside, top.join("a/b/new")).expect("it is there");
+        });
+        let told = told.expect("not everything changed");
+        for path in ["a/b/new/", "a/b/new/deep/", "a/b/new/deep/er/file"] {
+            assert!(told.iter().any(|told| told == path), "{path}: {told:?}");
+        }
+        let told = watched.told(|top| {
+            std::fs::rename(top.join("a/b"), outside.with_extension("back")).expect("it is there");
+        });
+        let told = told.expect("not everything changed");
+        assert!(told.contains(&"a/b/".to_owned()), "{told:?}");
+        watched.tells("a/file");
+    });
 }

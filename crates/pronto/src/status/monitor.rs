@@ -116,12 +116,17 @@ fn dirty(index: &Index, mut dirty: Vec<u32>, paths: &[BString]) -> Vec<u32> {
 
 fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) -> Answer {
     let token = token.unwrap_or(b"builtin:fake".as_bstr());
-    let git_dir = repository.git_dir();
-    if let Ok(answer) = client::query(git_dir, token) {
+    let everything = || Answer::Everything {
+        token: "builtin:fake".into(),
+    };
+    let Ok(address) = repository.monitor_address() else {
+        return everything();
+    };
+    if let Ok(answer) = client::query(&address, token) {
         return answer;
     }
     let started = options.monitor_program.as_ref().is_some_and(|program| {
-        let top = repository.work_tree().unwrap_or(git_dir);
+        let top = repository.work_tree().unwrap_or(repository.git_dir());
         let mut command = Command::new(program);
         command
             .args(["fsmonitor--daemon", "start"])
@@ -129,14 +134,12 @@ fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) 
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        !client::is_listening(git_dir) && command.status().is_ok_and(|status| status.success())
+        !client::is_listening(&address) && command.status().is_ok_and(|status| status.success())
     });
     let again = started
-        .then(|| client::query(git_dir, token).ok())
+        .then(|| client::query(&address, token).ok())
         .flatten();
-    again.unwrap_or_else(|| Answer::Everything {
-        token: "builtin:fake".into(),
-    })
+    again.unwrap_or_else(everything)
 }
 
 fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answer {

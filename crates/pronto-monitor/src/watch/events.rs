@@ -1,0 +1,218 @@
+//! Events as `fanotify(7)` writes them when asked for directories and names
+//! (`FAN_REPORT_DFID_NAME`): a head, then records, of which one names a directory by its handle and
+//! a file in it. Numbers are in the order of the processor.
+
+use bstr::ByteSlice;
+use pronto_io::fanotify::{CREATED, IS_DIRECTORY, LOST, MOVED_FROM, MOVED_TO};
+
+/// `struct fanotify_event_metadata`.
+const HEAD_BYTES: usize = 24;
+/// `struct fanotify_event_info_header`.
+const RECORD_HEAD_BYTES: usize = 4;
+const FILE_SYSTEM_BYTES: usize = 8;
+/// `struct file_handle`, without what it is for.
+const HANDLE_HEAD_BYTES: usize = 8;
+/// `FAN_EVENT_INFO_TYPE_DFID_NAME`.
+const DIRECTORY_AND_NAME: u8 = 2;
+/// `FANOTIFY_METADATA_VERSION`.
+const VERSION: u8 = 3;
+
+/// Where a directory is: the number of its file system, then its handle.
+pub type Place = [u8];
+
+/// What happened to a name in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    mask: u64,
+    /// The directory.
+    pub place: &'a Place,
+    /// The name, `.` for the directory itself.
+    pub name: &'a [u8],
+}
+
+impl Event<'_> {
+    /// It is about a directory.
+    pub fn is_directory(&self) -> bool {
+        self.mask & IS_DIRECTORY != 0
+    }
+
+    /// A directory has another path now, and so has all below it.
+    pub fn moves_directory(&self) -> bool {
+        self.is_directory() && self.mask & (MOVED_FROM | MOVED_TO) != 0
+    }
+
+    /// Something has got this name.
+    pub fn appears(&self) -> bool {
+        self.mask & (CREATED | MOVED_TO) != 0
+    }
+}
+
+/// Why there is no next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Some were lost: there was no more room for them.
+    Lost,
+    /// That is no event as it was asked for.
+    Malformed,
+}
+
+/// The events in what was read. After an error there are no more.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Events<'a> {
+    /// Those in `bytes`, which hold whole events. Nothing is copied.
+    pub fn new(bytes: &'a [u8]) -> Events<'a> {
+        Events { rest: bytes }
+    }
+
+    /// The next event; `None` for one that names no directory: of a file that has no name, or
+    /// which somebody reached by a handle. Those no watch tells of.
+    fn take(&mut self) -> Result<Option<Event<'a>>, Broken> {
+        let head = self.rest.get(..HEAD_BYTES).ok_or(Broken::Malformed)?;
+        let len = number(head, 0).ok_or(Broken::Malformed)?;
+        let head_len = usize::from(u16::from_ne_bytes([head[6], head[7]]));
+        let event = self.rest.get(..len).ok_or(Broken::Malformed)?;
+        if head[4] != VERSION || len < HEAD_BYTES || head_len < HEAD_BYTES {
+            return Err(Broken::Malformed);
+        }
+        self.rest = &self.rest[len..];
+        let mask = head[8..16].try_into().map_or(0, u64::from_ne_bytes);
+        if mask & LOST != 0 {
+            return Err(Broken::Lost);
+        }
+        let mut records = event.get(head_len..).ok_or(Broken::Malformed)?;
+        while let Some(record_head) = records.get(..RECORD_HEAD_BYTES) {
+            let len = usize::from(u16::from_ne_bytes([record_head[2], record_head[3]]));
+            let record = records.get(RECORD_HEAD_BYTES..len);
+            let record = record.ok_or(Broken::Malformed)?;
+            if record_head[0] == DIRECTORY_AND_NAME {
+                let (place, name) = directory_and_name(record).ok_or(Broken::Malformed)?;
+                return Ok(Some(Event { mask, place, name }));
+            }
+            records = &records[len..];
+        }
+        match records.is_empty() {
+            true => Ok(None),
+            false => Err(Broken::Malformed),
+        }
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Result<Event<'a>, Broken>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            match self.take() {
+                Ok(None) => {}
+                Ok(Some(event)) => return Some(Ok(event)),
+                Err(broken) => {
+                    self.rest = &[];
+                    return Some(Err(broken));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The four bytes at `at`.
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
+    usize::try_from(u32::from_ne_bytes(bytes)).ok()
+}
+
+fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
+    let handle_len = number(record, FILE_SYSTEM_BYTES)?;
+    let end = handle_len.checked_add(FILE_SYSTEM_BYTES + HANDLE_HEAD_BYTES)?;
+    let (place, rest) = record.split_at_checked(end)?;
+    let name = &rest[..rest.find_byte(0)?];
+    (!name.is_empty()).then_some((place, name))
+}
+
+/// The number of its file system and the handle of a place.
+pub fn split(place: &Place) -> Option<(u64, &[u8])> {
+    let (file_system, handle) = place.split_at_checked(FILE_SYSTEM_BYTES)?;
+    let low = number(file_system, 0)? as u64;
+    let high = number(file_system, 4)? as u64;
+    Some((high << 32 | low, handle))
+}
+
+/// The place of the directory with this handle on a file system.
+pub fn join(file_system: u64, handle: &[u8]) -> Vec<u8> {
+    let (low, high) = (file_system as u32, (file_system >> 32) as u32);
+    [&low.to_ne_bytes()[..], &high.to_ne_bytes(), handle].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HANDLE: &[u8] = b"handle!!";
+
+    fn event(mask: u64, name: &[u8]) -> Vec<u8> {
+        let mut record = vec![DIRECTORY_AND_NAME, 0, 0, 0];
+        record.extend(7_u32.to_ne_bytes());
+        record.extend(9_u32.to_ne_bytes());
+        record.extend((HANDLE.len() as u32).to_ne_bytes());
+        record.extend(1_u32.to_ne_bytes());
+        record.extend(HANDLE);
+        record.extend(name);
+        record.push(0);
+        record.resize(record.len().next_multiple_of(4), 0);
+        let len = record.len() as u16;
+        record[2..4].copy_from_slice(&len.to_ne_bytes());
+        let mut event = Vec::new();
+        event.extend((HEAD_BYTES as u32 + u32::from(len)).to_ne_bytes());
+        event.extend([VERSION, 0]);
+        event.extend((HEAD_BYTES as u16).to_ne_bytes());
+        event.extend(mask.to_ne_bytes());
+        event.extend([0xff; 8]);
+        event.extend(record);
+        event
+    }
+
+    #[test]
+    fn events_are_taken_apart() {
+        let mut bytes = event(CREATED, b"file");
+        bytes.extend(event(MOVED_FROM | IS_DIRECTORY, b"."));
+        let events: Vec<_> = Events::new(&bytes)
+            .map(|event| event.expect("sound"))
+            .collect();
+        assert_eq!(events.len(), 2);
+        let (first, second) = (events[0], events[1]);
+        assert_eq!((first.name, second.name), (&b"file"[..], &b"."[..]));
+        assert!(first.appears() && !first.is_directory() && !first.moves_directory());
+        assert!(!second.appears() && second.moves_directory());
+        let (file_system, handle) = split(first.place).expect("a place");
+        assert_eq!(file_system, 9 << 32 | 7);
+        assert!(handle.ends_with(HANDLE) && handle.len() == HANDLE.len() + HANDLE_HEAD_BYTES);
+        assert_eq!(first.place, second.place);
+        assert_eq!(join(file_system, handle), first.place);
+    }
+
+    #[test]
+    fn lost_events_and_broken_ones_are_told() {
+        let sound = event(CREATED, b"file");
+        let mut lost = event(LOST, b"file");
+        assert_eq!(Events::new(&lost).next(), Some(Err(Broken::Lost)));
+        lost.splice(..0, sound.clone());
+        assert_eq!(Events::new(&lost).filter(Result::is_err).count(), 1);
+        for len in 1..sound.len() {
+            let mut events = Events::new(&sound[..len]);
+            assert_eq!(events.next(), Some(Err(Broken::Malformed)), "{len}");
+            assert_eq!(events.next(), None);
+        }
+        // Any byte of the head, of the record's or of the handle's may be anything.
+        for at in 0..HEAD_BYTES + 24 {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut bytes = sound.clone();
+                bytes[at] = byte;
+                let _ = Events::new(&bytes).count();
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Changes below a directory, told by `fanotify`: one mark for each file system there.
+//!
+//! Nothing is done for each directory at the start. An event names a directory by its handle, and
+//! its path is asked for: one call opens it on the mount where the top is, and three ask for its path
+//! and for that of the top. What was learnt is remembered until a directory anywhere on these file
+//! systems is renamed. So most events cost a look into a table, also those of others who work on
+//! the same file system.
+//!
+//! The path is the one of now, not the one of then. What happened in between is in the queue as
+//! well: of a directory that moved both names, and all that is in it, are named when that is read.
+
+use super::events::{self, Broken, Event, Events, Place};
+use super::{Common, Doubt, Drained, add_directory, is_git, is_gone, join};
+use crate::Journal;
+use bstr::{BString, ByteSlice};
+use pronto_io::dir::Directory;
+use pronto_io::fanotify::{Group, handle_of, open_handle};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// Room for events that are read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Directories beyond which what is known of them is forgotten.
+const MOST_KNOWN: usize = 65_536;
+/// How often it is tried to learn a path while directories above the top are renamed.
+const TRIES: usize = 8;
+
+/// A mount on which directories have paths.
+#[derive(Debug)]
+struct Mount {
+    file_system: u64,
+    /// Where it is, if not where the top is. It is not kept open, or nobody could unmount it.
+    point: Option<PathBuf>,
+}
+
+/// Marks for file systems, and what they tell.
+#[derive(Debug)]
+pub(super) struct Fanotify {
+    group: Group,
+    mounts: Vec<Mount>,
+    /// Where cookies are made.
+    cookies: Option<(Vec<u8>, Directory)>,
+    /// The directory above the top, and the name of the top there, if somebody may rename it.
+    above: Option<(Vec<u8>, Vec<u8>)>,
+    /// The paths of directories, from the top; of others none.
+    known: HashMap<Vec<u8>, Vec<BString>>,
+    buffer: Vec<u8>,
+}
+
+impl Fanotify {
+    /// # Errors
+    /// It is not permitted, or the system does not have it.
+    pub(super) fn new() -> io::Result<Fanotify> {
+        Ok(Fanotify {
+            group: Group::new()?,
+            mounts: Vec::new(),
+            cookies: None,
+            above: None,
+            known: HashMap::new(),
+            buffer: vec![0; CHUNK_BYTES],
+        })
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.group.as_fd()
+    }
+
+    /// Whether nobody can make cookies any more. One system call.
+    pub(super) fn has_ended(&self) -> bool {
+        let cookies = self.cookies.as_ref();
+        cookies.is_some_and(|(_, directory)| is_gone(directory))
+    }
+
+    /// Marks the file systems of the top, of the mounts below it, and of where cookies are
+    /// made. Some calls for each mount.
+    pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
+        self.group.remove_all(&common.root)?;
+        self.known.clear();
+        self.mounts.clear();
+        self.add_mount(&common.root, None)?;
+        for point in std::mem::take(&mut common.mounts) {
+            match Directory::open(&point) {
+                Ok(directory) => self.add_mount(&directory, Some(point.clone()))?,
+                // It is gone, or a directory above it has another name now.
+                Err(_) => common.doubt(Doubt::Mount(point.as_os_str().as_bytes().into())),
+            }
+            common.mounts.push(point);
+        }
+        let cookies = Directory::open(&common.cookies).inspect_err(|error| {
+            common.has_ended |= error.kind() == io::ErrorKind::NotFound;
+        })?;
+        let (file_system, place) = identify(&cookies)?;
+        if !self.is_marked(file_system) {
+            self.group.add_directory(&cookies)?;
+        }
+        self.cookies = Some((place, cookies));
+        let path = link(&common.root)?;
+        let name = path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..].to_vec();
+        // After the marks: a later change of its name is heard of.
+        let (file_system, place) = identify(&above(&common.root)?)?;
+        self.above = self.is_marked(file_system).then_some((place, name));
+        Ok(())
+    }
+
+    fn is_marked(&self, file_system: u64) -> bool {
+        let mut mounts = self.mounts.iter();
+        mounts.any(|mount| mount.file_system == file_system)
+    }
+
+    /// Marks the file system of `directory`, if it is certain that its handles lead back.
+    fn add_mount(&mut self, directory: &Directory, point: Option<PathBuf>) -> io::Result<()> {
+        let file_system = file_system(directory)?;
+        if !self.is_marked(file_system) {
+            self.group.add_file_system(directory)?;
+        }
+        let same = open_handle(directory, &handle_of(directory)?)?.own_metadata()?;
+        let own = directory.own_metadata()?;
+        if (same.device, same.inode) != (own.device, own.inode) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.mounts.push(Mount { file_system, point });
+        Ok(())
+    }
+
+    /// Takes note of all that has happened, as far as it was not lost.
+    pub(super) fn drain(
+        &mut self,
+        common: &mut Common,
+        journal: &mut Journal,
+    ) -> io::Result<Drained> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let drained = loop {
+            let len = match self.group.read(&mut buffer) {
+                Ok(0) => break Ok(Drained::All),
+                Ok(len) => len,
+                Err(error) => break Err(error),
+            };
+            let noted = Events::new(&buffer[..len]).try_for_each(|event| match event {
+                Ok(event) => self.note(&event, common, journal),
+                Err(Broken::Lost) => Err(Errno::OVERFLOW.into()),
+                Err(Broken::Malformed) => Err(io::ErrorKind::InvalidData.into()),
+            });
+            if noted.is_err() {
+                // The marks are as good as they were, but what happened is not known.
+                break Ok(Drained::Lost);
+            }
+        };
+        self.buffer = buffer;
+        drained
+    }
+
+    fn note(
+        &mut self,
+        event: &Event<'_>,
+        common: &mut Common,
+        journal: &mut Journal,
+    ) -> io::Result<()> {
+        let cookies = self.cookies.as_ref();
+        if cookies.is_some_and(|(place, _)| event.place == place) {
+            if event.appears() {
+                common.seen_cookies.push(event.name.to_vec());
+            }
+            return Ok(());
+        }
+        if event.moves_directory() {
+            let moved = (event.place, event.name);
+            let top = self.above.as_ref();
+            common.has_ended |= top.is_some_and(|(place, name)| moved == (place, name));
+            self.known.clear();
+        }
+        if !self.known.contains_key(event.place) {
+            let paths = self.paths(event.place, &common.root)?;
+            if self.known.len() >= MOST_KNOWN {
+                self.known.clear();
+            }
+            self.known.insert(event.place.to_vec(), paths);
+        }
+        for directory in self.known.get(event.place).into_iter().flatten() {
+            note_name(directory, event, common, journal);
+        }
+        Ok(())
+    }
+
+    /// The paths of a directory below the top that count.
+    fn paths(&self, place: &Place, root: &Directory) -> io::Result<Vec<BString>> {
+        let (file_system, handle) = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
+        for _ in 0..TRIES {
+            let top = link(root)?;
+            let mut paths = Vec::new();
+            for mount in &self.mounts {
+                if mount.file_system != file_system {
+                    continue;
+                }
+                let point = mount.point.as_ref();
+                let point = point.map(|point| Directory::open(point)).transpose()?;
+                let directory = match open_handle(point.as_ref().unwrap_or(root), handle) {
+                    Ok(directory) => directory,
+                    // It is gone: the directory above it tells.
+                    Err(error) if Errno::from_io_error(&error) == Some(Errno::STALE) => continue,
+                    Err(error) => return Err(error),
+                };
+                let path = link(&directory)?;
+                let path = below(&path, &top).map(BString::from);
+                paths.extend(path.filter(|path| counts(path) && !paths.contains(path)));
+            }
+            if link(root)? == top {
+                return Ok(paths);
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+}
+
+fn note_name(directory: &BString, event: &Event<'_>, common: &mut Common, journal: &mut Journal) {
+    if is_git(directory) {
+        return journal.add(directory.clone());
+    }
+    if event.name == b"." {
+        return match directory.is_empty() {
+            true => journal.start_anew(),
+            false => add_directory(directory, journal),
+        };
+    }
+    let path = join(directory, event.name);
+    if path == ".git" {
+        return;
+    }
+    if !event.is_directory() {
+        return journal.add(path);
+    }
+    add_directory(&path, journal);
+    if event.appears() {
+        // What is in it may have come with it.
+        common.walk(path, Some(journal), |_, path, _| Ok(!is_git(path)));
+    }
+}
+
+/// Whether anything counts in the directory at `path`: of a repository only what makes it one, and of
+/// the one that is watched nothing.
+fn counts(path: &[u8]) -> bool {
+    !(path == b".git" || path.starts_with(b".git/") || path.contains_str("/.git/"))
+}
+
+/// `path` from `top`, if it is there or below.
+fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
+    let rest = path.strip_prefix(top)?;
+    match rest {
+        [] => Some(rest),
+        [b'/', rest @ ..] => Some(rest),
+        // The top is the root of everything.
+        _ => (top == b"/").then_some(rest),
+    }
+}
+
+fn file_system(directory: &Directory) -> io::Result<u64> {
+    Ok(rustix::fs::fstatvfs(directory)?.f_fsid)
+}
+
+/// The file system of a directory, and the place that events name.
+fn identify(directory: &Directory) -> io::Result<(u64, Vec<u8>)> {
+    let file_system = file_system(directory)?;
+    let place = events::join(file_system, &handle_of(directory)?);
+    Ok((file_system, place))
+}
+
+fn descriptor_path(directory: &Directory) -> PathBuf {
+    let descriptor = directory.as_fd().as_raw_fd();
+    PathBuf::from(format!("/proc/self/fd/{descriptor}"))
+}
+
+/// The path of a directory that is open.
+fn link(directory: &Directory) -> io::Result<Vec<u8>> {
+    let path = std::fs::read_link(descriptor_path(directory))?;
+    Ok(path.into_os_string().into_vec())
+}
+
+fn above(directory: &Directory) -> io::Result<Directory> {
+    Directory::open(&descriptor_path(directory).join(".."))
+}

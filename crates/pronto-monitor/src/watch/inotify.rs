@@ -1,0 +1,271 @@
+//! Changes below a directory, told by `inotify`: a watch for each directory.
+//!
+//! Per directory, when it is first watched: five system calls (open, watch, two for the names,
+//! close). Per event: none, unless it is about a directory.
+//!
+//! The queue is in the order in which things happened, but a directory may have moved on by the
+//! time that an event about it is read. So no event is taken for more than "look at this name
+//! again": what was watched there is let go, and what is there now is watched and named.
+
+use super::{Common, Doubt, Drained, add_directory, as_directory, is_git, join};
+use crate::Journal;
+use bstr::BString;
+use pronto_io::dir::Directory;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Who writes through a memory map is heard of when the map and the file are closed, and not
+/// before; all others with each write.
+const WANTED: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR);
+
+/// Events after which a name stands for something else, or for nothing.
+const OTHER: ReadFlags = ReadFlags::CREATE
+    .union(ReadFlags::DELETE)
+    .union(ReadFlags::MOVED_FROM)
+    .union(ReadFlags::MOVED_TO);
+
+/// Room for events that are read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// What a watch is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// A directory of the worktree.
+    Directory(BString),
+    /// Where cookies are made.
+    Cookies,
+}
+
+/// Watches for directories, and what they tell.
+#[derive(Debug)]
+pub(super) struct Inotify {
+    fd: OwnedFd,
+    places: HashMap<i32, Place>,
+    watches: BTreeMap<BString, i32>,
+}
+
+struct Event {
+    watch: i32,
+    flags: ReadFlags,
+    name: Vec<u8>,
+}
+
+impl Inotify {
+    /// # Errors
+    /// The system has none to give.
+    pub(super) fn new() -> io::Result<Inotify> {
+        Ok(Inotify {
+            fd: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
+            places: HashMap::new(),
+            watches: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Watches all that is there. Five system calls and some hundred bytes for each directory; the
+    /// system keeps about a kilobyte for each.
+    pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
+        self.watches.clear();
+        let before = std::mem::take(&mut self.places);
+        // A directory that is watched already keeps its watch.
+        let cookies = match inotify::add_watch(&self.fd, &common.cookies, WANTED) {
+            Ok(cookies) => cookies,
+            Err(error) => {
+                common.has_ended |= error == Errno::NOENT;
+                return Err(error.into());
+            }
+        };
+        self.places.insert(cookies, Place::Cookies);
+        self.add_tree(BString::default(), common, None);
+        for (watch, _) in before {
+            if !self.places.contains_key(&watch) {
+                // It may have gone with its directory.
+                let _ = inotify::remove_watch(&self.fd, watch);
+            }
+        }
+        match self.watches.is_empty() {
+            true => Err(io::Error::other("the top cannot be watched")),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes note of all that has happened, as far as it was not lost.
+    pub(super) fn drain(
+        &mut self,
+        common: &mut Common,
+        journal: &mut Journal,
+    ) -> io::Result<Drained> {
+        loop {
+            let events = self.read()?;
+            if events.is_empty() {
+                return Ok(Drained::All);
+            }
+            let lost = ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT;
+            if events.iter().any(|event| event.flags.intersects(lost)) {
+                return Ok(Drained::Lost);
+            }
+            for event in events {
+                self.note(&event, common, journal);
+            }
+        }
+    }
+
+    fn read(&self) -> io::Result<Vec<Event>> {
+        let mut space = vec![MaybeUninit::uninit(); CHUNK_BYTES];
+        let mut reader = inotify::Reader::new(&self.fd, &mut space);
+        let mut events = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(event) => events.push(Event {
+                    watch: event.wd(),
+                    flags: event.events(),
+                    name: event
+                        .file_name()
+                        .map(|name| name.to_bytes().to_vec())
+                        .unwrap_or_default(),
+                }),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(events),
+                Err(error) => return Err(error.into()),
+            }
+            if reader.is_buffer_empty() {
+                return Ok(events);
+            }
+        }
+    }
+
+    fn note(&mut self, event: &Event, common: &mut Common, journal: &mut Journal) {
+        let Some(place) = self.places.get(&event.watch) else {
+            return;
+        };
+        let directory = match place {
+            Place::Cookies => {
+                common.has_ended |= event.flags.contains(ReadFlags::IGNORED);
+                if event.flags.contains(ReadFlags::CREATE) {
+                    common.seen_cookies.push(event.name.clone());
+                }
+                return;
+            }
+            Place::Directory(path) => path.clone(),
+        };
+        if event.flags.contains(ReadFlags::IGNORED) {
+            self.places.remove(&event.watch);
+            if self.watches.get(&directory) == Some(&event.watch) {
+                self.watches.remove(&directory);
+            }
+            common.has_ended |= directory.is_empty();
+            return;
+        }
+        if event.name.is_empty() {
+            // The parent of any other directory tells.
+            let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
+            common.has_ended |= directory.is_empty() && event.flags.intersects(gone);
+            if directory.is_empty() && event.flags.contains(ReadFlags::ATTRIB) {
+                journal.start_anew();
+            }
+            return;
+        }
+        self.note_name((&directory, event), common, journal);
+    }
+
+    fn note_name(
+        &mut self,
+        (directory, event): (&BString, &Event),
+        common: &mut Common,
+        journal: &mut Journal,
+    ) {
+        let path = join(directory, &event.name);
+        if path == ".git" {
+            return;
+        }
+        if is_git(directory) {
+            journal.add(directory.clone());
+            return;
+        }
+        let is_directory = event.flags.contains(ReadFlags::ISDIR);
+        if is_directory {
+            add_directory(&path, journal);
+        } else {
+            journal.add(path.clone());
+        }
+        let is_watched = self.watches.contains_key(&path);
+        let is_other = event.flags.intersects(OTHER) && (is_directory || is_watched);
+        if is_other || (is_directory && !is_watched) {
+            // Whatever was watched there is somewhere else now, and another one may be there
+            // already: two that change places are both taken away before both are there.
+            self.remove_tree(&path);
+            self.add_tree(path, common, Some(journal));
+        }
+    }
+
+    /// Watches `path` and all below; what is there is noted as changed.
+    fn add_tree(&mut self, path: BString, common: &mut Common, journal: Option<&mut Journal>) {
+        common.walk(path, journal, |common, path, directory| {
+            // Of another repository only what makes it one counts.
+            Ok(self.add(path, directory, common)? && !is_git(path))
+        });
+    }
+
+    /// Watches one directory; `false` if it need not be looked into.
+    fn add(
+        &mut self,
+        path: &BString,
+        directory: &Directory,
+        common: &mut Common,
+    ) -> io::Result<bool> {
+        let here = format!("/proc/self/fd/{}/.", directory.as_fd().as_raw_fd());
+        let watch = inotify::add_watch(&self.fd, here, WANTED)?;
+        match self.places.get(&watch) {
+            Some(Place::Directory(other)) if other != path => {
+                let other = other.clone();
+                if common.is_same(&other, directory) {
+                    common.doubt(Doubt::TwoPlaces(path.clone()));
+                }
+                self.watches.remove(&other);
+            }
+            Some(Place::Cookies) => {
+                common.doubt(Doubt::TwoPlaces(path.clone()));
+                return Ok(false);
+            }
+            _ => {}
+        }
+        self.places.insert(watch, Place::Directory(path.clone()));
+        self.watches.insert(path.clone(), watch);
+        Ok(true)
+    }
+
+    /// Stops to watch `path` and all below.
+    fn remove_tree(&mut self, path: &BString) {
+        let prefix = as_directory(path);
+        let below = self.watches.range(prefix.clone()..);
+        let below = below.take_while(|(path, _)| path.starts_with(&prefix));
+        let mut gone: Vec<BString> = below.map(|(path, _)| path.clone()).collect();
+        gone.push(path.clone());
+        for path in gone {
+            if let Some(watch) = self.watches.remove(&path) {
+                self.places.remove(&watch);
+                // It may have gone with its directory.
+                let _ = inotify::remove_watch(&self.fd, watch);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

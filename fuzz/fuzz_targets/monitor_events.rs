@@ -1,0 +1,14 @@
+//! Events of a file system, as a monitor reads them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pronto_monitor::watch::events::{Events, join, split};
+
+fuzz_target!(|data: &[u8]| {
+    let mut events = Events::new(data);
+    for event in events.by_ref().take_while(Result::is_ok).flatten() {
+        assert!(!event.name.is_empty() && !event.name.contains(&0));
+        let (file_system, handle) = split(event.place).expect("a place has both");
+        assert_eq!(join(file_system, handle), event.place);
+    }
+});
