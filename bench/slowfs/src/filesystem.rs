@@ -1,6 +1,6 @@
 //! The calls themselves: each counts, waits, and does to the real file what was asked.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -9,21 +9,19 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 
 use crate::attributes;
 use crate::handles::Handles;
+use crate::listing::Listing;
 use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
-
-/// A directory as the kernel reads it: numbers, kinds and names.
-type Listing = Vec<(INodeNo, FileType, OsString)>;
 
 /// What the kernel remembers under a name.
 type Entry = (FileAttr, Generation);
@@ -31,10 +29,10 @@ type Entry = (FileAttr, Generation);
 /// The file system over one real directory.
 #[derive(Debug)]
 pub(crate) struct Slow {
-    model: Arc<Model>,
-    nodes: Nodes,
+    pub(crate) model: Arc<Model>,
+    pub(crate) nodes: Nodes,
     files: Handles<File>,
-    listings: Handles<Listing>,
+    pub(crate) listings: Handles<Listing>,
 }
 
 impl Slow {
@@ -55,13 +53,13 @@ impl Slow {
         Ok(directory.join(name))
     }
 
-    fn entry(&self, path: PathBuf) -> Result<Entry, Errno> {
+    pub(crate) fn entry(&self, path: PathBuf) -> Result<Entry, Errno> {
         let node = self.nodes.look_at(path)?;
         let attributes = attributes::of(&node.metadata, node.number);
         Ok((attributes, node.generation))
     }
 
-    fn attributes(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
+    pub(crate) fn attributes(&self, inode: INodeNo) -> Result<FileAttr, Errno> {
         Ok(attributes::of(
             &self.nodes.path(inode)?.symlink_metadata()?,
             inode.0,
@@ -72,21 +70,6 @@ impl Slow {
         let flags = flags | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::from_raw_mode(mode)).map_err(os)?;
         Ok(self.files.insert(File::from(file)))
-    }
-
-    fn list(&self, inode: INodeNo) -> Result<FileHandle, Errno> {
-        let path = self.nodes.path(inode)?;
-        let mut entries = vec![
-            (inode, FileType::Directory, OsString::from(".")),
-            (inode, FileType::Directory, OsString::from("..")),
-        ];
-        for entry in std::fs::read_dir(&path)? {
-            let entry = entry?;
-            let kind = FileType::from_std(entry.file_type()?).unwrap_or(FileType::RegularFile);
-            let number = std::os::unix::fs::DirEntryExt::ino(&entry);
-            entries.push((INodeNo(self.nodes.number(number)), kind, entry.file_name()));
-        }
-        Ok(self.listings.insert(entries))
     }
 
     /// Answers a call that makes `name` in `parent` by means of `make`.
@@ -127,6 +110,10 @@ impl Filesystem for Slow {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         // An old kernel does without.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
+        if self.model.lists_attributes {
+            let when = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
+            let _ = config.add_capabilities(when);
+        }
         Ok(())
     }
 
@@ -441,14 +428,28 @@ impl Filesystem for Slow {
         if let Err(error) = self.model.enter(Call::Readdir, inode) {
             return reply.error(error);
         }
-        let listing = match self.listings.get(handle) {
-            Ok(listing) => listing,
+        match self.listings.get(handle) {
+            Ok(listing) => self.give_names(&listing, offset, &mut reply),
             Err(error) => return reply.error(error),
-        };
-        for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
-            if reply.add(*inode, slot as u64 + 1, *kind, name) {
-                break;
-            }
+        }
+        reply.ok();
+    }
+
+    /// The names with what a lookup of each would say, for the price of one call.
+    fn readdirplus(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        if let Err(error) = self.model.enter(Call::Readdir, inode) {
+            return reply.error(error);
+        }
+        match self.listings.get(handle) {
+            Ok(listing) => self.give_attributes(inode, &listing, offset, &mut reply),
+            Err(error) => return reply.error(error),
         }
         reply.ok();
     }

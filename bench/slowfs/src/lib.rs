@@ -14,6 +14,7 @@
 mod attributes;
 mod filesystem;
 mod handles;
+mod listing;
 mod model;
 mod names;
 mod nodes;

@@ -37,6 +37,9 @@ struct Arguments {
     /// How long the kernel may keep names and attributes.
     #[arg(long, value_parser = duration, default_value = "1s")]
     cache: Duration,
+    /// Listing a directory gives the attributes of what is in it as well, as NFS does.
+    #[arg(long)]
+    readdirplus: bool,
     /// Names that differ in case only are the same.
     #[arg(long)]
     fold_case: bool,
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     model.bandwidth = arguments.bandwidth;
     model.seek = arguments.seek;
     model.cache = arguments.cache;
+    model.lists_attributes = arguments.readdirplus;
     model.folding = match (arguments.fold_case, arguments.normalise) {
         (true, true) => Folding::CaseAndComposition,
         (false, true) => Folding::Composition,

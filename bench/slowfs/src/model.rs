@@ -131,6 +131,8 @@ pub struct Model {
     pub folding: Folding,
     /// How long the kernel may believe names and attributes without asking again.
     pub cache: Duration,
+    /// Listing a directory gives the attributes of what is in it as well (`READDIRPLUS`), as NFS does.
+    pub lists_attributes: bool,
     arm: Mutex<Arm>,
     waiting: AtomicU64,
     most_waiting: AtomicU64,
@@ -183,6 +185,7 @@ impl Default for Model {
             seek: None,
             folding: Folding::None,
             cache: Duration::from_secs(1),
+            lists_attributes: false,
             arm: Mutex::default(),
             waiting: AtomicU64::new(0),
             most_waiting: AtomicU64::new(0),

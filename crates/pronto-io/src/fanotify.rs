@@ -158,9 +158,9 @@ pub fn handle_of(directory: &Directory) -> io::Result<Vec<u8>> {
 /// `open_by_handle_at(2)`.
 pub fn open_handle(mount: &Directory, handle: &[u8]) -> io::Result<Directory> {
     let mut room = Room([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
-    let fits = handle.len() >= HEAD_BYTES && handle.len() <= room.0.len();
-    let len = fits.then(|| u32::from_ne_bytes([handle[0], handle[1], handle[2], handle[3]]));
-    if len.map(|len| len as usize) != handle.len().checked_sub(HEAD_BYTES) {
+    let said = handle.first_chunk().map(|len| u32::from_ne_bytes(*len));
+    let is = handle.len().checked_sub(HEAD_BYTES);
+    if said.is_none() || said.map(|len| len as usize) != is || handle.len() > room.0.len() {
         return Err(Errno::INVAL.into());
     }
     room.0[..handle.len()].copy_from_slice(handle);

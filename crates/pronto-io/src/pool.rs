@@ -14,7 +14,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 pub use groups::ends_of_groups;
-pub use tuner::{Clock, Tuner};
+pub use tuner::{Clock, Tuner, waits};
 
 mod groups;
 mod sizing;

@@ -2,6 +2,7 @@
 //! order of directories, shared by several threads, that looks at each tracked file at most once
 //! and opens each directory at most once.
 
+mod ahead;
 mod compare;
 mod content;
 mod ignore_files;

@@ -70,6 +70,37 @@ fn threads_come_where_the_file_system_waits() {
 }
 
 #[test]
+fn a_listing_that_tells_of_files_saves_asking_for_each() {
+    let scratch = Scratch::new();
+    history(&scratch.path().join("real"));
+    let model = |lists_attributes| {
+        let mut model = Model::default();
+        model.delay_metadata(Duration::from_millis(2));
+        model.lists_attributes = lists_attributes;
+        model
+    };
+    let Some(mut place) = Place::on(scratch, model(false)) else {
+        return;
+    };
+    let mut lookups = Vec::new();
+    for lists_attributes in [false, true] {
+        for mode in ["-uno", "-unormal"] {
+            let arguments = ["status", "--porcelain", mode];
+            let theirs = stdout(&git(&place.real(), &arguments));
+            place = place.anew(model(lists_attributes));
+            assert_eq!(stdout(&place.pronto(&arguments)), theirs);
+            lookups.push(place.mount.model().count(Call::Lookup));
+        }
+    }
+    // About as many as there are files, and half of them if a listing tells of them.
+    let fewer = |plain: u64, listed: u64| listed * 4 < plain * 3;
+    assert!(
+        fewer(lookups[0], lookups[2]) && fewer(lookups[1], lookups[3]),
+        "{lookups:?}"
+    );
+}
+
+#[test]
 fn a_file_that_cannot_be_looked_at_is_named() {
     let scratch = Scratch::new();
     let real = scratch.path().join("real");

@@ -150,6 +150,25 @@ fn is_quick(wall: Duration, items: u64) -> bool {
     wall.as_nanos() < QUICK.as_nanos() * u128::from(items)
 }
 
+/// How often this thread has waited so far: for an answer, for a device, for another thread, but not
+/// for a processor that others use. Costs a system call. `None` where the system does not say.
+pub fn waits() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: `usage` is a valid place for the answer, and zeroes are a valid one as well.
+        let usage = unsafe {
+            if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
+                return None;
+            }
+            usage.assume_init()
+        };
+        u64::try_from(usage.ru_nvcsw).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 /// The processor time of this thread. By the C library: rustix looks for the kernel's own function
 /// itself, and where there is none (under valgrind) it crashes.
 fn thread_time() -> Duration {
@@ -168,6 +187,17 @@ fn thread_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn waiting_is_counted_and_computing_is_not() {
+        let before = waits().expect("the system says it");
+        for _ in 0..10 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let after = waits().expect("the system says it");
+        assert!(after >= before + 10, "{before} {after}");
+    }
 
     #[test]
     fn who_waits_from_the_start_has_not_computed() {

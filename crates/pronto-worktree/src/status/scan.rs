@@ -1,5 +1,6 @@
 //! One thread's part of the walk.
 
+use super::ahead::Ahead;
 use super::pace::Pace;
 use super::remember::{News, Place};
 use super::scheduler::Task;
@@ -27,6 +28,7 @@ pub(super) struct Scanner<'a> {
     /// How many changed and untracked files have been told of.
     told: (usize, usize),
     pub(super) pace: Pace<'a>,
+    pub(super) ahead: &'a Ahead,
     /// The top once more, for this thread alone: threads that share an open directory wait for
     /// each other's counting of who uses it. Only on a local file system.
     pub(super) own_top: Option<Rc<Directory>>,
@@ -36,7 +38,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(
         (job, read): (&'a Job<'a>, Option<&'a Reader<'a>>),
         (root, own_top): (&'a Directory, Option<Rc<Directory>>),
-        pace: Pace<'a>,
+        (pace, ahead): (Pace<'a>, &'a Ahead),
     ) -> Scanner<'a> {
         Scanner {
             job,
@@ -49,6 +51,7 @@ impl<'a> Scanner<'a> {
             spare: Vec::new(),
             told: (0, 0),
             pace,
+            ahead,
             own_top,
         }
     }

@@ -4,6 +4,7 @@
 //! There is a thread for each processor at first. Where they mostly wait (a network file system, a
 //! disk that has not been read yet) more come, as long as more gets done.
 
+use super::ahead::Ahead;
 use super::ignore_files::IgnoreFiles;
 use super::pace::Pace;
 use super::remember::Place;
@@ -82,6 +83,7 @@ struct Walk<'a> {
     /// More threads than processors: the file system lets them wait, and even the files of one
     /// directory are shared between them.
     is_wide: AtomicBool,
+    ahead: Ahead,
     ended: Mutex<Vec<Result<Outcome, Error>>>,
 }
 
@@ -130,6 +132,7 @@ pub(super) fn run(
         alive: AtomicUsize::new(1),
         tuner,
         is_wide: AtomicBool::new(false),
+        ahead: Ahead::default(),
         ended: Mutex::default(),
     };
     std::thread::scope(|scope| {
@@ -163,7 +166,11 @@ impl<'a> Walk<'a> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _stop = StopOnPanic(&self.shared);
         let root = (self.root, self.own_top());
-        let mut scanner = Scanner::new((self.job, self.ignore_files), root, self.pace());
+        let mut scanner = Scanner::new(
+            (self.job, self.ignore_files),
+            root,
+            (self.pace(), &self.ahead),
+        );
         let ended = match self.scan_all(&mut scanner, scope) {
             Ok(()) => Ok(scanner.into_outcome()),
             Err(error) => {

@@ -67,12 +67,14 @@ impl<'a> Scanner<'a> {
         if !lists && let Some(top) = self.top_if_small(&entries, prefix_len) {
             return self.scan_small(&top, entries, (path, prefix_len, ignored), tasks);
         }
-        let (directory, can_list) = match self.open_tracked(path, lists) {
+        let ahead = self.lists_ahead(&entries, prefix_len);
+        let (directory, can_list) = match self.open_tracked(path, (lists, ahead)) {
             Ok(opened) => opened,
             Err(error) => return self.all_missing(entries, (path, &error)),
         };
-        let (lists, ignored) = (can_list, ignored || lists != can_list);
+        let (lists, ignored) = (lists && can_list, ignored || (lists && !can_list));
         let seen = self.see(&directory, path, lists);
+        let mut listed = (ahead && can_list).then(|| self.list_ahead(&directory));
         let mut met = Met::default();
         let (mut files, mut leaves) = (0, false);
         let mut at = entries.start;
@@ -90,7 +92,7 @@ impl<'a> Scanner<'a> {
             };
             let begins = files % FILES_PER_PART == 0;
             if begins && files > 0 {
-                leaves = self.pace.is_wide();
+                leaves = self.pace.is_wide() && !self.goes_on_alone(listed.as_mut(), files);
             }
             files += 1;
             match met.left.last_mut() {
@@ -102,37 +104,19 @@ impl<'a> Scanner<'a> {
                 }
             }
         }
+        self.goes_on_alone(listed.as_mut(), files);
         self.hand_out(&directory, (&met, prefix_len), tasks)?;
         self.go_below(&met, (prefix_len, ignored, lists), seen.as_ref(), tasks);
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
             let children = Name::all(job.index, entries, prefix_len);
             self.recall(&directory, (path, &children), node, tasks);
         } else if lists {
-            self.meet_all(&directory, (path, entries, &met), tasks);
+            let listed = listed.map_or_else(|| self.list(&directory), |listed| listed.names);
+            self.meet_all(listed, &directory, (path, entries, &met), tasks);
+        } else if let Some(Ok(listing)) = listed.map(|listed| listed.names) {
+            self.put_back(listing);
         }
         Ok(())
-    }
-
-    /// Opens a directory with tracked files, and says whether it can be listed, if that is wanted. If it
-    /// cannot, tracked files are reached nevertheless, and what else is below does not count.
-    fn open_tracked(&mut self, path: &BStr, lists: bool) -> io::Result<(Directory, bool)> {
-        let opened = match lists {
-            true => self.open_to_list(path),
-            false => self.open(path),
-        };
-        match opened {
-            Ok(directory) => Ok((directory, lists)),
-            Err(error) if is_missing(&error) => Err(error),
-            Err(error) => {
-                // Who looks for its files one by one asks for it again each time.
-                let directory = self.open(path)?;
-                if lists {
-                    self.problem(path, error);
-                    self.note_gone(path);
-                }
-                Ok((directory, false))
-            }
-        }
     }
 
     /// The files of these entries, those further below aside.
@@ -253,11 +237,12 @@ impl<'a> Scanner<'a> {
     /// Everything in the listing of a directory with tracked files.
     fn meet_all(
         &mut self,
+        listed: io::Result<Listing>,
         directory: &Directory,
         (path, entries, met): (&BStr, Range<usize>, &Met<'_>),
         tasks: &mut Vec<Task>,
     ) {
-        match self.list(directory) {
+        match listed {
             Ok(listing) => {
                 if !self.has_only(&listing, met) {
                     let children = Name::all(self.job.index, entries, path.len());

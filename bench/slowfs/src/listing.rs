@@ -1,0 +1,68 @@
+//! Directories, as the kernel reads them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use fuser::{Errno, FileHandle, FileType, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
+
+use crate::filesystem::Slow;
+
+/// Numbers, kinds and names.
+pub(crate) type Listing = Vec<(INodeNo, FileType, OsString)>;
+
+impl Slow {
+    /// Reads the directory `inode`.
+    pub(crate) fn list(&self, inode: INodeNo) -> Result<FileHandle, Errno> {
+        let path = self.nodes.path(inode)?;
+        let mut entries = vec![
+            (inode, FileType::Directory, OsString::from(".")),
+            (inode, FileType::Directory, OsString::from("..")),
+        ];
+        for entry in std::fs::read_dir(&path)? {
+            let entry = entry?;
+            let kind = FileType::from_std(entry.file_type()?).unwrap_or(FileType::RegularFile);
+            let number = std::os::unix::fs::DirEntryExt::ino(&entry);
+            entries.push((INodeNo(self.nodes.number(number)), kind, entry.file_name()));
+        }
+        Ok(self.listings.insert(entries))
+    }
+
+    /// As many names from `offset` on as fit.
+    pub(crate) fn give_names(&self, listing: &Listing, offset: u64, reply: &mut ReplyDirectory) {
+        for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
+            if reply.add(*inode, slot as u64 + 1, *kind, name) {
+                break;
+            }
+        }
+    }
+
+    /// As many names of the directory `inode` from `offset` on as fit, with what a lookup of each would
+    /// say.
+    pub(crate) fn give_attributes(
+        &self,
+        inode: INodeNo,
+        listing: &Listing,
+        offset: u64,
+        reply: &mut ReplyDirectoryPlus,
+    ) {
+        let cache = &self.model.cache;
+        let Ok(directory) = self.nodes.path(inode) else {
+            return;
+        };
+        for (slot, (number, _, name)) in listing.iter().enumerate().skip(offset as usize) {
+            let found = match name.as_bytes() {
+                b"." | b".." => self.attributes(inode).map(|found| (found, Generation(0))),
+                // As it is there: no rule for names changes it.
+                _ => self.entry(directory.join(name)),
+            };
+            // What has gone since it was listed is left out.
+            let Ok((attributes, generation)) = found else {
+                continue;
+            };
+            let next = slot as u64 + 1;
+            if reply.add(*number, next, name, cache, &attributes, generation) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Reading the names of a directory before its files are looked at.
+//!
+//! On many network file systems a listing brings what is known of the files as well (`READDIRPLUS`),
+//! so that looking at them afterwards asks nobody. Whether it does so nobody tells beforehand. It is
+//! tried in some directories, and done in all of them as long as it pays; only where threads wait for
+//! the file system at all.
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use pronto_io::dir::{Directory, Listing, is_missing};
+use pronto_io::pool;
+
+use super::scan::Scanner;
+use bstr::BStr;
+use std::io;
+use std::ops::Range;
+
+/// Files from which it can pay: opening a directory to list it and reading it takes three calls.
+const LEAST_FILES: usize = 4;
+/// Where it is not tried any more.
+const LOST: i32 = -2;
+/// What one directory more cannot add to.
+const MOST: i32 = 8;
+
+/// What the threads have found out about it.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    votes: AtomicI32,
+}
+
+impl Ahead {
+    fn is_tried(&self) -> bool {
+        self.votes.load(Relaxed) > LOST
+    }
+
+    fn pays(&self) -> bool {
+        self.votes.load(Relaxed) > 0
+    }
+
+    /// Whether in one more directory it was `worth` it.
+    fn vote(&self, worth: bool) {
+        let count = |votes: i32| match worth {
+            true => Some((votes + 1).min(MOST)),
+            false => Some((votes - 1).max(LOST)),
+        };
+        let _ = self.votes.fetch_update(Relaxed, Relaxed, count);
+    }
+}
+
+/// The names of a directory that were read before its files are looked at.
+pub(super) struct Listed {
+    pub(super) names: io::Result<Listing>,
+    /// As far as is known: looking at the files asks nobody.
+    is_known: bool,
+    /// So many files had been looked at then.
+    files: usize,
+    /// So often the thread had waited by then.
+    waits: u64,
+}
+
+impl Scanner<'_> {
+    /// Whether the directory of `entries` is to be listed first, though nobody asks for its names.
+    pub(super) fn lists_ahead(&self, entries: &Range<usize>, prefix_len: usize) -> bool {
+        self.pace.is_wide() && self.ahead.is_tried() && self.has_files(entries, prefix_len)
+    }
+
+    /// Opens a directory with tracked files, and says whether it can be listed, if that is
+    /// wanted, for its names or `ahead`. If it
+    /// cannot, tracked files are reached nevertheless, and what else is below does not count.
+    pub(super) fn open_tracked(
+        &mut self,
+        path: &BStr,
+        (lists, ahead): (bool, bool),
+    ) -> io::Result<(Directory, bool)> {
+        let opened = match lists || ahead {
+            true => self.open_to_list(path),
+            false => self.open(path),
+        };
+        match opened {
+            Ok(directory) => Ok((directory, lists || ahead)),
+            Err(error) if is_missing(&error) => Err(error),
+            Err(error) => {
+                // Who looks for its files one by one asks for it again each time.
+                let directory = self.open(path)?;
+                if lists {
+                    self.problem(path, error);
+                    self.note_gone(path);
+                }
+                Ok((directory, false))
+            }
+        }
+    }
+
+    fn has_files(&self, entries: &Range<usize>, prefix_len: usize) -> bool {
+        let mut below = Vec::new();
+        let (mut at, mut files) = (entries.start, 0);
+        while at < entries.end && files < LEAST_FILES {
+            let next = self.next_file(&mut at, (entries.end, prefix_len), &mut below);
+            files += usize::from(next.is_some());
+        }
+        files == LEAST_FILES
+    }
+
+    pub(super) fn list_ahead(&mut self, directory: &Directory) -> Listed {
+        let names = self.list(directory);
+        let waits = pool::waits();
+        Listed {
+            is_known: names.is_ok() && waits.is_some(),
+            names,
+            files: 0,
+            waits: waits.unwrap_or_default(),
+        }
+    }
+
+    /// `files` of the directory have been looked at since it was listed. Whether the others are known as
+    /// well, so that no other thread need help. A system may know only as many as fit into one answer.
+    pub(super) fn goes_on_alone(&self, listed: Option<&mut Listed>, files: usize) -> bool {
+        let Some(listed) = listed else {
+            return false;
+        };
+        if !listed.is_known || files == listed.files {
+            return listed.is_known;
+        }
+        let waits = pool::waits().unwrap_or_default();
+        // Other threads may be waited for now and then.
+        listed.is_known = waits.saturating_sub(listed.waits) < (files - listed.files) as u64 / 2;
+        if listed.files == 0 {
+            self.ahead.vote(listed.is_known);
+        }
+        (listed.files, listed.waits) = (files, waits);
+        listed.is_known && self.ahead.pays()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_pay_is_given_up() {
+        let ahead = Ahead::default();
+        assert!(ahead.is_tried() && !ahead.pays());
+        ahead.vote(false);
+        assert!(ahead.is_tried());
+        ahead.vote(false);
+        assert!(!ahead.is_tried());
+        let ahead = Ahead::default();
+        for _ in 0..20 {
+            ahead.vote(true);
+        }
+        ahead.vote(false);
+        assert!(ahead.is_tried() && ahead.pays());
+    }
+}
