@@ -29,6 +29,9 @@ const CALMED: f64 = 1.25;
 /// So many workers that only read are there as soon as they wait.
 const BOLD: usize = 16;
 
+/// Windows in which they waited, after which it is believed.
+const CERTAIN: u32 = 2;
+
 /// What is known at one moment of looking.
 #[derive(Debug)]
 pub(super) struct Controller {
@@ -49,6 +52,8 @@ pub(super) struct Controller {
     try_fewer: bool,
     /// They only read: there are never fewer than this once they have waited.
     floor: Option<usize>,
+    /// For so many windows they have waited, one after the other.
+    waited: u32,
 }
 
 /// A change of the number whose effect is being measured.
@@ -76,6 +81,7 @@ impl Controller {
             next_pause: 2,
             try_fewer: false,
             floor: None,
+            waited: 0,
         }
     }
 
@@ -132,7 +138,9 @@ impl Controller {
         if let Some(floor) = self.floor
             && self.target < floor
         {
-            if !load.is_busy() {
+            // A processor that others take for a moment looks like waiting once.
+            self.waited = if load.is_busy() { 0 } else { self.waited + 1 };
+            if self.waited >= CERTAIN {
                 self.target = floor;
                 self.pause = 1;
             }
@@ -262,6 +270,11 @@ mod tests {
             worker: 0.5,
             cores: 0.5,
         };
+        // Once may be chance.
+        for load in [waits, busy, waits] {
+            controller.decide(1.0, load);
+            assert_eq!(controller.target, 2);
+        }
         controller.decide(1.0, waits);
         assert_eq!(controller.target, BOLD);
         for rate in [2.0, 1.0, 3.0] {
