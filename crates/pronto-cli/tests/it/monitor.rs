@@ -227,6 +227,19 @@ fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     git(&top, &["config", "fsmonitor.source", "fanotify"]);
+    let started = pronto()
+        .args(["fsmonitor--daemon", "start"])
+        .current_dir(&top)
+        .output();
+    if !started.expect("it starts").status.success() {
+        println!("SKIPPED: this file system cannot be marked (that of the tests of watching can)");
+        return;
+    }
+    let stopped = pronto()
+        .args(["fsmonitor--daemon", "stop"])
+        .current_dir(&top)
+        .output();
+    assert!(stopped.expect("it starts").status.success());
     storm(&top);
 }
 
