@@ -234,7 +234,13 @@ impl Shared {
 
 impl State {
     fn catch_up(&mut self) -> io::Result<()> {
-        self.watcher.drain(&mut self.journal)
+        let generation = self.journal.generation();
+        self.watcher.drain(&mut self.journal)?;
+        if self.journal.generation() != generation {
+            // It began again, and what was said of mounts before counts no more.
+            self.doubt_mounts()?;
+        }
+        Ok(())
     }
 
     fn root(&self) -> io::Result<PathBuf> {

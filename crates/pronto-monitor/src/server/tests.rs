@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::client;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
@@ -200,4 +201,39 @@ fn with_marks_what_is_mounted_below_is_told() {
     drop((bound, memory));
     assert!(matches!(state.answer(&token), Answer::Everything { .. }));
     assert_eq!(state.watcher.doubt(), None);
+}
+
+#[test]
+fn what_is_lost_takes_no_doubt_with_it() {
+    let place = Place::new();
+    let top = place.0.path().join("top");
+    for name in ["file", "other"] {
+        std::fs::write(top.join(name), "x").expect("a file");
+    }
+    let (file, other) = (top.join("file"), top.join("other"));
+    let status = Command::new("mount")
+        .arg("--bind")
+        .arg(&file)
+        .arg(&other)
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: mounting is not permitted");
+        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+        return;
+    }
+    let _mounted = Mounted(other.clone());
+    let server = place.server().expect("it is alone");
+    let mut state = server.shared.lock();
+    let expected = Some(Doubt::Mount(BString::from(other.as_os_str().as_bytes())));
+    assert_eq!(state.watcher.doubt().cloned(), expected);
+    // As after events were lost: the top's own rights begin everything anew.
+    let State {
+        watcher, journal, ..
+    } = &mut *state;
+    watcher.start_anew(journal).expect("it can be watched");
+    assert_eq!(state.watcher.doubt(), None);
+    std::fs::set_permissions(&top, std::os::unix::fs::PermissionsExt::from_mode(0o750))
+        .expect("they are set");
+    state.catch_up().expect("it can be read");
+    assert_eq!(state.watcher.doubt().cloned(), expected);
 }

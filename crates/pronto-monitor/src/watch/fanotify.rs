@@ -82,13 +82,12 @@ impl Fanotify {
         self.known.clear();
         self.mounts.clear();
         self.add_mount(&common.root, None)?;
-        for point in std::mem::take(&mut common.mounts) {
+        for point in common.mounts.clone() {
             match Directory::open(&point) {
-                Ok(directory) => self.add_mount(&directory, Some(point.clone()))?,
+                Ok(directory) => self.add_mount(&directory, Some(point))?,
                 // It is gone, or a directory above it has another name now.
                 Err(_) => common.doubt(Doubt::Mount(point.as_os_str().as_bytes().into())),
             }
-            common.mounts.push(point);
         }
         let cookies = Directory::open(&common.cookies).inspect_err(|error| {
             common.has_ended |= error.kind() == io::ErrorKind::NotFound;
@@ -101,8 +100,12 @@ impl Fanotify {
         let path = link(&common.root)?;
         let name = path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..].to_vec();
         // After the marks: a later change of its name is heard of.
-        let (file_system, place) = identify(&above(&common.root)?)?;
-        self.above = self.is_marked(file_system).then_some((place, name));
+        let above = above(&common.root)?;
+        self.above = match self.is_marked(file_system_of(&above)?) {
+            true => Some((identify(&above)?.1, name)),
+            // The top is a mount, which nobody can rename.
+            false => None,
+        };
         Ok(())
     }
 
@@ -113,7 +116,7 @@ impl Fanotify {
 
     /// Marks the file system of `directory`, if it is certain that its handles lead back.
     fn add_mount(&mut self, directory: &Directory, point: Option<PathBuf>) -> io::Result<()> {
-        let file_system = file_system(directory)?;
+        let file_system = file_system_of(directory)?;
         if !self.is_marked(file_system) {
             self.group.add_file_system(directory)?;
         }
@@ -256,13 +259,13 @@ fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-fn file_system(directory: &Directory) -> io::Result<u64> {
+fn file_system_of(directory: &Directory) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(directory)?.f_fsid)
 }
 
 /// The file system of a directory, and the place that events name.
 fn identify(directory: &Directory) -> io::Result<(u64, Vec<u8>)> {
-    let file_system = file_system(directory)?;
+    let file_system = file_system_of(directory)?;
     let place = events::join(file_system, &handle_of(directory)?);
     Ok((file_system, place))
 }
