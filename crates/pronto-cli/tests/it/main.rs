@@ -18,6 +18,7 @@ mod memory;
 mod merges;
 mod monitor;
 mod monitor_socket;
+mod monitor_storm;
 mod multi_pack_index;
 mod netsync;
 mod netsync_hostile;
