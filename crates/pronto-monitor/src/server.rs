@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use socket::Socket;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,6 +73,8 @@ struct State {
     cookies: PathBuf,
     next_cookie: u64,
     mounts: Mounts,
+    /// What is mounted below of which changes go unseen: whatever the watcher goes through.
+    dark_mount: Option<Doubt>,
     /// When it began the last time.
     begun: Instant,
 }
@@ -105,15 +107,15 @@ impl Server {
         let events = watcher.descriptor().try_clone_to_owned()?;
         let (stop, stopped) = UnixStream::pair()?;
         stop.set_nonblocking(true)?;
-        let mut state = State {
+        let state = State {
             watcher,
             journal,
             cookies,
             next_cookie: 0,
+            dark_mount: mounts.doubt(&path),
             mounts,
             begun: Instant::now(),
         };
-        state.doubt_mounts()?;
         Ok(Server {
             socket: socket.listen()?,
             events,
@@ -234,51 +236,40 @@ impl Shared {
 
 impl State {
     fn catch_up(&mut self) -> io::Result<()> {
-        let generation = self.journal.generation();
-        self.watcher.drain(&mut self.journal)?;
-        if self.journal.generation() != generation {
-            // It began again, and what was said of mounts before counts no more.
-            self.doubt_mounts()?;
-        }
-        Ok(())
+        self.watcher.drain(&mut self.journal)
     }
 
     fn root(&self) -> io::Result<PathBuf> {
-        use std::os::fd::AsRawFd;
-        let descriptor = self.watcher.root().as_fd().as_raw_fd();
-        std::fs::read_link(format!("/proc/self/fd/{descriptor}"))
+        std::fs::read_link(self.watcher.root().open_path())
     }
 
-    fn doubt_mounts(&mut self) -> io::Result<()> {
-        if let Some(doubt) = self.mounts.doubt(&self.root()?) {
-            self.watcher.set_doubt(doubt);
-        }
-        Ok(())
+    fn is_doubted(&self) -> bool {
+        self.watcher.doubt().is_some() || self.dark_mount.is_some()
     }
 
     fn begin_anew(&mut self) -> io::Result<()> {
         self.begun = Instant::now();
-        let mounts = self.mounts.below(&self.root()?)?;
+        let root = self.root()?;
+        let mounts = self.mounts.below(&root)?;
+        self.dark_mount = self.mounts.doubt(&root);
         self.watcher.set_mounts(mounts);
-        self.watcher.start_anew(&mut self.journal)?;
-        self.doubt_mounts()
+        self.watcher.start_anew(&mut self.journal)
     }
 
     fn answer(&mut self, request: &BString) -> Answer {
-        let is_doubted = |state: &State| state.watcher.doubt().is_some();
-        let is_stale = is_doubted(self) && self.begun.elapsed() > DOUBT;
+        let is_stale = self.is_doubted() && self.begun.elapsed() > DOUBT;
         if is_stale && self.begin_anew().is_err() {
             self.journal.start_anew();
             return self.journal.everything();
         }
-        if is_doubted(self) {
+        if self.is_doubted() {
             return self.journal.everything();
         }
         let is_sure = self.synchronise().unwrap_or(false);
         if !is_sure || request == "flush" {
             self.journal.start_anew();
         }
-        if is_doubted(self) || self.watcher.has_ended() {
+        if self.is_doubted() || self.watcher.has_ended() {
             return self.journal.everything();
         }
         self.journal.since(request.as_bstr())

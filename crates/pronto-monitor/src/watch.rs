@@ -111,14 +111,6 @@ impl Watcher {
         with(ToldBy::Inotify(Inotify::new()?), journal)
     }
 
-    /// Who tells.
-    pub fn source(&self) -> Source {
-        match self.told_by {
-            ToldBy::Inotify(_) => Source::Inotify,
-            ToldBy::Fanotify(_) => Source::Fanotify,
-        }
-    }
-
     /// To wait for events. It stays the same one.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.told_by {

@@ -4,7 +4,6 @@ use crate::client::{Address, is_listening};
 use pronto_io::dir::Directory;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -33,12 +32,12 @@ pub(super) struct Socket {
 
 impl Claim {
     fn socket(&self) -> PathBuf {
-        path_of(&self.directory).join(&self.name)
+        self.directory.open_path().join(&self.name)
     }
 
     /// The directory for cookies, made if it has to be.
     pub(super) fn make_cookies(&self) -> io::Result<PathBuf> {
-        let cookies = path_of(&self.git_dir).join(OWN).join("cookies");
+        let cookies = self.git_dir.open_path().join(OWN).join("cookies");
         std::fs::create_dir_all(&cookies)?;
         Ok(cookies)
     }
@@ -55,7 +54,7 @@ impl Claim {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 // One of git's does not know of the lock.
                 let address = Address {
-                    directory: path_of(&self.directory),
+                    directory: self.directory.open_path(),
                     name: self.name.clone(),
                 };
                 if is_listening(&address) {
@@ -112,10 +111,4 @@ impl Drop for Socket {
         }
         let _ = self.claim.lock.unlock();
     }
-}
-
-/// A path that leads to a directory that is open.
-fn path_of(directory: &Directory) -> PathBuf {
-    let descriptor = directory.as_fd().as_raw_fd();
-    PathBuf::from(format!("/proc/self/fd/{descriptor}"))
 }

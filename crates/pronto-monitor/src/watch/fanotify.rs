@@ -18,7 +18,7 @@ use pronto_io::fanotify::{Group, handle_of, open_handle};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -270,17 +270,12 @@ fn identify(directory: &Directory) -> io::Result<(u64, Vec<u8>)> {
     Ok((file_system, place))
 }
 
-fn descriptor_path(directory: &Directory) -> PathBuf {
-    let descriptor = directory.as_fd().as_raw_fd();
-    PathBuf::from(format!("/proc/self/fd/{descriptor}"))
-}
-
 /// The path of a directory that is open.
 fn link(directory: &Directory) -> io::Result<Vec<u8>> {
-    let path = std::fs::read_link(descriptor_path(directory))?;
+    let path = std::fs::read_link(directory.open_path())?;
     Ok(path.into_os_string().into_vec())
 }
 
 fn above(directory: &Directory) -> io::Result<Directory> {
-    Directory::open(&descriptor_path(directory).join(".."))
+    Directory::open(&directory.open_path().join(".."))
 }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Who writes through a memory map is heard of when the map and the file are closed, and not
 /// before; all others with each write.
@@ -229,7 +229,7 @@ impl Inotify {
         directory: &Directory,
         common: &mut Common,
     ) -> io::Result<bool> {
-        let here = format!("/proc/self/fd/{}/.", directory.as_fd().as_raw_fd());
+        let here = directory.open_path().join(".");
         let watch = inotify::add_watch(&self.fd, here, WANTED)?;
         match self.places.get(&watch) {
             Some(Place::Directory(other)) if other != path => {

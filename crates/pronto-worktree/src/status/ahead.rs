@@ -64,9 +64,9 @@ impl Scanner<'_> {
         self.pace.is_wide() && self.ahead.is_tried() && self.has_files(entries, prefix_len)
     }
 
-    /// Opens a directory with tracked files, and says whether it can be listed, if that is
-    /// wanted, for its names or `ahead`. If it
-    /// cannot, tracked files are reached nevertheless, and what else is below does not count.
+    /// Opens a directory with tracked files, and says whether it can be listed, if that is wanted: for
+    /// its names or `ahead`. If it cannot, tracked files are reached nevertheless, and what else is
+    /// below does not count.
     pub(super) fn open_tracked(
         &mut self,
         path: &BStr,
