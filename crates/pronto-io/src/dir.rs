@@ -16,10 +16,16 @@ use rustix::io::Errno;
 mod file;
 mod listing;
 mod new_file;
+#[cfg(target_os = "linux")]
+mod overwrite;
+#[cfg(not(target_os = "linux"))]
+#[path = "dir/overwrite_elsewhere.rs"]
+mod overwrite;
 
 pub use file::{Metadata, Time, file_metadata, metadata, read_at_most};
 pub use listing::Listing;
 pub use new_file::NewFile;
+pub use overwrite::Overwriter;
 
 /// An open directory.
 #[derive(Debug)]
