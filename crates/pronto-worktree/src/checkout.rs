@@ -128,6 +128,21 @@ pub struct Options {
     pub keep_directory: Option<BString>,
     /// Other work trees, whose contents new files may share.
     pub twins: Option<Arc<Twins>>,
+    /// Whether files that are replaced may get their new content in place.
+    pub in_place: InPlace,
+}
+
+/// Whether files get new content in place, where nobody can tell that from a new file in the place of
+/// the old one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InPlace {
+    /// Each file is removed, and a new one made.
+    Never,
+    /// On file systems where it is known to be faster, if there are a few files.
+    #[default]
+    Auto,
+    /// On any file system that can.
+    Always,
 }
 
 impl Default for Options {
@@ -139,6 +154,7 @@ impl Default for Options {
             obstructions: Obstructions::Replace,
             keep_directory: None,
             twins: None,
+            in_place: InPlace::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use pronto_io::pool::Workers;
 use pronto_odb::Store;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::{Attributes, Files, FromIndex, FromWorktree, Once};
-use pronto_worktree::checkout::{self, Twins};
+use pronto_worktree::checkout::{self, InPlace, Twins};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
@@ -208,6 +208,7 @@ impl Repository {
                 prefix[..end].into()
             }),
             twins: self.twins()?,
+            in_place: self.in_place()?,
             ..checkout::Options::default()
         };
         if let Some(threshold) = threshold {
@@ -242,6 +243,23 @@ impl Repository {
         let find = move || crate::worktrees::siblings(&common, &own);
         let twins = Twins::new(self.object_hash(), always, find);
         Ok(Some(Arc::new(twins)))
+    }
+
+    /// Whether files that are replaced may get new content in place (`checkout.inPlace`).
+    fn in_place(&self) -> Result<InPlace> {
+        let value = self.config().string("checkout.inplace")?;
+        match value.map(|value| value.as_bytes()) {
+            None | Some(b"auto") => Ok(InPlace::Auto),
+            Some(b"always") => Ok(InPlace::Always),
+            Some(b"never") => Ok(InPlace::Never),
+            Some(other) => {
+                let other = other.as_bstr();
+                let message = format!(
+                    "bad value '{other}' for 'checkout.inPlace': it is auto, never or always"
+                );
+                Err(Error::new(ErrorKind::ConfigValue, message))
+            }
+        }
     }
 
     fn checkout_workers(&self) -> Result<Workers> {

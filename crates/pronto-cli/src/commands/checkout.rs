@@ -22,7 +22,9 @@ use crate::{CliError, Context, ExitCode};
     of other work trees of the repository, where the file system can (btrfs, XFS, bcachefs): `auto` (the \
     default) for files of 16 KiB and more, `always` for all, `never`. `checkout.workers` and \
     `checkout.thresholdForParallelism` are obeyed as by git; unset, the number of workers follows what \
-    is measured."
+    is measured. `checkout.inPlace` says whether a file that is replaced gets its new content in place, \
+    where nobody can tell that from a new file: `auto` (the default) where that is faster, which is on \
+    XFS, ext4, btrfs and tmpfs if the file was read lately, `always`, `never`."
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -182,6 +182,18 @@ fn bring_to(place: &Place, revision: &str) {
 
 #[test]
 fn a_call_that_fails_costs_one_file_at_most() {
+    each_call_fails("never");
+}
+
+#[test]
+fn a_call_that_fails_in_place_costs_one_file_at_most() {
+    each_call_fails("always");
+}
+
+/// `in_place`: whether files get new content in place.
+fn each_call_fails(in_place: &str) {
+    let setting = format!("checkout.inPlace={in_place}");
+    let arguments = ["-c", &setting, "checkout", "-q", "-f", "--detach", "two"];
     let Some(place) = Place::new(Folding::None) else {
         return;
     };
@@ -189,7 +201,8 @@ fn a_call_that_fails_costs_one_file_at_most() {
     bring_to(&place, "one");
     let model = place.mount.model();
     model.reset();
-    bring_to_quickly(&place, "two");
+    let done = place.pronto(&arguments);
+    assert!(done.status.success(), "{}", stderr(&done));
     let calls = model.total();
     bring_to(&place, "one");
     let asked = asked_calls(calls);
@@ -206,7 +219,7 @@ fn a_call_that_fails_costs_one_file_at_most() {
         let mut context = format!("call {number} of {calls}: {fault:?}");
         model.reset();
         model.fault_at(number, fault);
-        let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
+        let output = place.pronto(&arguments);
         model.clear_faults();
         let said = stderr(&output);
         context = format!("{context} of {:?}: {said}", model.last_fault());
@@ -272,11 +285,6 @@ fn asked_calls(calls: u64) -> Option<RangeInclusive<u64>> {
     let (first, last) = asked.split_once('-').expect("all, or FIRST-LAST");
     let number = |text: &str| text.parse::<u64>().expect("the number of a call");
     Some(number(first)..=number(last).min(calls))
-}
-
-fn bring_to_quickly(place: &Place, revision: &str) {
-    let done = place.pronto(&["checkout", "-q", "-f", "--detach", revision]);
-    assert!(done.status.success(), "{}", stderr(&done));
 }
 
 #[test]

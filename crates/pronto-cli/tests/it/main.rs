@@ -11,6 +11,7 @@ mod filters;
 mod folding;
 mod hostile;
 mod hostile_links;
+mod in_place;
 mod large_blobs;
 mod many_trees;
 mod matrix;

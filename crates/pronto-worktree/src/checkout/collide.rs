@@ -35,7 +35,7 @@ pub(super) fn settle(
         obstructions: Obstructions::Replace,
         ..options.clone()
     };
-    let directories = Directories::new(context.top, false, true);
+    let directories = Directories::new(context.top, false, None);
     let mut writer = Writer::new(context, &replacing, (&directories, meter));
     let mut owners: HashMap<Identity, u32> = (0..)
         .zip(&outcome.written)

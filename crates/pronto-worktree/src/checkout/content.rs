@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use bstr::BStr;
 use pronto_index::mode;
-use pronto_io::dir::{Directory, Metadata, NewFile};
+use pronto_io::dir::{Directory, Metadata, NewFile, Overwriter};
 use pronto_io::interrupt::Interrupt;
 use rustix::io::Errno;
 
@@ -35,6 +35,26 @@ pub(super) enum Trouble {
 }
 
 impl Content<'_> {
+    /// Puts it into the file that is there, if that can be and comes to the same as a new file.
+    pub(super) fn overwrite(
+        &self,
+        in_place: Option<&Overwriter>,
+        (directory, name): (&Directory, &BStr),
+        item: &Item,
+    ) -> Result<Option<Metadata>, Error> {
+        let (Some(in_place), Content::File(bytes), true) = (in_place, self, item.is_regular())
+        else {
+            return Ok(None);
+        };
+        let is_executable = item.mode == mode::EXECUTABLE;
+        let overwritten = in_place.overwrite((directory, name), is_executable, bytes);
+        overwritten.map_err(|error| {
+            // A file that is not whole is worse than none.
+            let _ = directory.remove_file(name);
+            unwritable(&error, item)
+        })
+    }
+
     /// Puts it there, where nothing may be. After [`Trouble::Exists`] it can be tried again.
     pub(super) fn create(
         &mut self,

@@ -1,11 +1,12 @@
-//! Opens the directories that files are written into, making them where they are missing.
+//! What all workers know: the directories that files are written into, which are opened, and made where
+//! they are missing; and how files are replaced in them.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, BString};
-use pronto_io::dir::Directory;
+use pronto_io::dir::{Directory, Overwriter};
 use rustix::io::Errno;
 
 use super::split;
@@ -15,21 +16,22 @@ pub(super) struct Directories<'a> {
     top: &'a Directory,
     /// Directories that are known to be there, and whether this checkout made them.
     known: Mutex<HashMap<BString, bool>>,
-    /// The worktree was empty at the start: what is not known is not there.
+    /// The worktree was empty at the start: what is not known is not there. Otherwise what is in the way
+    /// of a directory may be removed.
     fresh: bool,
-    /// Whether what is in the way of a directory may be removed.
-    replace: bool,
+    /// How files get new content in place, if they may.
+    pub(super) in_place: Option<Overwriter>,
     /// Held by whoever has a large content in memory.
     large: Mutex<()>,
 }
 
 impl<'a> Directories<'a> {
-    pub(super) fn new(top: &'a Directory, fresh: bool, replace: bool) -> Self {
+    pub(super) fn new(top: &'a Directory, fresh: bool, in_place: Option<Overwriter>) -> Self {
         Directories {
             top,
             known: Mutex::default(),
             fresh,
-            replace,
+            in_place,
             large: Mutex::new(()),
         }
     }
@@ -110,7 +112,7 @@ impl<'a> Opened<'a> {
             match self.shared.top.open_beneath(path) {
                 Ok(directory) => return Ok(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) if self.shared.replace && is_obstructed(&error) => {}
+                Err(error) if !self.shared.fresh && is_obstructed(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -134,7 +136,7 @@ impl Directories<'_> {
                 Err(error) => return Err(error),
             };
             match parent.open_beneath(name) {
-                Err(error) if self.replace && is_obstructed(&error) => {
+                Err(error) if !self.fresh && is_obstructed(&error) => {
                     // Another worker may have put the directory there since.
                     let removed = parent.remove_file(name);
                     let is_there = || parent.metadata(name).is_ok_and(|it| it.is_directory());

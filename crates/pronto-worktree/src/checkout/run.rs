@@ -3,13 +3,16 @@
 use std::ops::{ControlFlow, Range};
 
 use pronto_index::Stat;
+use pronto_io::dir::Overwriter;
 use pronto_io::pool::{self, Gather, Workers};
 use pronto_io::progress::Meter;
 
 use super::directories::Directories;
 use super::lane::{Beside, Job};
 use super::write::Writer;
-use super::{Context, Failure, Obstructions, Options, Outcome, Plan, collide, order, remove};
+use super::{
+    Context, Failure, InPlace, Obstructions, Options, Outcome, Plan, collide, order, remove,
+};
 
 /// Carries out `plan`. What could not be done is in the outcome; nothing stops at the first
 /// failure, only at an interrupt.
@@ -71,6 +74,21 @@ impl Gathered {
     }
 }
 
+/// For fewer files nobody asks whether they can get new content in place.
+const FEWEST_OVERWRITTEN: usize = 16;
+
+/// How files that are replaced get new content in place, if they may.
+fn overwriter(plan: &Plan, context: &Context<'_>, options: &Options) -> Option<Overwriter> {
+    let replaced = || plan.write.iter().filter(|item| item.replaces);
+    let anywhere = match options.in_place {
+        InPlace::Never => return None,
+        InPlace::Auto if replaced().nth(FEWEST_OVERWRITTEN - 1).is_none() => return None,
+        InPlace::Auto => false,
+        InPlace::Always => true,
+    };
+    Overwriter::new(context.top, anywhere)
+}
+
 fn write_all(
     plan: &Plan,
     context: &Context<'_>,
@@ -79,7 +97,7 @@ fn write_all(
     outcome: &mut Outcome,
 ) -> Found {
     let fresh = options.obstructions == Obstructions::Collide;
-    let directories = Directories::new(context.top, fresh, !fresh);
+    let directories = Directories::new(context.top, fresh, overwriter(plan, context, options));
     if let Some(twins) = &options.twins {
         twins.prepare(context.top, plan.write.len());
     }

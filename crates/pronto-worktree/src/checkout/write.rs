@@ -288,6 +288,11 @@ impl<'a> Writer<'a> {
         };
         let name = item.name();
         if item.replaces && !matches!(content, Content::Submodule) {
+            let in_place = self.directories.in_place.as_ref();
+            if let Some(metadata) = content.overwrite(in_place, (directory, name), item)? {
+                self.meter.add_bytes(metadata.size_bytes);
+                return Ok(Written::Done(recorded(&metadata)));
+            }
             // Whatever it says: creating the file tells whether something is in the way.
             let _ = directory.remove_file(name);
         }
