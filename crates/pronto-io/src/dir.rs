@@ -13,6 +13,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::file_system::FileSystem;
+
 mod file;
 mod listing;
 mod new_file;
@@ -260,17 +262,6 @@ impl Directory {
         Ok(NewFile { fd })
     }
 
-    /// The number by which the kernel knows the type of file system this is on (`f_type`).
-    ///
-    /// # Errors
-    /// Those of `fstatfs(2)`; `Unsupported` where there is none.
-    pub fn file_system_type(&self) -> io::Result<u64> {
-        #[cfg(target_os = "linux")]
-        return Ok(retry(|| rustix::fs::fstatfs(&self.fd))?.f_type as u64);
-        #[cfg(not(target_os = "linux"))]
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     /// That the path `path` leads to a directory, without opening it: one system call. A link at its end
     /// is not followed, those before it are.
     ///
@@ -283,13 +274,13 @@ impl Directory {
         }
     }
 
-    /// Whether it is on a file system of this machine, as far as the system says. One system call, and
-    /// another one the first time that a file system is met.
+    /// The file system it is on. One system call, and another one the first time that a file system is
+    /// met.
     ///
     /// # Errors
     /// Those of `fstat(2)`.
-    pub fn is_local(&self) -> io::Result<bool> {
-        crate::view::is_local(&self.fd)
+    pub fn file_system(&self) -> io::Result<FileSystem> {
+        FileSystem::of(&self.fd)
     }
 
     /// A path that leads to this very directory as long as it is open, wherever it is by now: for calls

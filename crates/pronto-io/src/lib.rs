@@ -4,6 +4,7 @@
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
 //! - [`dir`]: directory handles whose every call follows no symbolic link.
+//! - [`file_system`]: what is known of the kinds of file systems.
 //! - [`pool`]: workers whose number follows what the work waits for.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
@@ -36,6 +37,7 @@ pub mod error;
 pub mod ewah;
 #[cfg(target_os = "linux")]
 pub mod fanotify;
+pub mod file_system;
 pub mod interrupt;
 pub mod memory;
 #[cfg(unix)]

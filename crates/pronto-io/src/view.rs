@@ -18,7 +18,6 @@
 
 mod descriptors;
 mod faults;
-mod filesystem;
 
 use std::fs::File;
 use std::io;
@@ -30,14 +29,15 @@ use descriptors::Pooled;
 use faults::Registration;
 use memmap2::{Mmap, MmapOptions};
 
+use crate::file_system::FileSystem;
+
 /// Whether `file` is on a file system of this machine, as far as the system says.
 ///
 /// # Errors
 /// Those of `fstat(2)`.
 #[cfg(unix)]
 pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
-    let device = crate::dir::file_metadata(file)?.device;
-    Ok(filesystem::is_local(file, device))
+    Ok(FileSystem::of(file)?.is_local())
 }
 
 /// How a [`View`] reads its file.
@@ -133,7 +133,7 @@ impl View {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         };
         let mapped = match access {
-            Access::Auto => filesystem::is_local(&file, identity.device),
+            Access::Auto => FileSystem::on_device(&file, identity.device).is_local(),
             Access::Mapped => true,
             Access::Positional => false,
         };

@@ -61,8 +61,8 @@ impl Repository {
     #[cfg(target_os = "linux")]
     fn has_sockets(&self) -> bool {
         let opened = pronto_io::dir::Directory::open(self.git_dir());
-        let kind = opened.and_then(|directory| directory.file_system_type());
-        !kind.is_ok_and(|kind| WITHOUT_SOCKETS.contains(&(kind & 0xFFFF_FFFF)))
+        let found = opened.and_then(|directory| directory.file_system());
+        !found.is_ok_and(|found| WITHOUT_SOCKETS.contains(&found.number()))
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -16,9 +16,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Directory, Metadata, NewFile, retry};
-
-/// File systems on which it was measured to be faster, by the numbers the kernel has for them.
-const KNOWN: [u64; 4] = [0x5846_5342, 0xef53, 0x9123_683e, 0x0102_1994];
+use crate::file_system::FileSystem;
 
 /// What follows the end of a file in its last block; larger blocks are left alone.
 const ZEROS: [u8; 4096] = [0; 4096];
@@ -49,15 +47,12 @@ impl Overwriter {
     /// For files below `top`. Costs a handful of system calls, some of which read what the kernel says of
     /// this process. `None` where it is not known to be of use, unless it is to be done `anywhere`.
     pub fn new(top: &Directory, anywhere: bool) -> Option<Overwriter> {
-        let is_known = || {
-            top.file_system_type()
-                .is_ok_and(|kind| KNOWN.contains(&kind))
-        };
-        if !(anywhere || is_known()) {
+        let device = top.own_metadata().ok()?.device;
+        if !(anywhere || FileSystem::on_device(top, device).replaces_quickly()) {
             return None;
         }
         Some(Overwriter {
-            device: top.own_metadata().ok()?.device,
+            device,
             user: rustix::process::geteuid().as_raw(),
             group: rustix::process::getegid().as_raw(),
             umask: umask()?,

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pronto_hash::{Digester, Kind};
 use pronto_index::{Index, Rules, Stat, mode};
 use pronto_io::dir::{Directory, NewFile, file_metadata};
+use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupt;
 
 use super::Item;
@@ -85,7 +86,8 @@ impl Twins {
     /// Gets ready for so many files below `top`. Costs one system call, and where files can be
     /// shared the reading of some indexes.
     pub(super) fn prepare(&self, top: &Directory, count: usize) {
-        let is_worth_it = self.always || (count >= FEWEST_FILES && can_share(top));
+        let is_worth_it = self.always
+            || (count >= FEWEST_FILES && top.file_system().is_ok_and(FileSystem::shares_blocks));
         if !is_worth_it {
             return;
         }
@@ -210,12 +212,4 @@ impl Twin<'_> {
         self.twins.refusal.get_or_init(|| reason.clone());
         Error::new(ErrorKind::Io, reason)
     }
-}
-
-/// Whether the file system of `top` is one whose files can share blocks.
-fn can_share(top: &Directory) -> bool {
-    const BTRFS: u64 = 0x9123_683e;
-    const XFS: u64 = 0x5846_5342;
-    const BCACHEFS: u64 = 0xca45_1a4e;
-    matches!(top.file_system_type(), Ok(BTRFS | XFS | BCACHEFS))
 }

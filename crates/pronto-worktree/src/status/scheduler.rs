@@ -14,6 +14,7 @@ use crate::ignore::Reader;
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString};
 use pronto_io::dir::Directory;
+use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupted;
 use pronto_io::pool::{self, Tuner};
 use std::ops::Range;
@@ -126,7 +127,7 @@ pub(super) fn run(
         job,
         tell,
         root,
-        is_local: start > 1 && root.is_local().unwrap_or(false),
+        is_local: start > 1 && root.file_system().is_ok_and(FileSystem::is_local),
         ignore_files: read.as_ref().map(|read| read as &Reader<'_>),
         shared: Shared::new(top),
         alive: AtomicUsize::new(1),
