@@ -21,6 +21,7 @@ use crate::{Error, Objects};
 mod collide;
 mod content;
 mod directories;
+mod emptied;
 mod lane;
 mod order;
 mod remove;

@@ -1,15 +1,15 @@
 //! The first part of a plan: files go, then the directories that are empty.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::pool::{self, Gather, Workers};
 
 use super::directories::is_obstructed;
+use super::emptied::Emptied;
 use super::{Context, Options, Outcome, Removal, split};
 use crate::ErrorKind;
 
@@ -17,7 +17,6 @@ use crate::ErrorKind;
 #[derive(Default)]
 struct Done {
     directory: Option<(BString, Option<Directory>)>,
-    emptied: Vec<BString>,
     warnings: Vec<(usize, String)>,
 }
 
@@ -31,24 +30,25 @@ pub(super) fn remove(
     if removals.is_empty() {
         return;
     }
-    let (emptied, warnings) = (Gather::default(), Gather::default());
+    let keep = options.keep_directory.as_ref();
+    let ends = ends_of_directories(removals);
+    let emptied = Emptied::new(removals, &ends, (context.top, keep));
+    let warnings = Gather::default();
     let summary = pool::run_groups(
         workers,
-        &ends_of_directories(removals),
+        &ends,
         Done::default,
         |done: &mut Done, range: Range<usize>| {
             if context.interrupt.is_triggered() {
                 return ControlFlow::Break(());
             }
             for at in range {
-                done.remove(at, &removals[at], context.top);
+                let is_gone = done.remove(at, &removals[at], context.top);
+                emptied.finish(at, is_gone);
             }
             ControlFlow::Continue(())
         },
-        |done: Done| {
-            emptied.add(done.emptied);
-            warnings.add(done.warnings);
-        },
+        |done: Done| warnings.add(done.warnings),
     );
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
@@ -57,11 +57,6 @@ pub(super) fn remove(
     outcome
         .warnings
         .extend(warnings.into_iter().map(|(_, text)| text));
-    remove_empty(
-        emptied.into_inner(),
-        context.top,
-        options.keep_directory.as_ref(),
-    );
 }
 
 /// Where among `removals` those of each directory end: the kernel takes one file at a time out of
@@ -73,7 +68,8 @@ fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
 }
 
 impl Done {
-    fn remove(&mut self, at: usize, removal: &Removal, top: &Directory) {
+    /// Whether nothing is there any more, in a directory that is.
+    fn remove(&mut self, at: usize, removal: &Removal, top: &Directory) -> bool {
         let (path, name) = split(removal.path.as_bstr());
         if self.directory.as_ref().is_none_or(|(open, _)| open != path) {
             // Where there is no such directory there is nothing to remove.
@@ -85,28 +81,26 @@ impl Done {
                 Err(error) => {
                     // The next file there tries again, and is told of, too.
                     self.directory = None;
-                    return self.warn(at, removal, Err(error));
+                    self.warn(at, removal, Err(error));
+                    return false;
                 }
             };
             self.directory = Some((path.to_owned(), directory));
         }
         let Some((_, Some(directory))) = &self.directory else {
-            return;
+            return false;
         };
         let removed = if removal.gitlink {
             directory.remove_directory(name)
         } else {
             directory.remove_file(name)
         };
-        match removed {
-            // What is gone already may have left its directory behind.
-            _ if is_gone(&removed) => {
-                if self.emptied.last().is_none_or(|last| last != path) {
-                    self.emptied.push(path.to_owned());
-                }
-            }
-            failed => self.warn(at, removal, failed),
+        // What is gone already may have left its directory behind.
+        let is_gone = is_gone(&removed);
+        if !is_gone {
+            self.warn(at, removal, removed);
         }
+        is_gone
     }
 
     fn warn(&mut self, at: usize, removal: &Removal, result: io::Result<()>) {
@@ -126,28 +120,4 @@ fn is_gone(removed: &io::Result<()>) -> bool {
         Ok(()) => true,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
-}
-
-/// Removes the directories, the deepest first, and those above that become empty by it.
-fn remove_empty(emptied: Vec<BString>, top: &Directory, keep: Option<&BString>) {
-    let mut left: BTreeSet<BString> = emptied.into_iter().collect();
-    // Names below a directory sort after it, so from the end the deepest come first.
-    while let Some(path) = left.pop_last() {
-        let kept = keep.is_some_and(|keep| is_at_or_below(keep.as_bstr(), path.as_bstr()));
-        if path.is_empty() || kept {
-            continue;
-        }
-        let (parent, name) = split(path.as_bstr());
-        let removed = top
-            .open_beneath(parent)
-            .and_then(|parent| parent.remove_directory(name));
-        if removed.is_ok() {
-            left.insert(parent.to_owned());
-        }
-    }
-}
-
-fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
-    path.strip_prefix(directory.as_bytes())
-        .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }

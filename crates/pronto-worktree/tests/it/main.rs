@@ -1,4 +1,5 @@
 //! Checkout against stock git.
 
 mod engine;
+mod removing;
 mod support;
