@@ -53,7 +53,7 @@ pub struct Summary {
 const LARGEST_BATCH: usize = 64;
 
 /// Who took longer for what he took at once takes less the next time.
-const LONG_BATCH: Duration = Duration::from_millis(8);
+const LONG_BATCH: Duration = Duration::from_millis(1);
 
 /// Starting a thread costs about as much as so many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;

@@ -9,6 +9,11 @@ use super::tuner::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
+/// But not while it is found out whether something far away answers many at once: what more of them get
+/// done then is beyond what chance does.
+const FIRST_WINDOW: Duration = Duration::from_millis(1);
+/// After so many in which they did not wait there are no more of them.
+const FIRST_WINDOWS: u32 = 4;
 /// The same before and during a change that is not obviously right: items differ in size, and
 /// chance would decide about short windows.
 const LONG_WINDOW: Duration = Duration::from_millis(60);
@@ -54,6 +59,8 @@ pub(super) struct Controller {
     floor: Option<usize>,
     /// For so many windows they have waited, one after the other.
     waited: u32,
+    /// So many of the first windows may pass without waiting; `None` when there are no more of them.
+    first: Option<u32>,
 }
 
 /// A change of the number whose effect is being measured.
@@ -72,7 +79,7 @@ impl Controller {
             cores: LazyLock::new(cores),
             target: start,
             looked: Instant::now(),
-            window: SHORTEST_WINDOW,
+            window: FIRST_WINDOW,
             items: 0,
             wall: 0,
             cpu: 0,
@@ -82,6 +89,7 @@ impl Controller {
             try_fewer: false,
             floor: None,
             waited: 0,
+            first: Some(FIRST_WINDOWS),
         }
     }
 
@@ -90,6 +98,8 @@ impl Controller {
     pub(super) fn bold(self) -> Self {
         Controller {
             floor: Some(BOLD.min(self.most)),
+            window: SHORTEST_WINDOW,
+            first: None,
             ..self
         }
     }
@@ -132,7 +142,7 @@ impl Controller {
         if let Some(target) = self.obvious(load) {
             self.target = target;
             self.trial = None;
-            self.window = SHORTEST_WINDOW;
+            self.settle_down();
             return;
         }
         if let Some(floor) = self.floor
@@ -150,8 +160,22 @@ impl Controller {
             Some(trial) if !trial.settled => trial.settled = true,
             Some(trial) => {
                 let (before, gained) = (trial.before, rate / trial.rate_before);
-                self.trial = None;
                 let grew = self.target > before;
+                if self.first.is_some() {
+                    if gained > steep(before, self.target) {
+                        self.trial = None;
+                        if load.is_waiting() {
+                            self.begin_trial(rate, load.worker);
+                        }
+                        return;
+                    }
+                    self.settle_down();
+                    if gained > EARNED {
+                        // Perhaps by chance: looked at for longer.
+                        return;
+                    }
+                }
+                self.trial = None;
                 self.window = SHORTEST_WINDOW;
                 if gained > if grew { EARNED } else { CALMED } {
                     self.next_pause = 2;
@@ -164,6 +188,12 @@ impl Controller {
                 }
             }
             None if self.pause > 0 => self.pause -= 1,
+            None if self.first.is_some() && !load.is_waiting() => {
+                self.first = self.first.and_then(|left| left.checked_sub(1));
+                if self.first.is_none() {
+                    self.settle_down();
+                }
+            }
             // Fewer are never better, and more only where they wait most of the time.
             None if self.floor.is_some() && !load.is_waiting() => {}
             None if load.is_busy() => {}
@@ -172,6 +202,12 @@ impl Controller {
             }
             None => self.begin_trial(rate, load.worker),
         }
+    }
+
+    /// From now on windows are long enough to tell a gain from chance.
+    fn settle_down(&mut self) {
+        self.first = None;
+        self.window = SHORTEST_WINDOW;
     }
 
     /// The number that needs no trial.
@@ -204,6 +240,11 @@ impl Controller {
         });
         self.target = target;
     }
+}
+
+/// What more workers get done where the way is long: at least a third of what there are more of them.
+fn steep(before: usize, after: usize) -> f64 {
+    1.0 + (after as f64 / before as f64 - 1.0) / 3.0
 }
 
 /// How much was computed in a window.
@@ -255,6 +296,40 @@ mod tests {
         assert_eq!(settle(|workers| 10.0 / workers as f64, 0.1), 1);
         // Busy cores.
         assert_eq!(settle(|_| 1.0, 0.95), 2);
+    }
+
+    #[test]
+    fn far_away_there_are_many_after_a_few_short_windows() {
+        let far = Load {
+            worker: 0.01,
+            cores: 0.01,
+        };
+        let mut controller = Controller::new(2, 64, || 2);
+        let mut targets = Vec::new();
+        for _ in 0..6 {
+            assert_eq!(controller.window, FIRST_WINDOW);
+            let rate = controller.target as f64;
+            controller.decide(rate, far);
+            targets.push(controller.target);
+        }
+        assert_eq!(targets, [8, 8, 32, 32, 64, 64]);
+        // A disk that seeks: one attempt, which is taken back as soon as it is seen to bring nothing.
+        let mut controller = Controller::new(2, 64, || 2);
+        for (rate, target) in [(1.0, 8), (1.0, 8), (1.05, 2)] {
+            controller.decide(rate, far);
+            assert_eq!(controller.target, target);
+        }
+        assert_eq!(controller.window, SHORTEST_WINDOW);
+        // Something else has the processors for a moment, and nobody waits for anything.
+        let near = Load {
+            worker: 0.95,
+            cores: 0.95,
+        };
+        let mut controller = Controller::new(2, 64, || 2);
+        for _ in 0..=FIRST_WINDOWS {
+            controller.decide(1.0, near);
+        }
+        assert_eq!((controller.target, controller.window), (2, SHORTEST_WINDOW));
     }
 
     #[test]
