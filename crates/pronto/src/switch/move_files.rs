@@ -103,7 +103,8 @@ impl<'r> Prepared<'r> {
         read: impl FnOnce() -> Result<Index>,
     ) -> Result<Self> {
         let path = repository.require_work_tree()?;
-        let open = || Directory::open(path).context(ErrorKind::Io, "cannot open", path);
+        let cannot_open = "cannot open";
+        let top = Directory::open(path).context(ErrorKind::Io, cannot_open, path)?;
         let files = repository.attribute_files()?;
         let mut settings = repository.filter_settings()?;
         // Nothing is added here, so nobody needs to be warned.
@@ -113,7 +114,7 @@ impl<'r> Prepared<'r> {
         let sparse = repository.sparse_checkout()?;
         let index = repository.with_present_files(read()?)?;
         let source = FromWorktree {
-            top: open()?,
+            top: top.try_clone().context(ErrorKind::Io, cannot_open, path)?,
             otherwise: Directories::new(),
         };
         let present =
@@ -121,7 +122,7 @@ impl<'r> Prepared<'r> {
         Ok(Prepared {
             repository,
             objects: repository.objects()?,
-            top: open()?,
+            top,
             index,
             settings: Arc::new(settings),
             options,
@@ -175,7 +176,8 @@ impl<'r> Prepared<'r> {
             return Ok(checkout::Outcome::default());
         }
         let path = self.repository.require_work_tree()?;
-        let worktree = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+        let worktree = self.top.try_clone();
+        let worktree = worktree.context(ErrorKind::Io, "cannot open", path)?;
         let going = plan.remove.iter().map(|removal| removal.path.as_bstr());
         let source = FromIndex {
             blobs: FromIndex::<Store>::find_in_index(entries),
