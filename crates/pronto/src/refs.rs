@@ -56,6 +56,26 @@ pub struct Reference {
     pub peeled: Option<ObjectId>,
 }
 
+/// What came of looking for a reference's own file.
+enum Loose {
+    There(Reference),
+    /// It has none.
+    MayBePacked,
+    /// It has none, and such names are never packed.
+    Nowhere,
+}
+
+/// The reference of this name among the packed ones.
+fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
+    let found = packed.find(name).map(|found| Reference {
+        name: name.to_owned(),
+        target: Target::Object(found.id),
+        peeled: found.peeled,
+    });
+    packed.intact()?;
+    Ok(found)
+}
+
 /// A reference followed to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -207,35 +227,38 @@ impl References {
     /// Its file cannot be read or holds neither an object id nor a name.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<Reference>> {
         let name = name.as_ref().as_bstr();
+        match self.find_loose(name)? {
+            Loose::There(found) => Ok(Some(found)),
+            Loose::MayBePacked => self.find_packed(name),
+            Loose::Nowhere => Ok(None),
+        }
+    }
+
+    /// The reference of this name, if it has a file of its own.
+    fn find_loose(&self, name: &BStr) -> Result<Loose> {
         if !name::is_safe(name) {
-            return Ok(None);
+            return Ok(Loose::Nowhere);
         }
         if let Some(target) = loose::read(&self.file_of(name), name, self.object_hash)? {
-            return Ok(Some(Reference {
+            return Ok(Loose::There(Reference {
                 name: name.to_owned(),
                 target,
                 peeled: None,
             }));
         }
         // Only what lies below `refs/` is ever packed: not `HEAD`, nor `MERGE_HEAD` and its kin.
-        if !name.starts_with(b"refs/") {
-            return Ok(None);
-        }
-        self.find_packed(name)
+        Ok(match name.starts_with(b"refs/") {
+            true => Loose::MayBePacked,
+            false => Loose::Nowhere,
+        })
     }
 
     /// The reference of this name in the file of packed references.
     fn find_packed(&self, name: &BStr) -> Result<Option<Reference>> {
-        let Some(packed) = self.packed()? else {
-            return Ok(None);
-        };
-        let found = packed.find(name).map(|found| Reference {
-            name: name.to_owned(),
-            target: Target::Object(found.id),
-            peeled: found.peeled,
-        });
-        packed.intact()?;
-        Ok(found)
+        match self.packed()? {
+            Some(packed) => find_in(&packed, name),
+            None => Ok(None),
+        }
     }
 
     /// Follows `name` to the reference that holds an object, or would hold it if it existed.
@@ -245,41 +268,79 @@ impl References {
     /// A file on the way cannot be read or is broken, or the way goes on for too long.
     pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
         let name = name.as_ref().as_bstr();
-        let mut current = name.to_owned();
+        match self.find(name)? {
+            Some(found) => self.follow(found).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What [`resolve`](Self::resolve) says of each of `names`. The file of packed references is
+    /// looked at once, after all the others, so that what is packed meanwhile is found; only if the
+    /// first will do (`is_first_enough`), name by name.
+    pub(crate) fn resolve_each(
+        &self,
+        names: Vec<BString>,
+        is_first_enough: bool,
+    ) -> impl Iterator<Item = (BString, Result<Option<Resolved>>)> {
+        let loose: Vec<_> = match is_first_enough {
+            true => Vec::new(),
+            false => names
+                .iter()
+                .map(|name| self.find_loose(name.as_bstr()))
+                .collect(),
+        };
+        let may_be_packed = |loose: &Result<Loose>| matches!(loose, Ok(Loose::MayBePacked));
+        let packed = loose.iter().any(may_be_packed).then(|| self.packed());
+        let mut loose = loose.into_iter();
+        names.into_iter().map(move |name| {
+            let found = match (loose.next(), &packed) {
+                (None, _) => self.find(&name),
+                (Some(Ok(Loose::MayBePacked)), Some(Ok(packed))) => match packed {
+                    Some(packed) => find_in(packed, name.as_bstr()),
+                    None => Ok(None),
+                },
+                // The file cannot be read, which is said of each.
+                (Some(Ok(Loose::MayBePacked)), _) => self.find_packed(name.as_bstr()),
+                (Some(Ok(Loose::There(found))), _) => Ok(Some(found)),
+                (Some(Ok(Loose::Nowhere)), _) => Ok(None),
+                (Some(Err(error)), _) => Err(error),
+            };
+            let resolved = found.and_then(|found| found.map(|it| self.follow(it)).transpose());
+            (name, resolved)
+        })
+    }
+
+    /// Follows `first` to the end.
+    fn follow(&self, first: Reference) -> Result<Resolved> {
+        let (begin, mut current) = (first.name.clone(), first);
         for step in 0..=MAX_SYMBOLIC_DEPTH {
             let is_symbolic = step > 0;
-            match self.find(&current)? {
-                Some(Reference {
-                    target: Target::Object(id),
-                    name,
-                    ..
-                }) => {
-                    return Ok(Some(Resolved {
-                        name,
+            let next = match current.target {
+                Target::Object(id) => {
+                    return Ok(Resolved {
+                        name: current.name,
                         id: Some(id),
                         is_symbolic,
-                    }));
+                    });
                 }
-                Some(Reference {
-                    target: Target::Symbolic(next),
-                    ..
-                }) => {
-                    if !name::is_valid(next.as_bstr(), name::Form::OneLevel) {
-                        return Err(broken(name));
-                    }
-                    current = next;
-                }
-                None if step == 0 => return Ok(None),
-                None => {
-                    return Ok(Some(Resolved {
-                        name: current,
-                        id: None,
-                        is_symbolic,
-                    }));
-                }
+                Target::Symbolic(next) => next,
+            };
+            let is_valid = name::is_valid(next.as_bstr(), name::Form::OneLevel);
+            if step == MAX_SYMBOLIC_DEPTH || !is_valid {
+                break;
             }
+            current = match self.find(&next)? {
+                Some(found) => found,
+                None => {
+                    return Ok(Resolved {
+                        name: next,
+                        id: None,
+                        is_symbolic: true,
+                    });
+                }
+            };
         }
-        Err(broken(name))
+        Err(broken(begin.as_bstr()))
     }
 
     /// The object that `name` leads to, if it leads to one.

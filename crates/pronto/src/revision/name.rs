@@ -40,11 +40,12 @@ impl Repository {
         let replaced = self.interpret_branch_name(short)?;
         let short = replaced.as_ref().map_or(short, |name| name.as_bstr());
         let mut found: Option<FullName> = None;
-        for candidate in name::candidates(short) {
-            if !name::is_valid(candidate.as_bstr(), name::Form::OneLevel) {
-                continue;
-            }
-            match self.refs().resolve(&candidate) {
+        let candidates = name::candidates(short)
+            .filter(|candidate| name::is_valid(candidate.as_bstr(), name::Form::OneLevel));
+        let all: Vec<BString> = candidates.collect();
+        let is_enough = !self.warns_of_ambiguity()?;
+        for (candidate, resolved) in self.refs().resolve_each(all, is_enough) {
+            match resolved {
                 Ok(Some(Resolved {
                     name, id: Some(id), ..
                 })) => match &mut found {
@@ -60,7 +61,7 @@ impl Repository {
                             id,
                             is_ambiguous: false,
                         });
-                        if !self.warns_of_ambiguity()? {
+                        if is_enough {
                             break;
                         }
                     }
@@ -79,7 +80,7 @@ impl Repository {
         Ok(found)
     }
 
-    pub(super) fn warns_of_ambiguity(&self) -> Result<bool> {
+    pub(crate) fn warns_of_ambiguity(&self) -> Result<bool> {
         self.config().bool_or("core.warnambiguousrefs", true)
     }
 
@@ -98,16 +99,21 @@ impl Repository {
         self.resolve_prefix(text, want)
     }
 
-    pub(super) fn full_id(&self, text: &BStr) -> Option<ObjectId> {
+    /// The id that `text` is, if it is a whole one; whether there is such an object is not asked.
+    pub(crate) fn full_id(&self, text: &BStr) -> Option<ObjectId> {
         let is_whole = text.len() == self.object_hash().len_in_hex();
         is_whole.then(|| ObjectId::from_hex(text).ok()).flatten()
     }
 
     fn warn_of_reference_named_like_an_id(&self, text: &BStr) -> Result<()> {
         if self.warns_of_ambiguity()? && self.find_reference(text)?.is_some() {
-            self.warn(format!("refname '{text}' is ambiguous."));
+            self.warn_of_ambiguity(text);
         }
         Ok(())
+    }
+
+    pub(crate) fn warn_of_ambiguity(&self, text: &BStr) {
+        self.warn(format!("refname '{text}' is ambiguous."));
     }
 
     fn resolve_reference(&self, text: &BStr) -> Result<Option<ObjectId>> {
@@ -128,7 +134,7 @@ impl Repository {
                 return Ok(None);
             };
             if found.is_ambiguous && self.warns_of_ambiguity()? {
-                self.warn(format!("refname '{base}' is ambiguous."));
+                self.warn_of_ambiguity(base);
             }
             (found.name, found.id)
         };
@@ -155,7 +161,7 @@ impl Repository {
                 Ok::<bool, Error>(matches!(prefix, Some(Matches::One(_))))
             };
             if found.is_ambiguous || is_prefix()? {
-                self.warn(format!("refname '{text}' is ambiguous."));
+                self.warn_of_ambiguity(text);
             }
         }
         Ok(Some(found.id))

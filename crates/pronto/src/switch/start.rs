@@ -5,7 +5,7 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 
 use crate::refs::name;
-use crate::revision::Want;
+use crate::revision::{FullName, Want};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A commit or a tree that was named, and how.
@@ -35,29 +35,38 @@ impl Repository {
         } else {
             spec
         };
-        let Some(mut id) = self.resolve_or_merge_base(spec)? else {
+        let whole = self.full_id(spec);
+        let id = match whole {
+            Some(id) => Some(id),
+            None => self.resolve_or_merge_base(spec)?,
+        };
+        let Some(mut id) = id else {
             return Ok(None);
         };
         let name = self
             .interpret_branch_name(spec)?
             .unwrap_or_else(|| spec.to_owned());
+        let found = self.find_reference(&name).ok().flatten();
+        if whole.is_some() && found.is_some() && self.warns_of_ambiguity()? {
+            self.warn_of_ambiguity(spec);
+        }
         let local = name
             .strip_prefix(b"refs/heads/")
             .map_or(name.clone(), BString::from);
         let full: BString = [b"refs/heads/", local.as_slice()].concat().into();
         let mut branch = None;
         if name::is_valid(full.as_bstr(), name::Form::Full)
-            && let Some(tip) = self.refs().id_of(&full)?
+            && let Some(tip) = self.tip_of(&full, found.as_ref())?
             && (local == name || spec != name)
         {
             (branch, id) = (Some(full), tip);
         }
         let name = if branch.is_some() { local } else { name };
-        let reference = self
-            .find_reference(&name)
-            .ok()
-            .flatten()
-            .map(|found| found.name);
+        let reference = match branch {
+            Some(_) if name != spec => self.find_reference(&name).ok().flatten(),
+            _ => found,
+        };
+        let reference = reference.map(|found| found.name);
         let commit = self.peel_to(id, Kind::Commit).ok().flatten();
         let tree = self
             .peel_to(commit.unwrap_or(id), Kind::Tree)?
@@ -72,6 +81,16 @@ impl Repository {
             commit,
             tree,
         }))
+    }
+
+    /// The commit of the branch `full`, given what its short name was `found` to stand for.
+    fn tip_of(&self, full: &BString, found: Option<&FullName>) -> Result<Option<ObjectId>> {
+        match found {
+            None => Ok(None),
+            Some(found) if found.direct == *full => Ok(Some(found.id)),
+            // What comes before branches was found, and perhaps one, too.
+            Some(_) => self.refs().id_of(full),
+        }
     }
 
     fn resolve_or_merge_base(&self, spec: &bstr::BStr) -> Result<Option<ObjectId>> {
