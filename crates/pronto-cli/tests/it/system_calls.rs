@@ -337,6 +337,40 @@ fn a_checkout_of_many_directories_does_not_look_for_them() {
 }
 
 #[test]
+fn a_switch_to_an_id_looks_for_references_and_operations_once() {
+    if !strace_is_installed() {
+        return;
+    }
+    let scratch = Scratch::new();
+    git(scratch.path(), &["init", "-q", "-b", "main", "to"]);
+    let to = scratch.path().join("to");
+    std::fs::write(to.join("file"), "1\n").expect("a file");
+    git(&to, &["add", "."]);
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
+    git(&to, &[&identity[..], &["commit", "-qm", "one"]].concat());
+    git(&to, &["pack-refs", "--all"]);
+    let id = std::fs::read_to_string(to.join(".git/packed-refs")).expect("it was made");
+    let line = id.lines().find(|line| line.ends_with(" refs/heads/main"));
+    let id = line
+        .and_then(|line| line.split(' ').next())
+        .expect("a line of it");
+    let arguments = ["switch", "-q", "--detach", id];
+    let options = ["-e", "trace=file"];
+    let log = trace_command(&scratch, &to, &arguments, Stdio::null(), &options);
+    let count = |parts: &[&str]| {
+        let is_it = |line: &&str| parts.iter().all(|part| line.contains(part));
+        log.lines().filter(is_it).count()
+    };
+    // `gitrevisions` has six places, of which one would be no valid name.
+    assert_eq!(count(&[id, "ENOENT", "/refs/"]), 5, "{log}");
+    // Once each for the name and for replacements, and twice for the branch that `HEAD` is on.
+    assert!(count(&["/packed-refs"]) <= 4, "{log}");
+    for state in ["MERGE_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG"] {
+        assert_eq!(count(&[state]), 0, "{log}");
+    }
+}
+
+#[test]
 fn adding_a_file_takes_an_open_a_stat_a_read_and_a_close() {
     const DIRECTORIES: usize = 40;
     const FILES: usize = 60;

@@ -1,6 +1,30 @@
 //! Operations in progress: what forbids to switch, and what is given up by it.
 
+use std::ffi::OsString;
+use std::io;
+
 use crate::{Error, ErrorKind, Repository, Result};
+
+/// The names of what is in the directory of the repository: with one listing a dozen files need not be
+/// asked for one by one.
+struct Present(Option<Vec<OsString>>);
+
+impl Present {
+    fn list(repository: &Repository) -> Self {
+        let entries = std::fs::read_dir(repository.git_dir());
+        let names = entries.and_then(|entries| {
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            names.collect::<io::Result<Vec<OsString>>>()
+        });
+        Present(names.ok())
+    }
+
+    /// Whether a file of this name may be there: certainly not if the answer is no.
+    fn may_have(&self, name: &str) -> bool {
+        let known = self.0.as_ref();
+        known.is_none_or(|names| names.iter().any(|known| known == name))
+    }
+}
 
 impl Repository {
     /// Refuses to go on while an operation is in progress that `switch` does not interrupt.
@@ -8,7 +32,11 @@ impl Repository {
     /// # Errors
     /// There is one. The message names it in Git's words.
     pub fn refuse_while_in_progress(&self) -> Result<()> {
-        let has = |name: &str| self.git_path(name).exists();
+        let present = Present::list(self);
+        let has = |name: &str| {
+            let first = name.split('/').next().unwrap_or(name);
+            present.may_have(first) && self.git_path(name).exists()
+        };
         let quit = |doing: &str, command: &str| {
             let message = format!(
                 "cannot switch branch {doing}\nConsider \"git {command} --quit\" or \"git worktree \
@@ -41,11 +69,15 @@ impl Repository {
     /// up by it, as Git names them.
     pub(crate) fn remove_operation_state(&self) -> Result<Vec<&'static str>> {
         let mut cancelled = Vec::new();
+        let present = Present::list(self);
+        let remove = |file: &str| {
+            present.may_have(file) && std::fs::remove_file(self.git_path(file)).is_ok()
+        };
         for (file, name) in [
             ("CHERRY_PICK_HEAD", "cherry picking"),
             ("REVERT_HEAD", "revert"),
         ] {
-            if std::fs::remove_file(self.git_path(file)).is_ok() {
+            if remove(file) {
                 cancelled.push(name);
             }
         }
@@ -64,7 +96,7 @@ impl Repository {
             "MERGE_MODE",
             "AUTO_MERGE",
         ] {
-            let _ = std::fs::remove_file(self.git_path(file));
+            remove(file);
         }
         Ok(cancelled)
     }
