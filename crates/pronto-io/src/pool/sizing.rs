@@ -61,6 +61,8 @@ pub(super) struct Controller {
     waited: u32,
     /// So many of the first windows may pass without waiting; `None` when there are no more of them.
     first: Option<u32>,
+    /// More of them once got much more done, so fewer never do.
+    is_far: bool,
 }
 
 /// A change of the number whose effect is being measured.
@@ -90,6 +92,7 @@ impl Controller {
             floor: None,
             waited: 0,
             first: Some(FIRST_WINDOWS),
+            is_far: false,
         }
     }
 
@@ -163,7 +166,7 @@ impl Controller {
                 let grew = self.target > before;
                 if self.first.is_some() {
                     if gained > steep(before, self.target) {
-                        self.trial = None;
+                        (self.trial, self.is_far) = (None, true);
                         if load.is_waiting() {
                             self.begin_trial(rate, load.worker);
                         }
@@ -182,7 +185,7 @@ impl Controller {
                     self.try_fewer = !grew;
                 } else {
                     self.target = before;
-                    self.try_fewer = grew;
+                    self.try_fewer = grew && !self.is_far;
                     self.pause = self.next_pause;
                     self.next_pause = (self.next_pause * 2).min(64);
                 }
@@ -230,7 +233,9 @@ impl Controller {
                 .min(self.most)
         };
         self.try_fewer = false;
-        if target == self.target {
+        // A few more would not be told from chance.
+        let is_little = target > self.target && target < self.target + self.target / 2;
+        if target == self.target || is_little {
             return;
         }
         self.trial = Some(Trial {
@@ -313,6 +318,11 @@ mod tests {
             targets.push(controller.target);
         }
         assert_eq!(targets, [8, 8, 32, 32, 64, 64]);
+        // Beyond some number there is no more to gain: it stays.
+        for _ in 0..200 {
+            controller.decide(32.0, far);
+            assert!(controller.target >= 32);
+        }
         // A disk that seeks: one attempt, which is taken back as soon as it is seen to bring nothing.
         let mut controller = Controller::new(2, 64, || 2);
         for (rate, target) in [(1.0, 8), (1.0, 8), (1.05, 2)] {
