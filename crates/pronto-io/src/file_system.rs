@@ -15,7 +15,7 @@ const BCACHEFS: u64 = 0xca45_1a4e;
 const EXT4: u64 = 0xef53;
 const TMPFS: u64 = 0x0102_1994;
 
-/// A kind of file system.
+/// A kind of file system. Any thread may ask for it: what is known of devices is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     number: u64,

@@ -61,12 +61,12 @@ impl Repository {
         {
             (branch, id) = (Some(full), tip);
         }
-        let name = if branch.is_some() { local } else { name };
-        let reference = match branch {
-            Some(_) if name != spec => self.find_reference(&name).ok().flatten(),
-            _ => found,
+        let found = match branch.is_some() && local != name {
+            true => self.find_reference(&local).ok().flatten(),
+            false => found,
         };
-        let reference = reference.map(|found| found.name);
+        let name = if branch.is_some() { local } else { name };
+        let reference = found.map(|found| found.name);
         let commit = self.peel_to(id, Kind::Commit).ok().flatten();
         let tree = self
             .peel_to(commit.unwrap_or(id), Kind::Tree)?
