@@ -144,6 +144,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
+    let is_known = |name: &String| scenario::ALL.iter().any(|one| one.name == name);
+    if let Some(name) = arguments.scenarios.iter().find(|name| !is_known(name)) {
+        return Err(format!("there is no scenario '{name}': `list` prints them"));
+    }
     std::fs::create_dir_all(&arguments.data).map_err(|error| error.to_string())?;
     let data = arguments
         .data
