@@ -12,6 +12,7 @@ mod folding;
 mod hostile;
 mod hostile_links;
 mod in_place;
+mod known_trees;
 mod large_blobs;
 mod many_trees;
 mod matrix;

@@ -3,7 +3,7 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{CachedTree, Flags, mode};
+use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, EntryRef, Flags, mode};
 
 use super::guard::{self, Free, MayGo};
 use super::refusal::Refusals;
@@ -19,17 +19,18 @@ use crate::checkout::Removal;
 ///
 /// Files whose facts are not those of their entries are written again, so that their bytes are
 /// those of a checkout. Entries of a sparse index that stand for directories of the tree become
-/// what it has there, and go on to stand for them.
+/// what it has there, and go on to stand for them. Trees that the index is known to make, by its
+/// cached trees, are not read.
 ///
 /// # Errors
-/// When the tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
+/// When a tree that is read is missing, corrupt or hostile, a file cannot be looked at, or it is
+/// interrupted.
 pub fn one_way(
     tree: ObjectId,
     situation: &Situation<'_>,
     may_go: Option<&mut MayGo<'_>>,
 ) -> Result<Decision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
-    let mut cached = CachedTree::builder(tree);
     let situation = &Situation {
         facts_decide: true,
         ..*situation
@@ -43,35 +44,12 @@ pub fn one_way(
         refusals: Refusals::default(),
         unpacked: Unpacked::default(),
     };
-    walk(
-        situation.objects,
-        Some(situation.protect),
-        (None, Some(tree)),
-        &mut |step| {
-            match step {
-                Step::Enter(subtree) => {
-                    cached.enter(subtree.name(), subtree.new);
-                    if reset.directory(&subtree) {
-                        cached.add_entries(1);
-                        cached.leave();
-                        return Ok(Go::Past);
-                    }
-                }
-                Step::Leave => cached.leave(),
-                Step::Change(change) => {
-                    cached.add_entries(1);
-                    reset.path(&change);
-                }
-                Step::Same(_) | Step::Unchanged | Step::Gone(..) => {}
-            }
-            Ok(Go::On)
-        },
-    )?;
+    let cached = reset.tree(tree)?;
     reset.drop_before(None);
     guard::refuse_modified(situation, &reset.unseen, &mut reset.refusals)?;
     let mut refusals = std::mem::take(&mut reset.refusals);
     let mut unpacked = reset.finish()?;
-    unpacked.cached_tree = Some(cached.finish());
+    unpacked.cached_tree = Some(cached);
     if let Some(may_go) = may_go {
         refuse_untracked(&unpacked, situation, may_go, &mut refusals)?;
     }
@@ -116,6 +94,55 @@ struct Reset<'a, 's> {
 }
 
 impl Reset<'_, '_> {
+    /// Goes over the tree, and gives the cached trees of an index that is as it says.
+    fn tree(&mut self, tree: ObjectId) -> Result<CachedTree, Error> {
+        let situation = self.situation;
+        let known = situation.index.cached_tree();
+        let top = known.as_ref().map(CachedTree::root);
+        let mut builder = CachedTree::builder(tree);
+        if self.stays(top, BStr::new(""), tree, &mut builder) {
+            return Ok(builder.finish());
+        }
+        let mut levels = vec![top];
+        let mut visit = |step: Step<'_>| {
+            match step {
+                Step::Enter(subtree) => {
+                    let above = levels.last().copied().flatten();
+                    let known = above.and_then(|above| above.child(subtree.name()));
+                    builder.enter(subtree.name(), subtree.new);
+                    let stays = self.stays(known, subtree.path, subtree.new, &mut builder);
+                    let stands = !stays && self.directory(&subtree);
+                    if stands {
+                        builder.add_entries(1);
+                    }
+                    if stays || stands {
+                        builder.leave();
+                        return Ok(Go::Past);
+                    }
+                    levels.push(known);
+                }
+                Step::Leave => {
+                    levels.pop();
+                    builder.leave();
+                }
+                Step::Change(change) => {
+                    builder.add_entries(1);
+                    self.path(&change);
+                }
+                Step::Same(_) | Step::Unchanged | Step::Gone(..) => {}
+            }
+            Ok(Go::On)
+        };
+        let trees = (None, Some(tree));
+        walk(
+            situation.objects,
+            Some(situation.protect),
+            trees,
+            &mut visit,
+        )?;
+        Ok(builder.finish())
+    }
+
     fn path(&mut self, change: &Change<'_>) {
         let Some(side) = change.new else {
             return;
@@ -126,19 +153,13 @@ impl Reset<'_, '_> {
         let entry = (!stages.is_empty()).then(|| index.entry(stages.start));
         self.next = self.next.max(stages.end);
         let clean = entry.filter(|entry| entry.stage() == 0);
-        let skipped = clean.is_some() && self.is_skipped(stages.start);
-        let wanted = self.is_wanted(change.path);
         if let Some(entry) = clean
             && is_entry(&entry, side)
         {
-            return match (wanted, skipped) {
-                (true, false) => self.same.push(stages.start),
-                // Without patterns of a sparse checkout the mark is the user's own.
-                (true, true) if self.situation.sparse.is_none() => {}
-                (true, true) => self.unpacked.write(change.path, side, false),
-                (false, _) => self.leave_out(change.path, side, !skipped),
-            };
+            return self.same(stages.start, &entry);
         }
+        let skipped = clean.is_some() && self.is_skipped(stages.start);
+        let wanted = self.is_wanted(change.path);
         if !wanted {
             return self.leave_out(change.path, side, entry.is_some() && !skipped);
         }
@@ -156,6 +177,57 @@ impl Reset<'_, '_> {
         {
             entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
         }
+    }
+
+    /// An entry that is as the tree says.
+    fn same(&mut self, position: usize, entry: &EntryRef<'_>) {
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        let side = || super::Side {
+            id: entry.id.to_owned(),
+            mode: entry.mode,
+        };
+        match (self.is_wanted(entry.path), skipped) {
+            (true, false) => self.same.push(position),
+            // Without patterns of a sparse checkout the mark is the user's own.
+            (true, true) if self.situation.sparse.is_none() => {}
+            (true, true) => self.unpacked.write(entry.path, side(), false),
+            (false, _) => self.leave_out(entry.path, side(), !skipped),
+        }
+    }
+
+    /// Whether the entries below `path` make `tree`, as is known of the directory; then it is dealt
+    /// with, and what is known stays so.
+    fn stays(
+        &mut self,
+        known: Option<CachedDirectory<'_>>,
+        path: &BStr,
+        tree: ObjectId,
+        builder: &mut CachedTreeBuilder,
+    ) -> bool {
+        let makes = |known: &CachedDirectory<'_>| known.id().is_some_and(|id| *id == *tree);
+        let Some(known) = known.filter(makes) else {
+            return false;
+        };
+        let index = self.situation.index;
+        let entries = index.below(path);
+        let is_plain = |entry: EntryRef<'_>| {
+            entry.stage() == 0
+                && entry.mode != mode::TREE
+                && !entry.flags.contains(Flags::INTENT_TO_ADD)
+        };
+        if entries.is_empty()
+            || known.entry_count() != Some(entries.len())
+            || !entries.clone().all(|at| is_plain(index.entry(at)))
+        {
+            return false;
+        }
+        self.drop_before(Some(index.path(entries.start)));
+        for at in entries.clone() {
+            self.same(at, &index.entry(at));
+        }
+        self.next = self.next.max(entries.end);
+        builder.copy(known);
+        true
     }
 
     /// Whether one entry stands for the whole directory, which becomes what the tree has there.
@@ -242,11 +314,22 @@ impl Reset<'_, '_> {
         let (situation, mut unpacked) = (self.situation, self.unpacked);
         let index = situation.index;
         let compared = guard::compare(situation, &self.same)?;
+        let check = |path: &BStr, mode: u32| {
+            let is_symlink = mode & mode::TYPE == mode::SYMLINK;
+            situation.protect.check_path(path, is_symlink)
+        };
+        // What was written out of the index alone came from no tree whose names were checked.
+        if situation.sparse.is_some() {
+            for item in &unpacked.plan.write {
+                check(item.path.as_bstr(), item.mode)?;
+            }
+        }
         let missing = compared.missing.iter().chain(&compared.obstructed);
         let rewrite = missing.map(|position| (*position, false));
         let rewrite = rewrite.chain(compared.modified.iter().map(|position| (*position, true)));
         for (position, replaces) in rewrite {
             let entry = index.entry(position);
+            check(entry.path, entry.mode)?;
             let side = super::Side {
                 id: entry.id.to_owned(),
                 mode: entry.mode,
