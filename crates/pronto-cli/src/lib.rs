@@ -28,6 +28,7 @@ pub mod output;
 mod paths;
 pub mod progress;
 mod startup;
+mod terminal_text;
 mod trace;
 
 pub use context::Context;
