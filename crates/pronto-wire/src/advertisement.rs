@@ -3,6 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
+use pronto_refs::RefName;
 
 use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
@@ -29,8 +30,9 @@ pub struct RemoteRef {
     pub id: Option<ObjectId>,
     /// What the tag it points to points to in the end, if it points to a tag.
     pub peeled: Option<ObjectId>,
-    /// The reference it stands for, if it is symbolic and the other side says so.
-    pub symref_target: Option<BString>,
+    /// The reference it stands for, if it is symbolic and the other side names one. A name that no
+    /// reference can have counts as none.
+    pub symref_target: Option<RefName>,
 }
 
 /// All that is said in the first message of the other side.
@@ -128,7 +130,7 @@ impl GreetingParser {
             .flat_map(|capabilities| capabilities.values("symref"))
             .filter_map(|value| value.split_once_str(":"))
             .find(|(source, _)| *source == name)
-            .map(|(_, target)| target.into());
+            .and_then(|(_, target)| RefName::new(target).ok());
         self.refs.push(RemoteRef {
             name: name.into(),
             id: Some(id),
@@ -227,7 +229,7 @@ pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
     };
     for attribute in fields {
         if let Some(target) = attribute.strip_prefix(b"symref-target:") {
-            parsed.symref_target = Some(target.into());
+            parsed.symref_target = RefName::new(target).ok();
         } else if let Some(id) = attribute.strip_prefix(b"peeled:") {
             parsed.peeled = Some(parse_id(id, format)?);
         }

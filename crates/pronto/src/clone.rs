@@ -212,9 +212,10 @@ pub fn clone(
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
     let mut client = work.connect_first(&announcement)?;
-    let refs = client
+    let mut refs = client
         .refs(&heads::request(options))
         .map_err(connection::from_wire)?;
+    refs.retain(|found| heads::is_usable(found.name.as_bstr()));
     let heads = Heads::choose(&refs, &work)?;
     let mut place = place.occupy()?;
     match work.build(client, &heads, &mut place) {

@@ -221,7 +221,7 @@ impl Session<'_> {
                 found.push(Shown {
                     name: reference.name.to_owned(),
                     id: Some(reference.id),
-                    symbolic: reference.symbolic.map(|name| name.to_owned()),
+                    symbolic: reference.symbolic.map(|name| name.clone().into_inner()),
                     peeled: reference.peeled,
                 });
             }
@@ -242,7 +242,7 @@ impl Session<'_> {
             return Ok(None);
         };
         let symbolic = match &head.target {
-            crate::refs::Target::Symbolic(name) => Some(name.clone()),
+            crate::refs::Target::Symbolic(name) => Some(name.clone().into_inner()),
             _ => None,
         };
         Ok(Some(Shown {

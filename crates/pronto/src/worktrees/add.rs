@@ -13,7 +13,7 @@ use pronto_io::progress::Progress;
 
 use super::locks::Mark;
 use super::refused;
-use crate::refs::{Expected, name};
+use crate::refs::{Expected, RefName, bad_name, name};
 use crate::revision::Want;
 use crate::switch::{NewBranch, Point, Tracking};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
@@ -431,7 +431,11 @@ impl Target {
         let mut transaction = inside.transaction();
         match self {
             Target::Branch(full, _) | Target::Unborn(full) => {
-                transaction.set_symbolic("HEAD", full, None);
+                transaction.set_symbolic(
+                    "HEAD",
+                    RefName::new(full.clone()).map_err(bad_name)?,
+                    None,
+                );
             }
             Target::Commit(commit) => {
                 transaction.update("HEAD", *commit, Expected::Anything, "");
