@@ -5,9 +5,11 @@ use crate::index::Index;
 use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
+use pronto_io::lock_file::{self, PATIENCE};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The lock is held while this lives, and given back when it is dropped.
 #[derive(Debug)]
@@ -23,18 +25,27 @@ pub struct Lock {
 const LONGEST_CHAIN: usize = 5;
 
 impl Lock {
-    /// Takes the lock of the index at `index`. The file need not exist.
+    /// Takes the lock of the index at `index`, which need not exist. Waits up to
+    /// [`PATIENCE`] for another process that holds it.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] in Git's words if someone else holds it, [`ErrorKind::Io`] if it
+    /// [`ErrorKind::Locked`] in Git's words if it is held for longer, [`ErrorKind::Io`] if it
     /// cannot be made.
     pub fn acquire(index: &Path) -> Result<Lock, Error> {
+        Self::acquire_within(index, PATIENCE)
+    }
+
+    /// As [`acquire`](Self::acquire), waiting up to `patience`.
+    ///
+    /// # Errors
+    /// As for [`acquire`](Self::acquire).
+    pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
         let index = follow(index);
         let mut path = index.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match lock_file::create(&path, patience) {
             Ok(file) => Ok(Lock {
                 file,
                 index,
@@ -125,7 +136,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
         // A file system without links.
         Err(_) => {
-            let Ok(lock) = Lock::acquire(&index) else {
+            let Ok(lock) = Lock::acquire_within(&index, Duration::ZERO) else {
                 return Ok(false);
             };
             return match read.is_current(&index) {

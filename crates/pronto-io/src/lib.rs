@@ -3,6 +3,7 @@
 //! - [`error`]: the one error type all crates share, with a kind of their own each.
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
+//! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
 //! - [`dir`]: directory handles whose every call follows no symbolic link.
 //! - [`file_system`]: what is known of the kinds of file systems.
 //! - [`pool`]: workers whose number follows what the work waits for.
@@ -39,6 +40,7 @@ pub mod ewah;
 pub mod fanotify;
 pub mod file_system;
 pub mod interrupt;
+pub mod lock_file;
 pub mod memory;
 #[cfg(unix)]
 pub mod pool;

@@ -1,18 +1,17 @@
 //! Files that are replaced as a whole: written beside under a name that shuts others out, then
 //! moved into place.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
+use pronto_io::lock_file;
+pub use pronto_io::lock_file::PATIENCE;
 
 use crate::{Error, ErrorKind, Result};
-
-/// How long to wait before looking again whether a lock is free.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// The exclusive right to replace one file. Dropping it gives the right back and leaves the file
 /// as it was; so does the end of the process on a signal.
@@ -36,17 +35,11 @@ impl Lock {
         let mut path = target.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let deadline = Instant::now() + patience;
         let mut has_made_parents = false;
         let file = loop {
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match lock_file::create(&path, patience) {
                 Ok(file) => break file,
-                Err(error) if error.kind() == Io::AlreadyExists => {
-                    if Instant::now() >= deadline {
-                        return Err(held(&path));
-                    }
-                    std::thread::sleep(PAUSE);
-                }
+                Err(error) if error.kind() == Io::AlreadyExists => return Err(held(&path)),
                 Err(error) if error.kind() == Io::NotFound && !has_made_parents => {
                     has_made_parents = true;
                     let parent = path.parent().unwrap_or(Path::new("/"));
@@ -139,7 +132,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let target = directory.path().join("a/file");
         let mut lock = Lock::acquire(&target, Duration::ZERO).expect("it is free");
-        let error = Lock::acquire(&target, PAUSE).expect_err("it is held");
+        let error = Lock::acquire(&target, Duration::ZERO).expect_err("it is held");
         assert_eq!(*error.kind(), ErrorKind::Locked);
         lock.write_and_close(b"new").expect("it can be written");
         lock.commit().expect("it can be moved");

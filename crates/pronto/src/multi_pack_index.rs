@@ -11,7 +11,7 @@ mod verify;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -22,7 +22,7 @@ use pronto_pack::idx::Index;
 use pronto_pack::midx::write;
 
 use crate::init::shared;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
@@ -160,7 +160,7 @@ impl Work<'_> {
         }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
-        let mut lock = Lock::acquire(self.path(), Duration::ZERO)?;
+        let mut lock = Lock::acquire(self.path(), PATIENCE)?;
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }

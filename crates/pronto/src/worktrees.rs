@@ -264,7 +264,7 @@ fn exists(path: &Path) -> bool {
 
 /// Replaces the file as a whole.
 fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
-    let mut lock = crate::lock::Lock::acquire(file, std::time::Duration::ZERO)?;
+    let mut lock = crate::lock::Lock::acquire(file, crate::lock::PATIENCE)?;
     lock.write_and_close(content)?;
     lock.commit()
 }

@@ -14,6 +14,7 @@ mod hostile_links;
 mod in_place;
 mod known_trees;
 mod large_blobs;
+mod many_hands;
 mod many_trees;
 mod matrix;
 mod memory;

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
@@ -16,7 +16,7 @@ use pronto_pack::commit_graph::{chain_path, layer_path, single_path, write};
 
 use super::{Split, Work};
 use crate::init::shared;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result};
 
 /// What becomes of the layers that are there.
@@ -103,7 +103,7 @@ pub(super) fn install(
     let meter = work.progress.begin(title, Some(total));
     let mut used = HashSet::new();
     if work.options.split.is_none() {
-        let mut lock = Lock::acquire(single_path(objects_dir), Duration::ZERO)?;
+        let mut lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
         let path = lock.path().to_owned();
         if let Some(file) = lock.file() {
             write::write(file, contents, &meter).context(
@@ -131,7 +131,7 @@ fn install_layer(
     meter: &pronto_io::progress::Meter,
     used: &mut HashSet<PathBuf>,
 ) -> Result<()> {
-    let mut lock = Lock::acquire(chain_path(objects_dir), Duration::ZERO)?;
+    let mut lock = Lock::acquire(chain_path(objects_dir), PATIENCE)?;
     let directory = objects_dir.join("info/commit-graphs");
     let name = format!("tmp_graph_{:x}", std::process::id());
     let path = directory.join(name);

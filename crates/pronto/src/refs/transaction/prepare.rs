@@ -275,7 +275,7 @@ fn cannot_lock(edit: &Edit, reason: &str) -> Error {
 
 fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
     let name = &edit.name;
-    let fail = |reason: String| Err(cannot_lock(edit, &reason));
+    let fail = |reason: String| Err(cannot_lock(edit, &reason).map_kind(|_| ErrorKind::Moved));
     match (&edit.expected, old) {
         (Expected::Anything, _) => Ok(()),
         (Expected::Missing, _) if current.contents.is_none() => Ok(()),
