@@ -9,10 +9,11 @@
 //! - [`pool`]: workers whose number follows what the work waits for.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
-//! - [`child`]: child processes, as the trace tells of them.
+//! - [`child`]: starting child processes, and their entries in the trace.
 //! - [`process`]: how the process starts.
 //! - [`signals`]: being asked to end, and ending cleanly.
 //! - [`descriptor`]: descriptors that the process was started with.
+//! - [`untrusted`]: reading files that an attacker may have put in place.
 //! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
 //!
 //! ```
@@ -50,6 +51,8 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod signals;
+#[cfg(unix)]
+pub mod untrusted;
 pub mod view;
 
 #[doc(hidden)]
