@@ -29,7 +29,8 @@ pub use source::guess_directory;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::remote::connection::{self, Settings};
-use crate::{Error, ErrorKind, Repository, Result, hooks, path, remote};
+use crate::repository::safety;
+use crate::{Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote};
 use announce::Announcement;
 use heads::Heads;
 use place::Place;
@@ -431,6 +432,13 @@ impl<'a> Work<'a> {
         let Some(source) = &self.source.local else {
             return Ok(());
         };
+        // Its owner could exchange files while they are taken, and rewrite those that are linked.
+        let parts = safety::Found {
+            git_file: None,
+            work_tree: None,
+            git_dir: source,
+        };
+        safety::check_owner(&parts, self.environment)?;
         let theirs = local::objects_of(source);
         if self.options.shared {
             return local::add_alternates(&objects.join("info/alternates"), &[theirs]);
@@ -457,7 +465,7 @@ impl<'a> Work<'a> {
             return Ok(None);
         };
         checkout::check_out(self, (&head.name, commit), store, outcome)?;
-        outcome.has_submodules = work_tree.join(".gitmodules").exists();
+        outcome.has_submodules = gitmodules::is_in(work_tree);
         Ok(Some(commit))
     }
 }

@@ -16,6 +16,7 @@ pub mod environment;
 mod error;
 pub mod fetch;
 pub mod fsck;
+pub mod gitmodules;
 pub mod hash_object;
 mod history;
 pub mod hooks;

@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 pub use format::{Format, hash_name, hash_named};
 
@@ -48,17 +49,19 @@ impl Repository {
         Self::from_layout(layout, environment)
     }
 
-    /// As [`discover`](Self::discover), for those who can do without: `None` when there is none
-    /// around `start`.
+    /// As [`discover`](Self::discover), for operations that work without a repository: `None` when
+    /// there is none around `start`, or one that may not be used because of who owns it
+    /// (`safe.directory`) or because nobody named it (`safe.bareRepository`).
     ///
     /// # Errors
-    /// There is one, but it may not be used or cannot be read; or `GIT_DIR` names none.
+    /// There is one that cannot be read, or `GIT_DIR` names none.
     pub fn discover_optional(
         start: impl AsRef<Path>,
         environment: &Environment,
     ) -> Result<Option<Self>> {
         match Self::discover(start, environment) {
             Ok(found) => Ok(Some(found)),
+            Err(error) if *error.kind() == ErrorKind::Unsafe => Ok(None),
             Err(error) if error.message().starts_with(discover::NOWHERE) => Ok(None),
             Err(error) => Err(error),
         }
@@ -279,7 +282,12 @@ fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Re
 /// The work tree of a repository that was opened by its own path.
 fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     if git_dir != common_dir {
-        let back = std::fs::read(git_dir.join("gitdir")).ok()?;
+        let back = untrusted::read(
+            &git_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        )
+        .ok()?;
         let file = git_dir.join(path::borrow(back.trim_ascii_end()));
         return path::normalize(&file).parent().map(Path::to_owned);
     }

@@ -10,6 +10,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_index::{Cover, EntryRef, Index};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::pathspec::{Defaults, Pathspec};
 use pronto_worktree::sparse::{Definition, Sparse, outside};
@@ -77,7 +78,7 @@ impl Repository {
     /// The bytes of `info/sparse-checkout`; `None` if there is no such file.
     pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
         let file = self.git_path("info/sparse-checkout");
-        match std::fs::read(&file) {
+        match untrusted::read(&file, Links::Follow, LARGEST_TEXT_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => {

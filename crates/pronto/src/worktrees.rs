@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_worktree::checkout;
 
 use crate::refs::Resolved;
@@ -241,7 +242,11 @@ pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
     let listing = std::fs::read_dir(common.join(DIRECTORY));
     for entry in listing.into_iter().flatten().flatten() {
         let own_dir = entry.path();
-        let Ok(place) = std::fs::read(own_dir.join("gitdir")) else {
+        let Ok(place) = untrusted::read(
+            &own_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        ) else {
             continue;
         };
         let file = path::borrow(place.trim_ascii_end());
