@@ -122,7 +122,7 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
         && !repository.objects()?.has_replacements()
         && repository.environment().get("GIT_NAMESPACE").is_none()
         && !config.contains("uploadpack.packobjectshook")
-        && !config.contains("extensions.partialclone")
+        && !repository.has_promisor()?
         && !config.bool_or("transfer.advertisesid", false)?
         && !config.bool_or("uploadpack.allowrefinwant", false)?)
 }

@@ -166,6 +166,11 @@ impl Repository {
                             true => self.remote_branches_named(name.as_bstr())?.chosen,
                             false => None,
                         };
+                        // Git may begin a history of its own here, or say what is missing.
+                        if remote.is_none() && self.commit_named(b"HEAD".as_bstr())?.is_none() {
+                            let lacking = "pronto does not have worktrees of an unborn branch";
+                            return Err(Error::new(ErrorKind::Unsupported, lacking));
+                        }
                         start = remote.unwrap_or(start);
                         new_branch = Some((name, false));
                     }
