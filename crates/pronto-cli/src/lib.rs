@@ -12,6 +12,7 @@
 //! let status = pronto_cli::commands::find("version").expect("version is native");
 //! assert_eq!(status.name, "version");
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod alias;
 pub mod arguments;

@@ -13,6 +13,7 @@
 //! - [`process`]: how the process starts.
 //! - [`signals`]: being asked to end, and ending cleanly.
 //! - [`descriptor`]: descriptors that the process was started with.
+//! - [`sync`]: waiting until a file has left the memory of the system.
 //! - [`untrusted`]: reading files that an attacker may have put in place.
 //! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
 //!
@@ -23,9 +24,10 @@
 //! let error = Error::new(Kind::Corrupt, "bad magic").at_path("x.idx").at_offset(4);
 //! assert_eq!(error.to_string(), "bad magic in 'x.idx' at offset 4");
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     unsafe_code,
-    reason = "memory maps, inherited descriptors, the start and the end of the process; every block states why it is sound"
+    reason = "memory maps, inherited descriptors, write-out of files, the start and the end of the process; every block states why it is sound"
 )]
 
 #[cfg(unix)]
@@ -51,6 +53,8 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod signals;
+#[cfg(unix)]
+pub mod sync;
 #[cfg(unix)]
 pub mod untrusted;
 pub mod view;

@@ -16,6 +16,7 @@
 //! assert_eq!((packet, length), (Packet::Data(b"hello\n"), 10));
 //! # Ok::<(), pronto_wire::Error>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod address;
 pub mod advertisement;
