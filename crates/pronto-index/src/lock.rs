@@ -6,6 +6,7 @@ use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use pronto_io::lock_file::{self, PATIENCE};
+use pronto_io::sync::SyncMethod;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub struct Lock {
     /// The index itself, with symbolic links followed.
     index: PathBuf,
     path: PathBuf,
+    sync: SyncMethod,
     guard: Guard,
 }
 
@@ -50,6 +52,7 @@ impl Lock {
                 file,
                 index,
                 guard: Guard::new(&path),
+                sync: SyncMethod::No,
                 path,
             }),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::new(
@@ -65,6 +68,13 @@ impl Lock {
                 unreachable!("both other outcomes are taken")
             }
         }
+    }
+
+    /// Has the new index waited for before it is put in place.
+    #[must_use]
+    pub fn waits(mut self, sync: SyncMethod) -> Lock {
+        self.sync = sync;
+        self
     }
 
     /// Writes `bytes` as the new index and puts it in place.
@@ -85,6 +95,7 @@ impl Lock {
         let written = self
             .file
             .write_all(bytes)
+            .and_then(|()| self.sync.apply(&self.file))
             .and_then(|()| self.file.metadata());
         let metadata = written.context(ErrorKind::Io, "unable to write", &self.path)?;
         std::fs::rename(&self.path, target).context(
@@ -104,11 +115,12 @@ impl Lock {
 
 /// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read
 /// from. The lock is held for as long as it takes to look and to rename: the new file is complete
-/// before. `false` if somebody else holds the lock or has changed the index.
+/// before, and `sync` says how to wait for it. `false` if somebody else holds the lock or has changed
+/// the index.
 ///
 /// # Errors
 /// [`ErrorKind::Io`]; the old index then stays.
-pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
+pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Result<bool, Error> {
     let index = follow(path);
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
@@ -129,8 +141,8 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
         opened => opened.context(ErrorKind::Io, "unable to create", &prepared)?,
     };
     let _prepared = Guard::new(&prepared);
-    file.write_all(bytes)
-        .context(ErrorKind::Io, "unable to write", &prepared)?;
+    let written = file.write_all(bytes).and_then(|()| sync.apply(&file));
+    written.context(ErrorKind::Io, "unable to write", &prepared)?;
     match std::fs::hard_link(&prepared, &lock_path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
@@ -140,7 +152,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
                 return Ok(false);
             };
             return match read.is_current(&index) {
-                true => lock.commit(bytes).map(|_| true),
+                true => lock.waits(sync).commit(bytes).map(|_| true),
                 false => Ok(false),
             };
         }

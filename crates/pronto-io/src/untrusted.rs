@@ -62,6 +62,14 @@ pub fn read(path: &Path, links: Links, largest_bytes: u64) -> io::Result<Vec<u8>
     read_open(&open_any(path, links)?, largest_bytes)
 }
 
+/// Reads the regular file at `path`, through links: for files of a repository that may be large.
+///
+/// # Errors
+/// As [`read`].
+pub fn content(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    read(path.as_ref(), Links::Follow, LARGEST_TABLE_BYTES)
+}
+
 /// Reads a file that was opened without waiting, from where it stands.
 ///
 /// # Errors

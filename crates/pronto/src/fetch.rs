@@ -394,7 +394,7 @@ impl<'a> Work<'a> {
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
-        let text = std::fs::read(git_dir.join("HEAD")).unwrap_or_default();
+        let text = pronto_io::untrusted::content(git_dir.join("HEAD")).unwrap_or_default();
         if let Some(name) = text.trim_end().strip_prefix(b"ref: ") {
             found.push((name.into(), work_tree.to_owned()));
         }
@@ -416,7 +416,7 @@ fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
         .flatten()
     {
         let git_dir = entry.path();
-        if let Ok(link) = std::fs::read(git_dir.join("gitdir")) {
+        if let Ok(link) = pronto_io::untrusted::content(git_dir.join("gitdir")) {
             let link = path::borrow(link.trim_end());
             look(&git_dir, link.parent().unwrap_or(link));
         }

@@ -10,6 +10,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use pronto_io::lock_file;
 pub use pronto_io::lock_file::PATIENCE;
+use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -20,6 +21,7 @@ pub struct Lock {
     target: PathBuf,
     path: PathBuf,
     file: Option<File>,
+    sync: SyncMethod,
     guard: Guard,
 }
 
@@ -55,6 +57,7 @@ impl Lock {
             target,
             path,
             file: Some(file),
+            sync: SyncMethod::No,
             guard,
         })
     }
@@ -69,14 +72,21 @@ impl Lock {
         &self.path
     }
 
+    /// Has what [`write_and_close`](Self::write_and_close) writes waited for.
+    #[must_use]
+    pub fn waits(mut self, sync: SyncMethod) -> Self {
+        self.sync = sync;
+        self
+    }
+
     /// Writes `bytes` and closes the file. The lock stays.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn write_and_close(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(mut file) = self.file.take() {
-            file.write_all(bytes)
-                .context(ErrorKind::Io, "unable to write", &self.path)?;
+            let written = file.write_all(bytes).and_then(|()| self.sync.apply(&file));
+            written.context(ErrorKind::Io, "unable to write", &self.path)?;
         }
         Ok(())
     }

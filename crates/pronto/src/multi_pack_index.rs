@@ -21,6 +21,7 @@ use pronto_io::progress::Progress;
 use pronto_pack::idx::Index;
 use pronto_pack::midx::write;
 
+use crate::durability::Component;
 use crate::init::shared;
 use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -201,7 +202,12 @@ impl Work<'_> {
         let kind = self.repository.object_hash();
         let id = write::write(&mut file, kind, &contents.names, &contents.entries, order);
         let id = id.context(ErrorKind::Io, NOT_WRITTEN, path)?;
-        file.sync_all().context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        let synced = self
+            .repository
+            .fsync()?
+            .of(Component::PackMetadata)
+            .apply(file);
+        synced.context(ErrorKind::Io, NOT_WRITTEN, path)?;
         shared::adjust(self.repository.objects()?.options().sharing, path)?;
         Ok(id)
     }

@@ -15,6 +15,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 pub use format::{Format, hash_name, hash_named};
 
 use crate::config::{Config, Loader};
+use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::refs::References;
 use crate::{Error, ErrorKind, Result, path};
@@ -31,6 +32,7 @@ pub struct Repository {
     complaints: Mutex<Vec<String>>,
     advice: Mutex<Vec<String>>,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
+    pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
 }
@@ -113,6 +115,7 @@ impl Repository {
             complaints: Mutex::default(),
             advice: Mutex::default(),
             objects: OnceLock::new(),
+            fsync: OnceLock::new(),
             shallow: OnceLock::new(),
             commit_graph: OnceLock::new(),
         })
@@ -201,6 +204,7 @@ impl Repository {
     pub fn reload_config(&mut self) -> Result<()> {
         self.config = load_config(&self.layout, None, &self.environment)?;
         self.refs = References::new(&self.layout, &self.config, &self.environment)?;
+        self.fsync = OnceLock::new();
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl Repository {
             head: self.head_of(b"main-worktree/HEAD".as_bstr()),
         }];
         for id in self.linked_ids() {
-            let Ok(recorded) = std::fs::read(self.own_dir(id.as_bstr()).join("gitdir")) else {
+            let Ok(recorded) = untrusted::content(self.own_dir(id.as_bstr()).join("gitdir")) else {
                 continue;
             };
             if recorded.is_empty() {

@@ -15,6 +15,7 @@ use pronto_pack::commit_graph::write::Contents;
 use pronto_pack::commit_graph::{chain_path, layer_path, single_path, write};
 
 use super::{Split, Work};
+use crate::durability::Component;
 use crate::init::shared;
 use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result};
@@ -102,15 +103,13 @@ pub(super) fn install(
     let total = (contents.chunk_count() * contents.commits.len()) as u64;
     let meter = work.progress.begin(title, Some(total));
     let mut used = HashSet::new();
+    let sync = work.repository.fsync()?.of(Component::CommitGraph);
     if work.options.split.is_none() {
         let mut lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
         let path = lock.path().to_owned();
         if let Some(file) = lock.file() {
-            write::write(file, contents, &meter).context(
-                ErrorKind::Io,
-                "unable to write",
-                &path,
-            )?;
+            let written = write::write(file, contents, &meter).and_then(|_| sync.apply(file));
+            written.context(ErrorKind::Io, "unable to write", &path)?;
         }
         seal(work, &path)?;
         lock.commit()?;
@@ -139,6 +138,12 @@ fn install_layer(
     let failed = "unable to create temporary graph layer";
     let mut file = File::create(&path).context(ErrorKind::Io, failed, &path)?;
     let id = write::write(&mut file, contents, meter).context(ErrorKind::Io, failed, &path)?;
+    let synced = work
+        .repository
+        .fsync()?
+        .of(Component::CommitGraph)
+        .apply(&file);
+    synced.context(ErrorKind::Io, failed, &path)?;
     drop(file);
     seal(work, &path)?;
     let mut list = String::new();

@@ -91,7 +91,7 @@ impl References {
             return Ok(None);
         };
         let file = self.log_path(name);
-        match std::fs::read(&file) {
+        match pronto_io::untrusted::content(&file) {
             Ok(bytes) => Ok(Some(Log(bytes))),
             Err(error)
                 if matches!(

@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The file cannot be read or holds something else than ids.
 pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
     let path = repository.shallow_path();
-    let text = match std::fs::read(&path) {
+    let text = match pronto_io::untrusted::content(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => {

@@ -3,7 +3,6 @@
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::untrusted::{self, LARGEST_TABLE_BYTES, Links};
 use pronto_odb::Store;
 
 use crate::objects::from_odb;
@@ -45,7 +44,7 @@ impl Repository {
             return Ok(known);
         }
         let mut ids = Vec::new();
-        match untrusted::read(&self.shallow_path(), Links::Follow, LARGEST_TABLE_BYTES) {
+        match pronto_io::untrusted::content(self.shallow_path()) {
             Ok(text) => {
                 for line in text.lines().filter(|line| !line.is_empty()) {
                     let Ok(id) = ObjectId::from_hex(line) else {

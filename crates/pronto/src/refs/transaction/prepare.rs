@@ -9,6 +9,7 @@ use pronto_hash::ObjectId;
 use super::super::loose::{self, Contents};
 use super::super::{BadName, RefName, RefNameRef, Target};
 use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
+use crate::durability::Component;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -166,6 +167,7 @@ impl Preparation<'_> {
                 Ok(()) => cannot_lock(edit, &error.to_string()),
             }
         })?;
+        let lock = lock.waits(self.repository.fsync()?.of(Component::Reference));
         let hash = self.repository.object_hash();
         let found =
             loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
