@@ -187,7 +187,7 @@ mod tests {
             Some(io::ErrorKind::FileTooLarge)
         );
         // Claims no memory before it is refused.
-        let huge = fs::File::create(&file).expect("it can be made");
+        let huge = File::create(&file).expect("it can be made");
         huge.set_len(1 << 40).expect("it takes no room");
         assert_eq!(
             kind(&file, Links::Refuse, 1 << 30),
