@@ -284,12 +284,13 @@ impl<'a> Work<'a> {
             announcement.say();
             return self.connect();
         }
+        let first = announcement.clone();
         let connected = connection::connect_with(
             url.as_bstr(),
             &self.options.settings,
             (&self.config, self.environment),
             (self.progress, self.interrupt),
-            |helpers| announcement.before(helpers),
+            Box::new(move |helpers| first.before(helpers)),
         );
         match &connected {
             Err(error) if *error.kind() == ErrorKind::Unsupported => {}

@@ -219,6 +219,7 @@ pub fn fetch(
     options: &Options,
     (progress, interrupt): (&dyn Progress, &Interrupt),
 ) -> Result<Outcome> {
+    check(repository, remote, options)?;
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
@@ -253,6 +254,23 @@ pub fn fetch(
     }
     update::apply(&work, &all, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Fails with [`ErrorKind::Unsupported`] if something is set for the connection to `remote` that
+/// only git obeys. Changes and sends nothing.
+///
+/// # Errors
+/// As said. What else is wrong with the settings is said by [`fetch()`].
+pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
+    let config = repository.config();
+    let Some(url) = remote.urls.first() else {
+        return Ok(());
+    };
+    let settings = options.settings.for_remote(remote, config)?;
+    match connection::check(url.as_bstr(), &settings, config, repository.environment()) {
+        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Empties `FETCH_HEAD`, or makes it.
@@ -299,15 +317,12 @@ impl<'a> Work<'a> {
     }
 
     fn connect(&self) -> Result<Client> {
-        let mut settings = self.options.settings.clone();
-        if settings.upload_pack.is_none() {
-            settings.upload_pack.clone_from(&self.remote.upload_pack);
-        }
-        settings.proxy.clone_from(&self.remote.proxy);
+        let config = self.repository.config();
+        let settings = self.options.settings.for_remote(self.remote, config)?;
         let client = connection::connect(
             self.remote.url()?,
             &settings,
-            self.repository.config(),
+            config,
             self.repository.environment(),
             (self.progress, self.interrupt),
         )?;

@@ -12,6 +12,7 @@ mod filters;
 mod folding;
 mod hostile;
 mod hostile_links;
+mod http_secrets;
 mod in_place;
 mod known_trees;
 mod large_blobs;
