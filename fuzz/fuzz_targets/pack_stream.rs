@@ -15,5 +15,10 @@ fuzz_target!(|data: &[u8]| {
     let mut options = Options::default();
     options.threads = 1;
     options.sync = pronto_io::sync::SyncMethod::No;
-    let _ = index_stream(&mut &pack[..], directory.path(), &options, &Context::default());
+    let _ = index_stream(
+        &mut &pack[..],
+        directory.path(),
+        &options,
+        &Context::default(),
+    );
 });
