@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
-use std::process::Command;
 
 use bstr::BStr;
 
@@ -57,7 +56,7 @@ pub(super) fn connect(
 
 /// Starts the program that makes connections in our place (`core.gitProxy`).
 fn through(program: &OsStr, target: &Target<'_>) -> Result<Process, Error> {
-    let mut command = Command::new(program);
+    let mut command = pronto_io::child::command(program);
     command.arg(target.host);
     command.arg(target.port.unwrap_or(PORT).to_string());
     Process::start(command)
