@@ -46,7 +46,7 @@ use crate::upload_pack::hidden::Hidden;
 use crate::{Result, refs, refs::Target};
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
-pub use dial::{Dial, Peer, dial, host_of};
+pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
 pub use identity::forget_peer;
 pub use keys::{KeyPair, PublicKey, key_paths};
 pub use known::{KnownPeer, KnownPeers, parse_roles};

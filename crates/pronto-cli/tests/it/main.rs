@@ -27,6 +27,7 @@ mod netsync_hostile;
 mod netsync_kills;
 mod netsync_large;
 mod netsync_peers;
+mod netsync_protocols;
 mod netsync_pull;
 mod options;
 mod packing;
