@@ -22,6 +22,7 @@ mod land;
 mod meet;
 mod names;
 mod outgoing;
+mod pace;
 mod sequence;
 pub mod server;
 mod state;
@@ -74,6 +75,8 @@ pub struct Options {
 pub struct PeerRepository {
     repository: Arc<crate::Repository>,
     options: Options,
+    /// Whether segments are kept in files until all of each has come.
+    spools: bool,
     /// Own refs that no peer sees or moves.
     hidden: Hidden,
     interrupt: Interrupt,
@@ -126,6 +129,7 @@ impl PeerRepository {
             hidden: Hidden::configured(repository.config()),
             repository,
             options,
+            spools: false,
             interrupt,
             known: Vec::new(),
             known_tags: HashMap::new(),
@@ -134,6 +138,13 @@ impl PeerRepository {
             outgoing: None,
             moved: Vec::new(),
         })
+    }
+
+    /// Keeps each segment in a file until all of it has come, so that the memory for indexing is needed
+    /// only between two calls of this side, not while the peer sends.
+    pub(crate) fn spooling(mut self) -> Self {
+        self.spools = true;
+        self
     }
 
     /// How its objects are named.
@@ -391,7 +402,11 @@ impl Repository for PeerRepository {
                 &self.repository,
                 &self.directory(),
                 &self.known,
-                (self.options.budget_bytes, self.options.threads),
+                incoming::Terms {
+                    budget_bytes: self.options.budget_bytes,
+                    threads: self.options.threads,
+                    spools: self.spools,
+                },
             )?;
             progress.held = incoming.held();
             progress.resume = incoming.resume();

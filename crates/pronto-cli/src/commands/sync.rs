@@ -275,6 +275,7 @@ fn run_session(
     let mut watch = Watch {
         report: &mut |report| meters.show(report, &*progress),
         interrupt: &context.interrupt,
+        keep: &|_| Ok(()),
         patience: PATIENCE,
         greeting_patience: PATIENCE,
     };

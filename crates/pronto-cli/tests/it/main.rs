@@ -29,6 +29,8 @@ mod netsync_large;
 mod netsync_peers;
 mod netsync_protocols;
 mod netsync_pull;
+mod netsync_puppet;
+mod netsync_stalled;
 mod options;
 mod packing;
 mod pairs;

@@ -7,6 +7,9 @@ use std::process::Output;
 use crate::netsync_peers::World;
 use crate::support::{pronto_path, stderr};
 
+/// The name and value of a variable of the environment, or of the configuration (with a dot).
+type Setting<'a> = (&'a str, &'a str);
+
 /// A repository, and a program in the place of ssh that leaves a trace.
 struct Scene {
     world: World,
@@ -26,7 +29,7 @@ impl Scene {
         Scene { world }
     }
 
-    fn sync(&self, address: &str, settings: &[(&str, &str)]) -> Output {
+    fn sync(&self, address: &str, settings: &[Setting<'_>]) -> Output {
         let mut command = self.world.command(pronto_path(), "laptop", "laptop");
         command
             .env("GIT_SSH", self.world.path("fake-ssh"))
@@ -58,7 +61,7 @@ fn transports_that_are_not_allowed_are_not_used() {
     let port = listener.local_addr().expect("an address").port();
     let tls = format!("netsync://127.0.0.1:{port}/desk");
     let (ssh, scp, file, url) = ("ssh://host/x", "host:x", "../desk", "file:///nowhere/desk");
-    let rows: &[(&str, &str, &[(&str, &str)])] = &[
+    let rows: &[(&str, &str, &[Setting<'_>])] = &[
         ("ssh", ssh, &[("GIT_ALLOW_PROTOCOL", "file:https")]),
         ("ssh", scp, &[("GIT_ALLOW_PROTOCOL", "")]),
         ("ssh", ssh, &[("protocol.allow", "never")]),
@@ -101,7 +104,7 @@ fn transports_that_are_not_allowed_are_not_used() {
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(scene.world.git("laptop", &["for-each-ref"]), before);
     // And those that are allowed are.
-    let allowed: &[(&str, &str)] = &[
+    let allowed: &[Setting<'_>] = &[
         ("protocol.allow", "never"),
         ("protocol.file.allow", "always"),
     ];
