@@ -263,7 +263,8 @@ impl PeerRepository {
     }
 
     /// Where those of the offers that are wanted were when the peer gave them last: its history up to
-    /// there is here, whether it was merged or not.
+    /// there is here, whether it was merged or not. Commits further back are among them, because the
+    /// peer does not look at those that no ref of it leads to any more.
     fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
@@ -277,6 +278,11 @@ impl PeerRepository {
             if before.len() == MAX_HELD {
                 break;
             }
+        }
+        for at in 0..before.len() {
+            let room = MAX_HELD - before.len();
+            let further = walk::further_back(&self.repository, before[at], room)?;
+            before.extend(further);
         }
         Ok(before)
     }

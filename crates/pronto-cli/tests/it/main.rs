@@ -23,6 +23,7 @@ mod monitor_socket;
 mod monitor_storm;
 mod multi_pack_index;
 mod netsync;
+mod netsync_hidden;
 mod netsync_hostile;
 mod netsync_kills;
 mod netsync_large;
