@@ -534,6 +534,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-received -d 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l handshake-timeout -d 'How many seconds the handshake and the greeting may take together' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 'How many seconds a peer may take to move 16 KiB, or to take a step of the protocol' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 'After how many seconds without 40 KiB or a step a session may lose its place to one that waits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'How many seconds a session may wait for a place before it is told to try again later' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'How many seconds a session may take in all' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Speak netsync: both sides give and take'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on the standard input and output, as \'sync\' has it done'

@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// After how many seconds without 40 KiB or a step a session may lose its place to one that waits
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     slow_timeout: u64,
+    /// How many seconds a session may wait for a place before it is told to try again later
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    wait_timeout: u64,
     /// How many seconds a session may take in all
     #[arg(long, value_name = "SECONDS", default_value = "43200")]
     session_timeout: u64,

@@ -96,6 +96,7 @@ fn two_stalled_readers_leave_a_server_of_any_size_to_others() {
         }
         scene.friend_syncs(&server);
         assert_all_stall(&server, &names);
+        assert!(server.peak_kib() < 200 << 10, "{} KiB", server.peak_kib());
         drop(stalled);
     }
 }
@@ -248,6 +249,30 @@ fn one_small_frame_after_another_keeps_no_place_that_others_need() {
         "{line}"
     );
     drop(dripping);
+}
+
+/// When no session is slow, one that waits is told so after a while.
+#[test]
+fn a_session_that_finds_no_place_is_told_to_try_again() {
+    let scene = Scene::new();
+    let names = scene.know(4, "read");
+    let timeouts = ["--slow-timeout", "3600", "--wait-timeout", "1"];
+    let server = scene.serve(&[&["--memory", "1"][..], &timeouts].concat());
+    let dripping: Vec<Dripping> = (scene.attackers(&server, &names).iter())
+        .map(drip)
+        .collect();
+    let arguments = ["sync", &server.url(""), "--name", "desk"];
+    let output = scene.world.pronto("friend", "friend", &arguments);
+    assert_eq!(output.status.code(), Some(128));
+    let said = stderr(&output);
+    assert!(said.contains("too many sessions are under way"), "{said}");
+    assert!(said.contains("hint: try again later"), "{said}");
+    drop(dripping);
+    // And then there is one.
+    for name in &names {
+        server.wait_for(|line| line.contains(&format!("\"peer\":\"{name}\"")));
+    }
+    scene.friend_syncs(&server);
 }
 
 #[test]

@@ -114,3 +114,14 @@ fn more_is_held_while_there_is_room() {
         Err(ErrorKind::Busy)
     );
 }
+
+#[test]
+fn a_peer_waits_so_often_and_no_more() {
+    let limits = Limits {
+        sessions_per_peer: 0,
+        ..Limits::default()
+    };
+    let places = Arc::new(Places::new(&limits, 1 << 30));
+    let refused = take(&places, 0, &who("a", 1)).err();
+    assert_eq!(refused, Some(ErrorKind::Busy));
+}
