@@ -15,6 +15,7 @@ use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::progress::{Look, Terminal};
+use crate::terminal_text::write_to_stderr;
 
 /// Everything around a command: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -295,7 +296,7 @@ impl Context {
         // A closed standard output is reported at the end, not here.
         let _ = self.out.flush();
         self.settle();
-        write_to_stderr(format!("{prefix}{message}\n").as_bytes());
+        write_to_stderr(&format!("{prefix}{message}\n"));
     }
 }
 
@@ -308,9 +309,4 @@ fn columns(variable: Option<u64>) -> usize {
             .filter(|size| size.ws_col > 0)
             .map_or(80, |size| usize::from(size.ws_col))
     })
-}
-
-/// Writes `bytes` to the standard error. Whoever closed it does not want to read of it.
-pub(crate) fn write_to_stderr(bytes: &[u8]) {
-    let _ = io::stderr().write_all(bytes);
 }

@@ -12,6 +12,7 @@
 //! let status = pronto_cli::commands::find("version").expect("version is native");
 //! assert_eq!(status.name, "version");
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod alias;
 pub mod arguments;
@@ -28,6 +29,7 @@ pub mod output;
 mod paths;
 pub mod progress;
 mod startup;
+mod terminal_text;
 mod trace;
 
 pub use context::Context;

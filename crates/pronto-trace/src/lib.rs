@@ -17,6 +17,7 @@
 //! let settings = pronto_trace::Settings::from_variables(&|_| None);
 //! assert!(settings.is_none());
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod basic;
 mod child;

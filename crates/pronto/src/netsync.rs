@@ -113,8 +113,7 @@ impl PeerRepository {
             let hint = "bring the whole history first: git fetch --unshallow";
             return Err(Error::new(ErrorKind::NoRepository, message).with_hint(hint));
         }
-        let promised = repository.config().string("extensions.partialclone");
-        if promised.map_err(failed)?.is_some() {
+        if repository.has_promisor().map_err(failed)? {
             let message = "a partial clone cannot take part";
             return Err(Error::new(ErrorKind::NoRepository, message));
         }

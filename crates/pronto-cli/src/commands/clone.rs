@@ -3,14 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack};
+use crate::{CliError, Context, ExitCode, bad_pack, fallback};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]
@@ -329,11 +328,12 @@ fn update_submodules(
     context: &Context,
 ) -> Result<Option<ExitCode>, CliError> {
     let top = outcome.repository.work_tree().unwrap_or(Path::new("."));
-    let mut command = Command::new("git");
+    let git = fallback::git(&context.globals)
+        .map_err(|error| error.with_hint("the repository is cloned, its submodules are not"))?;
+    let mut command = git.command();
     command
         .args(["submodule", "update", "--require-init", "--recursive"])
         .current_dir(top)
-        .envs(context.globals.variables())
         .env_remove("GIT_DIR");
     let given = [
         ("--quiet", args.quiet),
@@ -350,9 +350,7 @@ fn update_submodules(
     if let Some(jobs) = &args.jobs {
         command.arg("--jobs").arg(jobs);
     }
-    let status = command
-        .status()
-        .map_err(|error| CliError::fatal(format!("cannot run git submodule: {error}")))?;
+    let status = command.status().map_err(|error| git.cannot_run(&error))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(match code {
         Some(0) => None,

@@ -45,11 +45,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match ended? {
         Ended::Served => Ok(ExitCode::SUCCESS),
         Ended::Unanswered(request) => {
-            let (git, mark) = fallback::git()?;
+            let git = fallback::git(&context.globals)?;
             let server = Server {
-                program: git.into(),
+                program: git.program.into(),
                 arguments: vec!["upload-pack".into(), directory.clone()],
-                variables: vec![mark],
+                variables: git.variables,
             };
             let status = go_on(&server, &request, input, &mut output)?;
             match status.success() {

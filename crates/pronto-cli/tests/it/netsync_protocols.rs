@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use crate::netsync_peers::World;
-use crate::support::{pronto_path, stderr};
+use crate::support::{process, pronto_path, stderr};
 
 /// The name and value of a variable of the environment, or of the configuration (with a dot).
 type Setting<'a> = (&'a str, &'a str);
@@ -151,7 +151,7 @@ fn no_address_becomes_an_option_or_a_command() {
         assert_eq!(trace.lines().count(), 2, "{trace}");
         assert!(!canary.exists(), "{address}");
         let command = trace.lines().nth(1).expect("a command");
-        let run = std::process::Command::new("sh")
+        let run = process("sh")
             .args(["-c", command])
             .output()
             .expect("it can be started");

@@ -69,7 +69,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     arguments.push(b"--");
     let mut command = match &address {
         Address::File { path } => {
-            let mut command = Command::new(&dial.program);
+            let mut command = pronto_io::child::command(&dial.program);
             command.args(arguments.iter().copied().map(OsStr::from_bytes));
             command.arg(environment.absolute(crate::path::borrow(path)));
             command.current_dir(environment.current_dir());
@@ -153,16 +153,12 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Command> {
     if let Some(line) = line {
         let mut script = line.clone();
         script.push_str(" \"$@\"");
-        let mut command = Command::new("sh");
-        command
-            .arg("-c")
-            .arg(OsStr::from_bytes(&script))
-            .arg(OsStr::from_bytes(&line));
-        return Ok(command);
+        let (script, line) = (OsStr::from_bytes(&script), OsStr::from_bytes(&line));
+        return Ok(pronto_io::child::shell(script, line));
     }
     Ok(match environment.path("GIT_SSH") {
-        Some(program) => Command::new(program),
-        None => Command::new("ssh"),
+        Some(program) => pronto_io::child::command(program),
+        None => pronto_io::child::command("ssh"),
     })
 }
 

@@ -7,6 +7,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::sync::SyncMethod;
 use pronto_odb::Store;
 use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
 use pronto_wire::client::Pack;
@@ -212,7 +213,10 @@ fn options(receive: &Receive<'_>) -> Result<Options> {
     let config = repository.config();
     let mut options = packs::indexer_options(config, repository.object_hash())?;
     options.fix_thin = receive.existing.is_some();
-    options.sync = receive.sync;
+    if !receive.sync {
+        options.sync = SyncMethod::No;
+        options.sync_indexes = SyncMethod::No;
+    }
     options.promisor.clone_from(&receive.promisor);
     options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
     Ok(options)

@@ -242,7 +242,6 @@ impl Indexer {
         options.kept_deltas_bytes = KEPT_BYTES;
         options.must_end = true;
         options.fix_thin = true;
-        options.sync = true;
         options.forbid_duplicates = true;
         options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         let mut levels = Levels::strict();
