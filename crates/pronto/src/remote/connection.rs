@@ -171,7 +171,8 @@ fn version(config: &Config) -> Result<Version> {
     }
 }
 
-fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
+/// Which transports the user allows.
+pub(crate) fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
             let message = format!("unknown value for config '{key}': {value}");
