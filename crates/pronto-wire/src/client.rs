@@ -154,11 +154,14 @@ impl Client {
             Version::V2 => self.fetch_v2(request, negotiator)?,
             Version::V0 | Version::V1 => self.fetch_v0(request, negotiator)?,
         };
+        let interrupt = self.interrupt.clone();
         let pack = match sideband {
-            true => Stream::Sideband(Demultiplexer::new(&mut self.packets, progress)),
+            true => {
+                let stream = Demultiplexer::new(&mut self.packets, progress);
+                Stream::Sideband(stream.interruptible(&interrupt))
+            }
             false => Stream::Raw(&mut self.packets),
         };
-        let interrupt = self.interrupt.clone();
         Ok(Response {
             shallow,
             pack: Pack {

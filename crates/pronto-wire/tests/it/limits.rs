@@ -1,13 +1,18 @@
 //! Servers that never end: silence, and answers without a limit.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use pronto_wire::ErrorKind;
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::{Meter, Progress};
 use pronto_wire::advertisement::GreetingParser;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::pktline::Packet;
-use pronto_wire::transport::{Limits, Options};
+use pronto_wire::transport::{Connection, Limits, Options};
+use pronto_wire::{Error, ErrorKind};
 
 use crate::support::connect;
 
@@ -120,4 +125,55 @@ fn greetings_hold_each_line_once() {
         });
         assert!(failed, "{lines:?}");
     }
+}
+
+/// Sends a greeting, then messages without end.
+struct Talkative(u64);
+
+impl Read for Talkative {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let text: &[u8] = match self.0 {
+            0 => b"000eversion 2\n0012fetch=shallow\n0000",
+            1 => b"000dpackfile\n",
+            _ => b"0009\x02 x\n\n",
+        };
+        self.0 += 1;
+        buffer[..text.len()].copy_from_slice(text);
+        Ok(text.len())
+    }
+}
+
+impl Connection for Talkative {
+    fn send(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Interrupts at the first message.
+struct Impatient(Interrupt);
+
+impl Progress for Impatient {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        Meter::new(title, total)
+    }
+
+    fn message(&self, _: &str) {
+        self.0.trigger();
+    }
+}
+
+#[test]
+fn messages_without_end_can_be_interrupted() {
+    let interrupt = Interrupt::new();
+    let mut client = Client::over(Box::new(Talkative(0)), &interrupt).expect("a greeting");
+    let request = Request {
+        wants: vec![ObjectId::null(Kind::Sha1)],
+        ..Request::default()
+    };
+    let progress = Impatient(interrupt);
+    let response = client.fetch(&request, &mut Nothing, &progress);
+    let mut pack = response.expect("the pack begins").pack;
+    pack.read_to_end(&mut Vec::new()).expect_err("no end");
+    let failure = pack.take_failure().expect("the reason is kept");
+    assert_eq!(*failure.kind(), ErrorKind::Interrupted);
 }
