@@ -125,7 +125,7 @@ impl PeerRepository {
         }
         let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {
-            hidden: Hidden::configured(repository.config()),
+            hidden: Hidden::from_peers(repository.config()),
             repository,
             options,
             spools: false,
