@@ -6,6 +6,7 @@
 //! - [`globals`]: the options before the command.
 //! - [`context`]: what a command gets to work with.
 //! - [`error`]: the one error of the command line and how it is shown.
+//! - [`settings`]: the settings that native commands lack.
 //! - `fallback`: handing a call to the installed git.
 //!
 //! ```
@@ -28,6 +29,7 @@ mod maintenance;
 pub mod output;
 mod paths;
 pub mod progress;
+pub mod settings;
 mod startup;
 mod terminal_text;
 mod trace;

@@ -28,7 +28,10 @@ pub(crate) fn maintain(repository: &Repository, context: &Context) -> Result<(),
         counted.count() as i64
     };
     // One of 256 directories stands for all.
-    let is_task = |key: &str| key.starts_with("maintenance.") && key.ends_with(".enabled");
+    let is_task = |key: &str| {
+        key == "maintenance.strategy"
+            || key.starts_with("maintenance.") && key.ends_with(".enabled")
+    };
     let has_tasks = config
         .iter()
         .any(|entry| entry.key.to_str().is_ok_and(is_task));

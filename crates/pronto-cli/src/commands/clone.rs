@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
+use pronto::Environment;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
@@ -131,12 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if environment.get("GIT_WORK_TREE").is_some() {
         return Err(CliError::unsupported("a clone with GIT_WORK_TREE set"));
     }
-    if environment
-        .get("GIT_DEFAULT_REF_FORMAT")
-        .is_some_and(|format| format != "files")
-    {
-        return Err(CliError::unsupported("other formats of references"));
-    }
+    check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
     let directory = match &args.directory {
@@ -168,6 +165,26 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         code = update_submodules(args, &outcome, context)?.unwrap_or(code);
     }
     Ok(code)
+}
+
+/// Checks the configuration that there is before the clone, and what `--config` adds.
+fn check_settings(
+    args: &Args,
+    environment: &Environment,
+    context: &Context,
+) -> Result<(), CliError> {
+    let mut environment = environment.clone();
+    for setting in &args.config {
+        let (key, value) = match setting.as_bytes().split_once_str(b"=") {
+            Some((key, value)) => (key, Some(OsStr::from_bytes(value))),
+            None => (setting.as_bytes(), None),
+        };
+        // The clone itself refuses what is no key.
+        if let Ok(key) = pronto::config::canonical(key.as_bstr()) {
+            environment.add_config_parameter(&key.to_str_lossy(), value);
+        }
+    }
+    context.check_config(&pronto::config::without_repository(&environment)?)
 }
 
 /// The path without the slashes at its end.
@@ -301,7 +318,8 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
         context.remark(line.trim_end_matches('\n'));
     }
     let config = outcome.repository.config();
-    let advise = config.bool_or("advice.detachedhead", true).unwrap_or(true);
+    let advise =
+        context.wants_advice() && config.bool_or("advice.detachedhead", true).unwrap_or(true);
     if let Some(id) = outcome
         .detached
         .filter(|_| advise && !args.quiet && !args.no_checkout)

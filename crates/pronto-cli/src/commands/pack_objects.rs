@@ -133,6 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
     let start = environment.current_dir().to_owned();
     let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
     // Git splits packs that are to be small.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
     if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {

@@ -173,5 +173,6 @@ fn find(directory: Option<&OsString>, context: &mut Context) -> Result<Arc<Repos
     };
     let environment = context.environment()?;
     let found = upload_pack::find(Path::new(directory), &environment)?;
+    context.check_config(found.config())?;
     Ok(Arc::new(found))
 }

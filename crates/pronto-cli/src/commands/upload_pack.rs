@@ -30,6 +30,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // Git has the words for what is wrong with it.
     let elsewhere = |_| CliError::unsupported("a repository that 'upload-pack' cannot open");
     let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
     if !can_serve(&repository)? {
         return Err(CliError::unsupported("'upload-pack' in this repository"));
     }
