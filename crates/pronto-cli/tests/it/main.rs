@@ -44,6 +44,7 @@ mod repack;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;
+mod settings;
 mod signals;
 mod slow_status;
 mod small_directories;
