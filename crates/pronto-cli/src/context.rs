@@ -123,7 +123,7 @@ impl Context {
     /// The environment of this process, as the options before the command have left it.
     ///
     /// # Errors
-    /// The current directory cannot be told, or a variable is set that the command lacks.
+    /// The current directory cannot be told.
     pub fn environment(&self) -> Result<Environment, CliError> {
         let mut environment = Environment::from_process()?;
         for (name, value) in self.globals.variables() {
@@ -132,7 +132,6 @@ impl Context {
         if self.globals.bare {
             environment.treat_as_bare();
         }
-        settings::check_variables(self.command, &environment)?;
         Ok(environment)
     }
 
@@ -223,6 +222,7 @@ impl Context {
     /// [`interrupt`](Self::interrupt) and clean up before they end the process.
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
         self.command = command;
+        settings::check_variables(command, |name| self.globals.variable(name))?;
         if self.wants_pager(command) {
             return Err(CliError::unsupported("a pager"));
         }

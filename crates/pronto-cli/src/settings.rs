@@ -9,9 +9,9 @@ mod table;
 mod transport;
 
 use std::cmp::Ordering;
+use std::ffi::OsString;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Environment;
 use pronto::config::{Config, Key, value};
 
 use crate::error::CliError;
@@ -78,6 +78,14 @@ impl When {
     }
 }
 
+impl Lacking {
+    /// Whether `command` lacks it. Traces are of Git's commands.
+    fn concerns(&self, command: &str) -> bool {
+        let is_trace = self.name.starts_with("GIT_TRACE") || self.name.starts_with("trace2.");
+        concerns(self.commands, command) && !(is_trace && OWN_COMMANDS.contains(&command))
+    }
+}
+
 /// A section whose settings protect the user: one that is not known there is never passed by.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded {
@@ -92,22 +100,21 @@ pub struct Guarded {
 /// Commands that git does not have, so that it cannot get a call of them.
 const OWN_COMMANDS: &[&str] = &["netsync", "serve", "sync"];
 
-/// Refuses to run `command` with a variable of the environment that it lacks.
+/// Refuses to run `command` with a variable of the environment that it lacks; `get` gives the
+/// value of one. Only those that the command lacks are looked at.
 ///
 /// # Errors
 /// There is one. Git gets the call, if it has the command.
-pub(crate) fn check_variables(command: &str, environment: &Environment) -> Result<(), CliError> {
-    for (name, value) in environment.starting_with("GIT_") {
-        let Some(name) = name.to_str() else { continue };
-        let value = value.as_encoded_bytes().as_bstr();
-        let lacks = [VARIABLES, TRANSPORT_VARIABLES].iter().any(|rows| {
-            let row = rows.binary_search_by_key(&name, |row| row.name);
-            row.is_ok_and(|at| {
-                concerns(rows[at].commands, command) && rows[at].when.holds(Some(value))
-            })
-        });
-        if lacks {
-            return Err(refusal(command, &format!("variable '{name}'")));
+pub(crate) fn check_variables(
+    command: &str,
+    get: impl Fn(&str) -> Option<OsString>,
+) -> Result<(), CliError> {
+    let rows = VARIABLES.iter().chain(TRANSPORT_VARIABLES);
+    for row in rows.filter(|row| row.concerns(command)) {
+        let value = get(row.name);
+        let value = value.as_ref().map(|value| value.as_encoded_bytes().into());
+        if value.is_some() && row.when.holds(value) {
+            return Err(refusal(command, &format!("variable '{}'", row.name)));
         }
     }
     Ok(())
@@ -143,7 +150,7 @@ fn is_lacking<'a>(
         let Some(row) = find(rows, key) else {
             return false;
         };
-        concerns(row.commands, command) && row.when.holds(value())
+        row.concerns(command) && row.when.holds(value())
     }) || is_unknown(command, key)
 }
 
@@ -179,9 +186,12 @@ fn is_unknown(command: &str, key: &Key<'_>) -> bool {
     })
 }
 
-/// Whether `command` is one of `commands`. Before a command is chosen none is.
+/// Whether `command` is one of `commands`. If these are all, they are all that read a repository.
 fn concerns(commands: &[&str], command: &str) -> bool {
-    !command.is_empty() && (commands.is_empty() || commands.contains(&command))
+    match commands {
+        [] => !["", "help", "version"].contains(&command),
+        commands => commands.contains(&command),
+    }
 }
 
 fn refusal(command: &str, what: &str) -> CliError {

@@ -180,9 +180,8 @@ impl Session {
         self.0.emit(Event::Exit { code }, file!(), line!());
         if self.0.performance.is_open() && !self.0.is_over.load(Relaxed) {
             let lasted = self.0.program.begun.elapsed();
-            self.0
-                .performance
-                .write(performance::command(&self.0.program.arguments, lasted));
+            let (trace, arguments) = (&self.0.performance, &self.0.program.arguments);
+            trace.write(performance::command(arguments, lasted, trace.is_brief));
         }
         self.0.emit(Event::AtExit { code }, file!(), line!());
         self.0.is_over.store(true, Relaxed);
@@ -242,12 +241,12 @@ impl Inner {
             self.event.write(line);
         }
         if self.basic.is_open()
-            && let Some(line) = basic::line(&record)
+            && let Some(line) = basic::line(&record, self.basic.is_brief)
         {
             self.basic.write(line);
         }
         if self.performance.is_open()
-            && let Some(line) = performance::region(&record)
+            && let Some(line) = performance::region(&record, self.performance.is_brief)
         {
             self.performance.write(line);
         }

@@ -55,8 +55,8 @@ impl Settings {
         let normal = target("GIT_TRACE2", "GIT_TRACE2_BRIEF");
         let perf = target("GIT_TRACE2_PERF", "GIT_TRACE2_PERF_BRIEF");
         let event = target("GIT_TRACE2_EVENT", "GIT_TRACE2_EVENT_BRIEF");
-        let basic = target("GIT_TRACE", "");
-        let performance = target("GIT_TRACE_PERFORMANCE", "");
+        let basic = target("GIT_TRACE", "GIT_TRACE_BARE");
+        let performance = target("GIT_TRACE_PERFORMANCE", "GIT_TRACE_BARE");
         if basic.is_none()
             && normal.is_none()
             && perf.is_none()

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use crate::config::value;
@@ -134,18 +133,6 @@ impl Environment {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
-    }
-
-    /// The variables whose names start with `prefix`, sorted by name. Costs no more than these.
-    pub fn starting_with<'a>(
-        &'a self,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
-        let is_meant = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-        self.variables
-            .range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded))
-            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
-            .take_while(move |(name, _)| is_meant(name))
     }
 
     /// `--bare`: the current directory is the repository unless `GIT_DIR` says otherwise, and it

@@ -345,7 +345,6 @@ pub static VARIABLES: &[Lacking] = &[
     ),
     variable("GIT_TRACE2_CONFIG_PARAMS", ALL, When::NotEmpty),
     variable("GIT_TRACE2_ENV_VARS", ALL, When::NotEmpty),
-    variable("GIT_TRACE_BARE", ALL, When::True),
     variable("GIT_TRACE_FSMONITOR", ALL, When::Not(OFF)),
     variable("GIT_TRACE_PACKET", PROTOCOL, When::Not(OFF)),
     variable("GIT_TRACE_PACKFILE", PROTOCOL, When::Not(OFF)),
