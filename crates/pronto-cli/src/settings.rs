@@ -8,7 +8,6 @@ mod hooks;
 mod table;
 mod transport;
 
-use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use bstr::{BStr, ByteSlice};
@@ -154,8 +153,20 @@ fn is_lacking<'a>(
     }) || is_unknown(command, key)
 }
 
+/// Longer names than this are in no table.
+const LONGEST_NAME: usize = 64;
+
 fn find<'a>(rows: &'a [Lacking], key: &Key<'_>) -> Option<&'a Lacking> {
-    let at = rows.binary_search_by(|row| compare(row.name, key)).ok()?;
+    let mut name = [0; LONGEST_NAME];
+    let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
+    let length = section.len() + 1 + variable.len();
+    let name = name.get_mut(..length)?;
+    name[..section.len()].copy_from_slice(section);
+    name[section.len()] = b'.';
+    name[section.len() + 1..].copy_from_slice(variable);
+    let at = rows
+        .binary_search_by(|row| row.name.as_bytes().cmp(name))
+        .ok()?;
     let row = &rows[at];
     let is_there = match row.place {
         Place::Section => key.subsection.is_none(),
@@ -163,13 +174,6 @@ fn find<'a>(rows: &'a [Lacking], key: &Key<'_>) -> Option<&'a Lacking> {
         Place::Either => true,
     };
     is_there.then_some(row)
-}
-
-/// Compares `section.variable` with a key, the section first.
-fn compare(name: &str, key: &Key<'_>) -> Ordering {
-    let (section, variable) = name.split_once('.').unwrap_or((name, ""));
-    let sections = section.as_bytes().cmp(key.section.as_bytes());
-    sections.then_with(|| variable.as_bytes().cmp(key.variable.as_bytes()))
 }
 
 fn is_unknown(command: &str, key: &Key<'_>) -> bool {
@@ -206,20 +210,18 @@ fn refusal(command: &str, what: &str) -> CliError {
 mod tests {
     use super::*;
 
-    fn by_section(row: &Lacking) -> (&str, &str) {
-        row.name.split_once('.').expect("a section and a variable")
-    }
-
     #[test]
     fn the_tables_are_sorted_and_in_lower_case() {
         for rows in [VARIABLES, TRANSPORT_VARIABLES] {
             assert!(rows.is_sorted_by_key(|row| row.name));
         }
         for rows in [KEYS, TRANSPORT_KEYS] {
-            assert!(rows.is_sorted_by_key(by_section));
+            assert!(rows.is_sorted_by_key(|row| row.name));
             for row in rows {
                 assert_eq!(row.name, row.name.to_ascii_lowercase());
-                let (section, variable) = by_section(row);
+                assert!(row.name.len() <= LONGEST_NAME, "{}", row.name);
+                let (section, variable) =
+                    row.name.split_once('.').expect("a section and a variable");
                 assert!(
                     !section.is_empty() && !variable.contains('.'),
                     "{}",

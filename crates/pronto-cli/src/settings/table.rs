@@ -135,7 +135,7 @@ const fn variable(name: &'static str, commands: &'static [&'static str], when: W
     row(name, Place::Section, commands, when)
 }
 
-/// Configured variables, sorted by section, then by variable.
+/// Configured variables, sorted.
 pub static KEYS: &[Lacking] = &[
     row("attr.tree", Place::Section, ATTRIBUTES, When::NotEmpty),
     row(
@@ -236,6 +236,12 @@ pub static KEYS: &[Lacking] = &[
         Place::Section,
         &["serve"],
         When::Not(&["0"]),
+    ),
+    row(
+        "remote.followremotehead",
+        Place::Subsection,
+        &["fetch"],
+        When::Not(&["never"]),
     ),
     row(
         "remote.negotiationinclude",

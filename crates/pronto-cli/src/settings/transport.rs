@@ -10,7 +10,7 @@ const fn variable(name: &'static str, when: When) -> Lacking {
     row(name, Place::Section, CLIENTS, when)
 }
 
-/// Configured variables, sorted by section, then by variable.
+/// Configured variables, sorted.
 pub static TRANSPORT_KEYS: &[Lacking] = &[
     row("core.gitproxy", Place::Section, CLIENTS, When::Set),
     row("credential.interactive", Place::Either, CLIENTS, When::Set),

@@ -50,14 +50,14 @@ pub(crate) struct Unpack<'a> {
 /// How many objects a pack has that stays a pack, if nothing is configured.
 const UNPACK_LIMIT: i32 = 100;
 
-/// `transfer.unpackLimit` or else `fetch.unpackLimit`, in the order in which Git 2.39 asks them; a
-/// negative one counts as none, and zero means that no pack stays.
+/// `fetch.unpackLimit` or else `transfer.unpackLimit`; a negative one counts as none, and zero means
+/// that no pack stays.
 ///
 /// # Errors
 /// One of them is no number.
 pub(crate) fn unpack_limit(config: &Config) -> Result<Option<u32>> {
     let mut limit = UNPACK_LIMIT;
-    for key in ["fetch.unpacklimit", "transfer.unpacklimit"] {
+    for key in ["transfer.unpacklimit", "fetch.unpacklimit"] {
         if let Some(set @ 0..) = config.i32(key)? {
             limit = set;
         }
