@@ -221,8 +221,7 @@ impl Context {
     /// asked for. With `signals`, from here on SIGINT and its kin trigger
     /// [`interrupt`](Self::interrupt) and clean up before they end the process.
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
-        self.command = command;
-        settings::check_variables(command, |name| self.globals.variable(name))?;
+        self.obey_as(command)?;
         if self.wants_pager(command) {
             return Err(CliError::unsupported("a pager"));
         }
@@ -232,6 +231,15 @@ impl Context {
                 .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
         }
         Ok(())
+    }
+
+    /// Holds the settings against `command`: the one that runs, or one that does its work.
+    ///
+    /// # Errors
+    /// A variable of the environment is set that it lacks.
+    pub(crate) fn obey_as(&mut self, command: &'static str) -> Result<(), CliError> {
+        self.command = command;
+        settings::check_variables(command, |name| self.globals.variable(name))
     }
 
     /// Whether the output goes to a terminal and `pager.COMMAND` is configured.

@@ -140,40 +140,39 @@ pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliErro
     Ok(())
 }
 
+/// Longer names than this are in no table.
+const LONGEST_NAME: usize = 64;
+
 fn is_lacking<'a>(
     command: &str,
     key: &Key<'_>,
     value: impl Fn() -> Option<&'a BStr> + Copy,
 ) -> bool {
-    [KEYS, TRANSPORT_KEYS].iter().any(|rows| {
-        let Some(row) = find(rows, key) else {
-            return false;
-        };
-        row.concerns(command) && row.when.holds(value())
-    }) || is_unknown(command, key)
-}
-
-/// Longer names than this are in no table.
-const LONGEST_NAME: usize = 64;
-
-fn find<'a>(rows: &'a [Lacking], key: &Key<'_>) -> Option<&'a Lacking> {
     let mut name = [0; LONGEST_NAME];
     let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
-    let length = section.len() + 1 + variable.len();
-    let name = name.get_mut(..length)?;
-    name[..section.len()].copy_from_slice(section);
-    name[section.len()] = b'.';
-    name[section.len() + 1..].copy_from_slice(variable);
+    let mut row = || {
+        let name = name.get_mut(..section.len() + 1 + variable.len())?;
+        name[..section.len()].copy_from_slice(section);
+        name[section.len()] = b'.';
+        name[section.len() + 1..].copy_from_slice(variable);
+        find(KEYS, name).or_else(|| find(TRANSPORT_KEYS, name))
+    };
+    let lacks = row().is_some_and(|row| {
+        let is_there = match row.place {
+            Place::Section => key.subsection.is_none(),
+            Place::Subsection => key.subsection.is_some(),
+            Place::Either => true,
+        };
+        is_there && row.concerns(command) && row.when.holds(value())
+    });
+    lacks || is_unknown(command, key)
+}
+
+fn find<'a>(rows: &'a [Lacking], name: &[u8]) -> Option<&'a Lacking> {
     let at = rows
         .binary_search_by(|row| row.name.as_bytes().cmp(name))
         .ok()?;
-    let row = &rows[at];
-    let is_there = match row.place {
-        Place::Section => key.subsection.is_none(),
-        Place::Subsection => key.subsection.is_some(),
-        Place::Either => true,
-    };
-    is_there.then_some(row)
+    Some(&rows[at])
 }
 
 fn is_unknown(command: &str, key: &Key<'_>) -> bool {

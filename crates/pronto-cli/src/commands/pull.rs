@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if !args.netsync {
         return Err(CliError::unsupported("pull without --netsync"));
     }
+    context.obey_as("sync")?;
     let (peer, named) = match args.plain.as_slice() {
         [peer] => (peer, None),
         [peer, branch] => (peer, Some(branch)),

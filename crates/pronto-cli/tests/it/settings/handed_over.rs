@@ -238,6 +238,17 @@ fn settings_of_guarded_sections_that_are_unknown_are_refused() {
 }
 
 #[test]
+fn a_pull_from_a_peer_obeys_what_a_sync_does() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let arguments = ["pull", "--netsync", "ssh://localhost/nowhere"];
+    for name in ["GIT_QUARANTINE_PATH", "GIT_REFERENCE_BACKEND"] {
+        let output = run(&top, &[], &[(name, "0660")], &arguments);
+        check(&output, name, &arguments);
+    }
+}
+
+#[test]
 fn settings_that_are_off_change_nothing() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
