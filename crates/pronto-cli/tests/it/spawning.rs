@@ -130,6 +130,34 @@ fn maintenance_is_the_business_of_the_chosen_git() {
 }
 
 #[test]
+fn the_server_of_a_path_is_the_chosen_git_or_this_program() {
+    let scratch = Scratch::new();
+    git(scratch.path(), &["init", "-q", "-b", "main", "origin"]);
+    let origin = scratch.path().join("origin");
+    git(&origin, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    git(scratch.path(), &["clone", "-q", "origin", "copy"]);
+    git(&origin, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let copy = scratch.path().join("copy");
+    let (evil, ran) = trap(&scratch, "evil", "git");
+    let (chosen, called) = trap(&scratch, "chosen", "git");
+    let path = path_of(evil.parent().expect("it has one"));
+    let fetch = |variable: &str, value: &Path| {
+        let mut command = pronto(&copy);
+        command.arg("fetch").env("PATH", &path).env(variable, value);
+        output(&mut command)
+    };
+    // It does not serve.
+    let failed = fetch("PRONTO_GIT", &chosen);
+    assert!(!failed.status.success(), "{failed:?}");
+    assert!(called.exists() && !ran.exists());
+    let done = fetch("PRONTO_NO_FALLBACK", Path::new("1"));
+    assert!(done.status.success(), "{done:?}");
+    assert!(!ran.exists());
+    let told = stderr(&done);
+    assert!(told.contains("main       -> origin/main"), "{told}");
+}
+
+#[test]
 fn programs_of_the_current_directory_are_not_run() {
     let scratch = Scratch::new();
     for name in ["ssh", "git", "git-upload-pack", "sh"] {
