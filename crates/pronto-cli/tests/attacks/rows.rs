@@ -1,0 +1,61 @@
+//! The table of attacks.
+
+mod bounds;
+mod credentials;
+mod modules;
+mod origins;
+mod redirects;
+mod refs;
+mod settings;
+mod terminal;
+
+use crate::attack::{Attack, Scene};
+
+/// Sets the scene of a row, and says what runs there.
+type Arm = Box<dyn Fn(&mut Scene) -> Attack + Send + Sync>;
+
+/// An attack.
+pub(crate) struct Row {
+    pub(crate) class: &'static str,
+    pub(crate) name: String,
+    pub(crate) arm: Arm,
+}
+
+/// The rows of one class, in the making.
+pub(crate) struct Table {
+    class: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    fn new(class: &'static str) -> Self {
+        let rows = Vec::new();
+        Table { class, rows }
+    }
+
+    fn row<A>(&mut self, name: impl Into<String>, arm: A)
+    where
+        A: Fn(&mut Scene) -> Attack + Send + Sync + 'static,
+    {
+        self.rows.push(Row {
+            class: self.class,
+            name: name.into(),
+            arm: Box::new(arm),
+        });
+    }
+}
+
+/// All rows.
+pub(crate) fn all() -> Vec<Row> {
+    let tables = [
+        bounds::table(),
+        credentials::table(),
+        modules::table(),
+        origins::table(),
+        redirects::table(),
+        refs::table(),
+        settings::table(),
+        terminal::table(),
+    ];
+    tables.into_iter().flat_map(|table| table.rows).collect()
+}
