@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Child;
 
 use crate::process::Outcome;
 use crate::sandbox::Sandbox;
@@ -44,6 +45,18 @@ pub(crate) struct Scene {
     pub(crate) servers: Vec<Server>,
     /// Canaries, each with the server that may see it.
     pub(crate) secrets: Vec<Secret>,
+    /// Programs that run beside the command.
+    pub(crate) beside: Vec<Child>,
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for child in &mut self.beside {
+            // It may have ended.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 /// A canary.
@@ -68,6 +81,7 @@ impl Scene {
             program,
             servers: Vec::new(),
             secrets: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -94,6 +108,7 @@ pub(crate) struct Attack {
     pub(crate) directory: String,
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) exit: Exit,
+    pub(crate) input: Vec<u8>,
     pub(crate) is_on_terminal: bool,
     pub(crate) has_raw_output: bool,
     pub(crate) may_hand_over: bool,
@@ -116,6 +131,7 @@ pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>)
         directory: "work".to_owned(),
         variables: Vec::new(),
         exit: Exit::Any,
+        input: Vec::new(),
         is_on_terminal: false,
         has_raw_output: false,
         may_hand_over: false,
@@ -147,6 +163,12 @@ impl Attack {
     /// The command has to end with 0.
     pub(crate) fn succeeds(mut self) -> Self {
         self.exit = Exit::Succeeds;
+        self
+    }
+
+    /// The command reads `input`.
+    pub(crate) fn reads(mut self, input: Vec<u8>) -> Self {
+        self.input = input;
         self
     }
 
@@ -214,14 +236,6 @@ impl Attack {
     ) -> Self {
         self.checks.push(Box::new(check));
         self
-    }
-
-    /// The output has to hold this text.
-    pub(crate) fn says(self, text: &'static str) -> Self {
-        self.check(move |_, outcome| match outcome.said().contains(text) {
-            true => Ok(()),
-            false => Err(format!("does not say '{text}'")),
-        })
     }
 
     /// The server at `port` must have received nothing.

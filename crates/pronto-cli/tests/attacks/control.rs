@@ -30,20 +30,24 @@ pub(crate) fn is_required() -> bool {
     std::env::var_os("CI").is_some() && !beside().is_empty()
 }
 
-/// A directory with what the control lacks: a git that was moved may have `git-remote-http` alone,
-/// which serves https under another name.
-pub(crate) fn helpers() -> Option<&'static Path> {
+/// A directory with the control under all names that transports start it by: a git that was moved
+/// may have lost its links.
+pub(crate) fn programs() -> Option<&'static Path> {
     static MADE: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        let output = Command::new(find().ok()?).arg("--exec-path").output().ok()?;
+        let git = find().ok()?;
+        let output = Command::new(git).arg("--exec-path").output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
-        let folder = Path::new(text.trim());
-        let (plain, tls) = (folder.join("git-remote-http"), folder.join("git-remote-https"));
-        if tls.exists() || !plain.exists() {
-            return None;
-        }
+        let http = Path::new(text.trim()).join("git-remote-http");
         let made = tempfile::tempdir().ok()?;
-        std::os::unix::fs::symlink(plain, made.path().join("git-remote-https")).ok()?;
+        for (target, name) in [
+            (git, "git"),
+            (git, "git-upload-pack"),
+            (git, "git-receive-pack"),
+            (&http, "git-remote-https"),
+        ] {
+            std::os::unix::fs::symlink(target, made.path().join(name)).ok()?;
+        }
         Some(made)
     });
     made.as_ref().map(tempfile::TempDir::path)

@@ -1,7 +1,7 @@
 //! Running the command of a row within bounds.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ use crate::control;
 const KEPT_BYTES: usize = 1 << 20;
 
 /// The address space of a command, in KiB: an attack must not take the machine's memory.
-const SPACE_KIB: u64 = 8 << 20;
+const SPACE_KIB: u64 = 3 << 20;
 
 /// How long processes that the command started have to end after it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -73,6 +73,11 @@ pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
     let mut child = prepare(scene, attack, &mark)
         .spawn()
         .expect("the command starts");
+    if let Some(mut pipe) = child.stdin.take() {
+        let input = attack.input.clone();
+        // A command that does not read all of it has ended.
+        std::thread::spawn(move || _ = pipe.write_all(&input));
+    }
     let stdout = drain(child.stdout.take().expect("it is a pipe"));
     let stderr = drain(child.stderr.take().expect("it is a pipe"));
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -132,7 +137,10 @@ fn prepare(scene: &Scene, attack: &Attack, mark: &str) -> Command {
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_CEILING_DIRECTORIES", scene.root())
         .env(MARK, mark)
-        .stdin(Stdio::null())
+        .stdin(match attack.input.is_empty() {
+            true => Stdio::null(),
+            false => Stdio::piped(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
@@ -145,13 +153,14 @@ fn prepare(scene: &Scene, attack: &Attack, mark: &str) -> Command {
     command
 }
 
-/// `PATH`, and what the control needs.
-fn path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(helpers) = control::helpers() {
+/// `PATH`, with the control in front.
+pub(crate) fn path() -> OsString {
+    let mut path = OsString::new();
+    if let Some(programs) = control::programs() {
+        path.push(programs);
         path.push(":");
-        path.push(helpers);
     }
+    path.push(std::env::var_os("PATH").unwrap_or_default());
     path
 }
 

@@ -2,12 +2,18 @@
 
 mod bounds;
 mod credentials;
+mod files;
+mod local;
 mod modules;
 mod origins;
+mod packs;
+mod peers;
 mod redirects;
 mod refs;
 mod settings;
+mod submodules;
 mod terminal;
+mod trees;
 
 use crate::attack::{Attack, Scene};
 
@@ -50,12 +56,18 @@ pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),
         credentials::table(),
+        files::table(),
+        local::table(),
         modules::table(),
         origins::table(),
+        packs::table(),
+        peers::table(),
         redirects::table(),
         refs::table(),
         settings::table(),
+        submodules::table(),
         terminal::table(),
+        trees::table(),
     ];
     tables.into_iter().flat_map(|table| table.rows).collect()
 }

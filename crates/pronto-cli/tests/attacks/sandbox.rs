@@ -1,7 +1,6 @@
 //! The sandbox of one row: a home with credentials, a neighbouring repository, canary files, and
 //! the directory that the command may write to.
 
-use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,6 +40,8 @@ pub(crate) struct Ids {
     pub(crate) second: String,
     /// A pack with all that `first` reaches.
     pub(crate) pack: Vec<u8>,
+    /// A pack with all that `second` reaches.
+    pub(crate) both: Vec<u8>,
 }
 
 struct Template {
@@ -211,6 +212,7 @@ fn template() -> &'static Template {
             first,
             second,
             pack,
+            both: git_bytes(&project, &list, b""),
         };
         Template { folder, ids }
     })
@@ -276,9 +278,4 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(&path, &target).expect("a file");
         }
     }
-}
-
-/// `name` as bytes of a path.
-pub(crate) fn raw(name: &[u8]) -> &OsStr {
-    std::os::unix::ffi::OsStrExt::from_bytes(name)
 }

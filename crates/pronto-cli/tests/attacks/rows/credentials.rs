@@ -27,9 +27,6 @@ pub(super) fn table() -> Table {
         scene.configure(&format!(
             "[http \"http://127.0.0.1:{evil}/private\"]\n\textraHeader = X-Token: {secret}\n"
         ));
-        for url in ["public/../privat", "privatexx", "%2e%2e/x"] {
-            assert!(!url.is_empty(), "paths that are near the other");
-        }
         let url = format!("http://127.0.0.1:{evil}/private-not/x");
         command(["clone", &url, "clone"]).fails()
     });
@@ -79,8 +76,8 @@ pub(super) fn table() -> Table {
         command(["clone", &url, "clone"]).fails()
     });
     table.row("in-an-error-message", |scene| {
-        let secret = scene.secret(None);
         let evil = scene.http(|_, out| respond(out, "404 Not Found", &[], b""));
+        let secret = scene.secret(Some(evil));
         let url = format!("http://somebody:{secret}@127.0.0.1:{evil}/x");
         command(["clone", &url, "clone"])
             .fails()

@@ -64,7 +64,7 @@ fn tls(table: &mut Table) {
 fn proxies(table: &mut Table) {
     table.row("git-proxy", |scene| {
         let port = scene.tcp(|stream| crate::servers::stall_once(stream));
-        let proxy = scene.script("server/proxy", "#!/bin/sh\nexit 1\n");
+        let proxy = scene.script("server/proxy", "#!/bin/sh\nhead -c 9 >/dev/null\nexit 1\n");
         scene.configure(&format!("[core]\n\tgitProxy = {}\n", proxy.display()));
         let url = format!("git://127.0.0.1:{port}/x");
         command(["clone", &url, "clone"])
@@ -73,7 +73,7 @@ fn proxies(table: &mut Table) {
     });
     table.row("git-proxy-of-the-environment", |scene| {
         let port = scene.tcp(|stream| crate::servers::stall_once(stream));
-        let proxy = scene.script("server/proxy", "#!/bin/sh\nexit 1\n");
+        let proxy = scene.script("server/proxy", "#!/bin/sh\nhead -c 9 >/dev/null\nexit 1\n");
         let url = format!("git://127.0.0.1:{port}/x");
         command(["clone", &url, "clone"])
             .variable("GIT_PROXY_COMMAND", proxy)
@@ -191,11 +191,9 @@ fn programs(table: &mut Table) {
         scene.configure(
             "[gc]\n\tauto = 1\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n",
         );
-        scene.git(
-            "server/origin",
-            &["commit", "-q", "--allow-empty", "-m", "x"],
-        );
-        command(["fetch", "../../server/origin", "main"])
+        let offer = Offer::new(scene.ids).commit(&scene.ids.second);
+        let url = scene.git_server(offer.pack(scene.ids.both.clone()));
+        command(["fetch", &url, "main"])
             .within("work/repo")
             .variable("PATH", path)
             .only_pronto("it is git that is not to be run")
@@ -226,7 +224,7 @@ fn decoy(scene: &Scene) -> std::ffi::OsString {
     scene.payload("server/decoy/git");
     let mut path = scene.path("server/decoy").into_os_string();
     path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
+    path.push(crate::process::path());
     path
 }
 
@@ -256,6 +254,7 @@ fn owners(table: &mut Table) {
             );
             other(command(words.iter().copied()))
                 .within("work/repo")
+                .with_raw_output()
                 .fails()
         });
     }
