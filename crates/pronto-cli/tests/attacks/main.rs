@@ -8,6 +8,7 @@
 
 mod attack;
 mod control;
+mod documents;
 mod judge;
 mod objects;
 mod pack;
@@ -49,6 +50,10 @@ fn main() -> ExitCode {
             trials.push(Trial::ignorable_test(name, move || run(&row, program)));
         }
     }
+    let documents = Trial::test("docs/security.md names rows that exist", || {
+        documents::check().map_err(Failed::from)
+    });
+    trials.push(documents);
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -12,6 +12,7 @@ pub(super) fn table() -> Table {
     indexes(&mut table);
     objects(&mut table);
     tables(&mut table);
+    graphs(&mut table);
     special(&mut table);
     lists(&mut table);
     table
@@ -246,6 +247,39 @@ fn tables(table: &mut Table) {
                 .with_raw_output()
             });
         }
+    }
+}
+
+/// Parents in a commit-graph that are not there, or are the commit itself.
+fn graphs(table: &mut Table) {
+    for (name, position) in [
+        ("itself", 0),
+        ("out-of-range", 0x6fff_ffff),
+        ("edges-that-are-not-there", 0xffff_fff0),
+    ] {
+        table.row(format!("graph-parent-{name}"), move |scene| {
+            packed(scene);
+            let path = file_of(scene, "graph");
+            let mut bytes = std::fs::read(&path).expect("a file");
+            parents_at(&mut bytes, position);
+            std::fs::remove_file(&path).expect("it was there");
+            std::fs::write(path, bytes).expect("a file");
+            command(["checkout", "HEAD~3"]).within("work/repo").fails()
+        });
+    }
+}
+
+/// Lets all parents in a commit-graph be the commit at `position`.
+fn parents_at(bytes: &mut [u8], position: u32) {
+    let entry = bytes.windows(4).position(|part| part == b"CDAT");
+    let entry = entry.expect("git writes the table of commits");
+    let number = |at: usize| {
+        let digits = bytes[at..at + 8].try_into().expect("8 bytes");
+        u64::from_be_bytes(digits) as usize
+    };
+    let (from, to) = (number(entry + 4), number(entry + 16));
+    for commit in (from..to).step_by(36) {
+        bytes[commit + 20..commit + 24].copy_from_slice(&position.to_be_bytes());
     }
 }
 

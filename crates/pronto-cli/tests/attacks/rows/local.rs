@@ -10,6 +10,8 @@ pub(super) fn table() -> Table {
     settings(&mut table);
     lazy(&mut table);
     elsewhere(&mut table);
+    editing(&mut table);
+    revisions(&mut table);
     table
 }
 
@@ -212,6 +214,62 @@ fn elsewhere(table: &mut Table) {
             .with_fallback()
             .fails()
     });
+}
+
+/// Long lines of a configuration that is edited.
+fn editing(table: &mut Table) {
+    for words in [
+        &["config", "--rename-section", "submodule.x", "submodule.y"][..],
+        &["config", "--remove-section", "submodule.x"],
+        &["config", "submodule.x.url", "other"],
+        &["config", "--unset", "submodule.x.url"],
+    ] {
+        let name = words[1].trim_start_matches('-').replace('.', "-");
+        table.row(format!("long-line-config-{name}"), |scene| {
+            scene.repository("work/repo");
+            let long = "a".repeat(1 << 14);
+            let text = format!(
+                "[submodule \"x\"]\n\turl = {long}[core]sshCommand=injected\n\
+                 \tpath = \"{long}\\n[core]\\n\tpager = injected\"\n"
+            );
+            scene.append("work/repo/.git/config", &text);
+            command(words.iter().copied())
+                .within("work/repo")
+                .check(|scene, _| {
+                    let at = "work/repo";
+                    let list = scene.git(at, &["config", "--local", "--list", "--name-only"]);
+                    match list.contains("core.sshcommand") || list.contains("core.pager") {
+                        true => Err("a value became a setting".to_owned()),
+                        false => Ok(()),
+                    }
+                })
+        });
+    }
+}
+
+/// Revisions that take long to read.
+fn revisions(table: &mut Table) {
+    for (name, revision) in [
+        ("at-signs", "@".repeat(100_000)),
+        ("braces", "HEAD@{".repeat(10_000)),
+        ("carets", format!("HEAD{}", "^".repeat(100_000))),
+        ("tildes", "HEAD~9999999999999999999999".to_owned()),
+        ("peels", format!("HEAD{}", "^{}".repeat(20_000))),
+        ("pattern", format!(":/{}", "(a*)*".repeat(200))),
+        ("brackets", format!(":/{}", "[".repeat(10_000))),
+        ("previous", "@{-999999999999999999}".to_owned()),
+        ("stage", ":9:file".to_owned()),
+    ] {
+        table.row(format!("revision-{name}"), move |scene| {
+            scene.repository("work/repo");
+            command(["rev-parse", "--verify", &revision])
+                .within("work/repo")
+                .check(|_, outcome| match outcome.code {
+                    Some(0) if outcome.said().contains("..") => Err("a range".to_owned()),
+                    _ => Ok(()),
+                })
+        });
+    }
 }
 
 fn place(scene: &Scene, url: &str, evil: u16) -> String {

@@ -76,7 +76,9 @@ pub(super) fn table() -> Table {
         }
         table.row(format!("unborn-{}", name.what), |scene| {
             let offer = Offer::new(scene.ids).unborn(name.text(scene));
-            clone(scene, offer).git_differs("it writes what the server says into HEAD")
+            clone(scene, offer).git_differs(
+                "2.55 writes what the server says into HEAD (CVE-2026-113408, fixed in 2.56.1)",
+            )
         });
         table.row(format!("fetched-head-{}", name.what), |scene| {
             let offer = Offer::new(scene.ids).head(name.text(scene));

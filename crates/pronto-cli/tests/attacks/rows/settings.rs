@@ -89,6 +89,15 @@ fn proxies(table: &mut Table) {
             .fails()
             .never_contacts(port)
     });
+    table.row("header-for-a-server-behind-a-proxy", |scene| {
+        let proxy = scene.http(|_, out| respond(out, "502 Bad Gateway", &[], b""));
+        let secret = scene.secret(None);
+        scene.configure(&format!(
+            "[http]\n\tproxy = http://127.0.0.1:{proxy}\n\
+             [http \"https://127.0.0.1:1\"]\n\textraHeader = X-Token: {secret}\n"
+        ));
+        command(["clone", "https://127.0.0.1:1/x", "clone"]).fails()
+    });
     table.row("proxy-of-another-url", |scene| {
         let origin = scene.path("server/origin/.git");
         let proxy = scene.http(|_, out| respond(out, "502 Bad Gateway", &[], b""));

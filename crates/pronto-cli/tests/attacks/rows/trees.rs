@@ -272,6 +272,16 @@ fn shapes(table: &mut Table) {
             tree
         })
     });
+    table.row("long-path", |scene| {
+        checkout(scene, |forge| {
+            let blob = forge.blob("x\n");
+            let mut tree = forge.tree(&[entry(FILE, "x", blob)]);
+            for _ in 0..400 {
+                tree = forge.tree(&[entry(DIRECTORY, "n".repeat(200), tree)]);
+            }
+            tree
+        })
+    });
     table.row("explodes", |scene| {
         scene.repository("work/repo");
         evil(scene, |forge| {
@@ -335,6 +345,22 @@ fn shapes(table: &mut Table) {
             match data.is_ok_and(|data| data.permissions().mode() & 0o7000 != 0) {
                 true => Err("a file has special bits".to_owned()),
                 false => Ok(()),
+            }
+        })
+    });
+    table.row("executable", |scene| {
+        checkout(scene, |forge| {
+            let blob = forge.blob("x\n");
+            forge.tree(&[entry("100755", "a", blob)])
+        })
+        .succeeds()
+        .check(|scene, _| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let data = scene.path("work/clone/a").metadata();
+            let mode = data.map_or(0, |data| data.permissions().mode() & 0o777);
+            match mode & 0o002 {
+                0 => Ok(()),
+                _ => Err(format!("others may write to an executable: {mode:o}")),
             }
         })
     });

@@ -127,6 +127,12 @@ impl Offer {
         self
     }
 
+    /// Says these bytes before the pack.
+    pub(crate) fn raw_message(mut self, bytes: &[u8]) -> Self {
+        self.messages.extend_from_slice(bytes);
+        self
+    }
+
     pub(crate) fn pack(mut self, pack: Vec<u8>) -> Self {
         self.pack = pack;
         self
