@@ -290,6 +290,41 @@ fn owners(table: &mut Table) {
             }
         });
     }
+    for (name, text, is_safe) in [
+        ("a-dot", "directory = .", true),
+        ("everything", "directory = *", true),
+        ("reset", "directory = *\n\tdirectory =", false),
+        ("through-a-link", "directory = ROOT/work/link", true),
+        (
+            "with-dots-inside",
+            "directory = ROOT/work/../work/repo",
+            true,
+        ),
+        (
+            "with-a-slash-at-the-end",
+            "directory = ROOT/work/repo/",
+            true,
+        ),
+    ] {
+        table.row(format!("safe-{name}"), move |scene| {
+            scene.repository("work/repo");
+            scene.link("repo", "work/link");
+            let root = scene.root().display().to_string();
+            scene.configure(&format!("[safe]\n\t{}\n", text.replace("ROOT", &root)));
+            let attack = other(command(["status"])).within("work/repo");
+            match is_safe {
+                true => attack.succeeds(),
+                false => attack.fails(),
+            }
+        });
+    }
+    table.row("safe-source-of-a-clone", move |scene| {
+        let origin = scene.path("server/origin").display().to_string();
+        scene.configure(&format!(
+            "[safe]\n\tdirectory = {origin}\n\tdirectory = {origin}/.git\n"
+        ));
+        other(command(["clone", "../server/origin", "clone"])).succeeds()
+    });
     table.row("safe-by-the-repository", move |scene| {
         scene.repository("work/repo");
         scene.append("work/repo/.git/config", "[safe]\n\tdirectory = *\n");

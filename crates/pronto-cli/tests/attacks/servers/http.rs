@@ -1,7 +1,7 @@
 //! HTTP as far as rows need it: one request, one answer, and the connection ends.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Duplex;
@@ -151,7 +151,7 @@ pub(crate) fn offer(offer: &Offer, request: &Request, out: &mut dyn Write) -> io
 }
 
 /// Answers as a server with the repository at `path`, which real git serves.
-pub(crate) fn repository(path: &PathBuf, request: &Request, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn repository(path: &Path, request: &Request, out: &mut dyn Write) -> io::Result<()> {
     let is_post = request.method == "POST";
     let mut command = Command::new("git");
     command.args(["-c", "safe.directory=*", "upload-pack", "--stateless-rpc"]);
