@@ -11,6 +11,8 @@ use crate::snapshot::{self, Snapshot};
 /// The directories that a command may write to: its own, and the one for temporary files.
 const WRITABLE: &[&str] = &["work", "tmp"];
 
+const SIGPIPE: i32 = 13;
+
 /// Has every row say how its command ended.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 
@@ -36,7 +38,7 @@ pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, Strin
     if !changes.is_empty() {
         _ = writeln!(report, "- what is outside of the clone changed:\n{changes}");
     }
-    bounds(&attack, &outcome, &mut report);
+    bounds(&attack, &outcome, program, &mut report);
     leaks(&scene, &mut report);
     terminal(&attack, &outcome, &mut report);
     for path in &attack.absent {
@@ -87,7 +89,7 @@ fn protected(scene: &Scene, attack: &Attack) -> Snapshot {
     found
 }
 
-fn bounds(attack: &Attack, outcome: &Outcome, report: &mut String) {
+fn bounds(attack: &Attack, outcome: &Outcome, program: Program, report: &mut String) {
     if outcome.is_timed_out {
         _ = writeln!(report, "- runs longer than {} s", attack.seconds);
     }
@@ -104,13 +106,15 @@ fn bounds(attack: &Attack, outcome: &Outcome, report: &mut String) {
     if outcome.is_panic() {
         report.push_str("- panics\n");
     }
-    if let Some(signal) = outcome.signal.filter(|_| !outcome.is_timed_out) {
+    // Git ends by SIGPIPE when a server closes early; for a shell that is a failure like others.
+    let is_pipe = program == Program::Git && outcome.signal == Some(SIGPIPE);
+    if let Some(signal) = outcome.signal.filter(|_| !outcome.is_timed_out && !is_pipe) {
         _ = writeln!(report, "- is killed by signal {signal}");
     }
     let is_right = match attack.exit {
         Exit::Any => true,
         Exit::Succeeds => outcome.code == Some(0),
-        Exit::Fails => outcome.code.is_some_and(|code| code != 0),
+        Exit::Fails => is_pipe || outcome.code.is_some_and(|code| code != 0),
     };
     if !is_right {
         _ = writeln!(report, "- ends with {}: {:?}", outcome.end(), attack.exit);

@@ -150,13 +150,92 @@ pub(crate) fn zlib(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compressed bytes in the format of `gzip`.
-pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut compressor = Compressor::new(CompressionLvl::default());
-    let mut bytes = vec![0; compressor.gzip_compress_bound(content.len())];
-    let length = compressor.gzip_compress(content, &mut bytes);
-    bytes.truncate(length.expect("there is room"));
+/// Compressed bytes that stand for `head` and `zeros` zeros, made without ever holding those.
+pub(crate) fn zlib_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
+    let (mut low, mut high) = (1_u64, 0_u64);
+    for byte in head {
+        low = (low + u64::from(*byte)) % 65_521;
+        high = (high + low) % 65_521;
+    }
+    high = (high + zeros % 65_521 * low) % 65_521;
+    let mut bytes = vec![0x78, 0x9c];
+    bytes.extend(deflated(head, zeros));
+    bytes.extend(((high << 16 | low) as u32).to_be_bytes());
     bytes
+}
+
+/// The same in the format of `gzip`.
+pub(crate) fn gzip_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(head);
+    let block = vec![0; 1 << 16];
+    let mut left = zeros as usize;
+    while left > 0 {
+        let length = left.min(block.len());
+        sum.update(&block[..length]);
+        left -= length;
+    }
+    let mut bytes = b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec();
+    bytes.extend(deflated(head, zeros));
+    bytes.extend(sum.finalize().to_le_bytes());
+    bytes.extend((head.len() as u32 + zeros as u32).to_le_bytes());
+    bytes
+}
+
+/// One block with the fixed codes of DEFLATE: literals, and then matches of the longest length at
+/// distance 1.
+fn deflated(head: &[u8], zeros: u64) -> Vec<u8> {
+    const LONGEST: u64 = 258;
+    let mut bits = Bits::default();
+    // The last block, with fixed codes: the lowest bit of each number comes first.
+    bits.code(0b1, 1);
+    bits.code(0b10, 2);
+    head.iter().for_each(|byte| bits.literal(*byte));
+    if let Some(left) = zeros.checked_sub(1) {
+        bits.literal(0);
+        for _ in 0..left / LONGEST {
+            bits.code(0b1100_0101, 8);
+            bits.code(0, 5);
+        }
+        (0..left % LONGEST).for_each(|_| bits.literal(0));
+    }
+    bits.code(0, 7);
+    bits.finish()
+}
+
+/// Codes, highest bit first, in bytes that fill from the lowest bit.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    byte: u8,
+    count: u32,
+}
+
+impl Bits {
+    fn literal(&mut self, value: u8) {
+        match value {
+            0..=143 => self.code(0x30 + u32::from(value), 8),
+            _ => self.code(0x190 + u32::from(value) - 144, 9),
+        }
+    }
+
+    fn code(&mut self, code: u32, length: u32) {
+        for at in (0..length).rev() {
+            self.byte |= ((code >> at & 1) as u8) << self.count;
+            self.count += 1;
+            if self.count == 8 {
+                self.bytes.push(self.byte);
+                (self.byte, self.count) = (0, 0);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        if self.count > 0 {
+            self.bytes.push(self.byte);
+        }
+        self.bytes
+    }
 }
 
 pub(crate) fn sha1(parts: &[&[u8]]) -> [u8; 20] {

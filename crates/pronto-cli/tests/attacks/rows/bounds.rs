@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, skip};
-use crate::pack::gzip;
+use crate::pack::gzip_bomb;
 use crate::servers::git::{Offer, line, lines};
 use crate::servers::http::{begin, respond};
 use crate::servers::{Duplex, flood, stall};
@@ -34,7 +34,12 @@ fn endless(scene: &mut Scene, first: Vec<u8>, chunk: Vec<u8>) -> Attack {
         stream.write_all(&first)?;
         flood(stream, &chunk)
     });
-    clone(port).fails().only_pronto(PATIENT)
+    // All references of a server may be many: their bound is far above what other rows may take.
+    clone(port)
+        .fails()
+        .mebibytes(1024)
+        .seconds(120)
+        .only_pronto(PATIENT)
 }
 
 fn greetings(table: &mut Table) {
@@ -252,15 +257,17 @@ fn over_http(table: &mut Table) {
         http(port).fails().only_pronto(PATIENT)
     });
     table.row("http-bomb", |scene| {
-        let bomb = gzip(&vec![b'x'; 256 << 20]);
+        let bomb = gzip_bomb(b"x", 256 << 20);
         let port = scene.http(move |_, out| {
             let kind = "Content-Type: application/x-git-upload-pack-advertisement";
             respond(out, "200 OK", &[kind, "Content-Encoding: gzip"], &bomb)
         });
-        http(port).fails()
+        http(port)
+            .fails()
+            .git_differs("it inflates an answer before it looks at it")
     });
     table.row("http-bomb-of-a-page", |scene| {
-        let bomb = gzip(&vec![b'x'; 256 << 20]);
+        let bomb = gzip_bomb(b"x", 256 << 20);
         let port = scene.http(move |_, out| {
             let kind = "Content-Type: text/plain";
             respond(out, "500 No", &[kind, "Content-Encoding: gzip"], &bomb)

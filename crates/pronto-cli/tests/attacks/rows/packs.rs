@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
-use crate::pack::{BLOB, COMMIT, Pack, TAG, TREE, delta, header, id, sealed, zlib};
+use crate::pack::{BLOB, COMMIT, Pack, TAG, TREE, delta, header, id, sealed, zlib, zlib_bomb};
 use crate::servers::git::Offer;
 
 /// Makes a pack.
@@ -92,11 +92,11 @@ const BROKEN: &[Case] = &[
         Pack::new().entry(BLOB, 9, &stream).finish()
     }),
     Case::new("bomb", || {
-        let stream = zlib(&vec![0; 128 << 20]);
+        let stream = zlib_bomb(b"", 128 << 20);
         Pack::new().entry(BLOB, 10, &stream).finish()
     }),
     Case::new("bomb-of-a-tree", || {
-        let stream = zlib(&vec![0; 128 << 20]);
+        let stream = zlib_bomb(b"", 128 << 20);
         Pack::new().entry(TREE, 10, &stream).finish()
     }),
 ];
@@ -264,9 +264,10 @@ fn accepted(table: &mut Table) {
         index(scene, pack.finish()).succeeds().mebibytes(512)
     });
     table.row("large-blob-is-not-held", |scene| {
-        let content = vec![0; 520 << 20];
-        let pack = Pack::new().object(BLOB, &content).finish();
-        drop(content);
+        let size = 520 << 20;
+        let pack = Pack::new()
+            .entry(BLOB, size, &zlib_bomb(b"", size))
+            .finish();
         index(scene, pack).succeeds()
     });
     table.row("object-that-is-known", |scene| {

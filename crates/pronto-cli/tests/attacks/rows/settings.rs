@@ -198,7 +198,7 @@ fn programs(table: &mut Table) {
         let path = decoy(scene);
         scene.repository("work/repo");
         scene.configure(
-            "[gc]\n\tauto = 1\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n",
+            "[maintenance]\n\tautoDetach = false\n[maintenance \"gc\"]\n\tenabled = true\n",
         );
         let offer = Offer::new(scene.ids).commit(&scene.ids.second);
         let url = scene.git_server(offer.pack(scene.ids.both.clone()));

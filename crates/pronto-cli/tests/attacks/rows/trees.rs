@@ -189,55 +189,59 @@ fn attributes(table: &mut Table) {
         });
         command(["clone", "../server/evil", "clone"])
     };
-    for (name, content) in [
-        ("long-line", "x".repeat(50_000_000)),
-        ("long-name", format!("* {}\n", "a".repeat(5_000_000))),
-        ("many-names", format!("* {}\n", "a=b ".repeat(1_000_000))),
-        ("many-lines", "* a b c\n".repeat(500_000)),
-        (
-            "different-names",
+    type Make = fn() -> String;
+    const ATTRIBUTES: &[(&str, Make)] = &[
+        ("long-line", || "x".repeat(50_000_000)),
+        ("long-name", || format!("* {}\n", "a".repeat(5_000_000))),
+        ("many-names", || format!("* {}\n", "a=b ".repeat(1_000_000))),
+        ("many-lines", || "* a b c\n".repeat(500_000)),
+        ("different-names", || {
             (0..100_000)
                 .map(|number| format!("* a{number}\n"))
-                .collect(),
-        ),
-        (
-            "macros",
+                .collect()
+        }),
+        ("macros", || {
             (0..20_000)
                 .map(|n| format!("[attr]m{n} m{}\n", n + 1))
-                .collect(),
-        ),
-        (
-            "macro-of-itself",
-            "[attr]m m n\n[attr]n m\n* m\n".to_owned(),
-        ),
-        ("stars", format!("{} x\n", "*a".repeat(60))),
-        ("quotes", "\"a\\777\\x\" x\n\"unended x\n".to_owned()),
-        ("encoding", "* working-tree-encoding=../../x\n".to_owned()),
-        (
-            "encoding-long",
-            format!("* working-tree-encoding={}\n", "u".repeat(1_000_000)),
-        ),
-        (
-            "encoding-utf-16",
-            "* working-tree-encoding=UTF-16 text eol=crlf\n".to_owned(),
-        ),
-        ("filter", "* filter=evil diff=evil merge=evil\n".to_owned()),
-        ("ident", "* ident text=auto eol=crlf\n".to_owned()),
-    ] {
+                .collect()
+        }),
+        ("macro-of-itself", || {
+            "[attr]m m n\n[attr]n m\n* m\n".to_owned()
+        }),
+        ("stars", || format!("{} x\n", "*a".repeat(60))),
+        ("quotes", || "\"a\\777\\x\" x\n\"unended x\n".to_owned()),
+        ("encoding", || {
+            "* working-tree-encoding=../../x\n".to_owned()
+        }),
+        ("encoding-long", || {
+            format!("* working-tree-encoding={}\n", "u".repeat(1_000_000))
+        }),
+        ("encoding-utf-16", || {
+            "* working-tree-encoding=UTF-16 text eol=crlf\n".to_owned()
+        }),
+        ("filter", || {
+            "* filter=evil diff=evil merge=evil\n".to_owned()
+        }),
+        ("ident", || "* ident text=auto eol=crlf\n".to_owned()),
+    ];
+    const IGNORES: &[(&str, Make)] = &[
+        ("long-line", || "x".repeat(50_000_000)),
+        ("many-lines", || "*a*b*c\n".repeat(200_000)),
+        ("stars", || format!("{}b\n", "*a".repeat(60))),
+        ("double-stars", || format!("{}b\n", "**/a/".repeat(200))),
+        ("classes", || {
+            format!("{}\n", "[a-z[:alpha:]-".repeat(10_000))
+        }),
+    ];
+    for (name, make) in ATTRIBUTES {
         table.row(format!("attributes-{name}"), move |scene| {
-            with(scene, ".gitattributes", &content)
+            with(scene, ".gitattributes", &make())
         });
     }
-    for (name, content) in [
-        ("long-line", "x".repeat(50_000_000)),
-        ("many-lines", "*a*b*c\n".repeat(200_000)),
-        ("stars", format!("{}b\n", "*a".repeat(60))),
-        ("double-stars", format!("{}b\n", "**/a/".repeat(200))),
-        ("classes", format!("{}\n", "[a-z[:alpha:]-".repeat(10_000))),
-    ] {
-        table.row(format!("ignore-{name}"), move |scene| {
+    for (name, make) in IGNORES {
+        table.row(format!("ignore-{name}"), |scene| {
             scene.repository("work/repo");
-            scene.write("work/repo/.gitignore", &content);
+            scene.write("work/repo/.gitignore", make());
             scene.write("work/repo/".to_owned() + &"a".repeat(100), "x");
             command(["status"]).within("work/repo").succeeds()
         });
