@@ -21,6 +21,9 @@ const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 /// # Errors
 /// Everything that does not hold, and what the command said.
 pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, String> {
+    if let (Program::Git, Some(reason)) = (program, row.only_pronto) {
+        return Ok(Some(reason.to_owned()));
+    }
     let mut scene = Scene::new(program);
     let attack = (row.arm)(&mut scene);
     let left_out = match program {
@@ -190,11 +193,9 @@ fn first_control(bytes: &[u8], is_terminal: bool) -> Option<String> {
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        if byte == 0x1b {
-            if let Some(length) = sequence(&bytes[at..], is_terminal) {
-                at += length;
-                continue;
-            }
+        if let Some(length) = sequence(&bytes[at..], is_terminal) {
+            at += length;
+            continue;
         }
         if byte < 0x20 && !b"\n\t\r".contains(&byte) || byte == 0x7f {
             let around = &bytes[at.saturating_sub(40)..bytes.len().min(at + 40)];

@@ -25,18 +25,32 @@ pub(crate) struct Row {
     pub(crate) class: &'static str,
     pub(crate) name: String,
     pub(crate) arm: Arm,
+    /// The reason why there is nothing to run with git.
+    pub(crate) only_pronto: Option<&'static str>,
 }
 
 /// The rows of one class, in the making.
 pub(crate) struct Table {
     class: &'static str,
+    only_pronto: Option<&'static str>,
     rows: Vec<Row>,
 }
 
 impl Table {
     fn new(class: &'static str) -> Self {
-        let rows = Vec::new();
-        Table { class, rows }
+        Table {
+            class,
+            only_pronto: None,
+            rows: Vec::new(),
+        }
+    }
+
+    /// A class without control, for a reason.
+    fn without_control(class: &'static str, reason: &'static str) -> Self {
+        Table {
+            only_pronto: Some(reason),
+            ..Table::new(class)
+        }
     }
 
     fn row<A>(&mut self, name: impl Into<String>, arm: A)
@@ -47,6 +61,7 @@ impl Table {
             class: self.class,
             name: name.into(),
             arm: Box::new(arm),
+            only_pronto: self.only_pronto,
         });
     }
 }

@@ -244,6 +244,8 @@ fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         .env("HOME", "/nonexistent")
         .env("LC_ALL", "C")
         .env("GIT_CONFIG_NOSYSTEM", "1")
+        // No samples of hooks: every sandbox is copied and compared.
+        .env("GIT_TEMPLATE_DIR", "")
         .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
         .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
         .env("GIT_AUTHOR_DATE", "1112911993 -0700")

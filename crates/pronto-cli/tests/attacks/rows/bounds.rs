@@ -48,7 +48,7 @@ fn greetings(table: &mut Table) {
         endless(scene, line("version 2\n"), chunk)
     });
     table.row("endless-long-capabilities", |scene| {
-        let chunk = line([b'x'; 60_000]);
+        let chunk = line(b"x".repeat(60_000));
         endless(scene, line("version 2\n"), chunk)
     });
     table.row("endless-references-v0", |scene| {
@@ -78,7 +78,7 @@ fn greetings(table: &mut Table) {
     table.row("line-that-is-too-long", |scene| {
         let port = scene.tcp(|stream| {
             stream.write_all(b"ffff")?;
-            stream.write_all(&[b'x'; 70_000])
+            stream.write_all(&b"x".repeat(70_000))
         });
         clone(port).fails()
     });
@@ -150,7 +150,7 @@ fn transfers(table: &mut Table) {
             stream.write_all(&first)?;
             bounded(
                 stream,
-                &line([&b"\x02"[..], &[b'x'; 60_000]].concat()),
+                &line([&b"\x02"[..], &b"x".repeat(60_000)].concat()),
                 10_000,
             )
         });

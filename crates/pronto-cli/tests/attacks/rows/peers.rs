@@ -12,13 +12,14 @@ use crate::attack::{Attack, Scene, command, skip};
 use crate::servers::http::respond;
 use crate::servers::{flood, has_tls, stall};
 
-const OURS: &str = "git has no such command";
+/// The reason why there is no control.
+const OURS: &str = "git has no peers, and its monitor follows the creation mask";
 
 /// How long a peer has to connect, or to be refused.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn table() -> Table {
-    let mut table = Table::new("peers");
+    let mut table = Table::without_control("peers", OURS);
     servers(&mut table);
     clients(&mut table);
     monitor(&mut table);
@@ -100,7 +101,6 @@ fn sync(scene: &Scene, address: &str) -> Attack {
         .within("work/laptop")
         .variable("HOME", scene.path("home-laptop"))
         .succeeds()
-        .only_pronto(OURS)
 }
 
 /// The records of a client that are passed on: its part of the handshake, and its greeting.
@@ -113,7 +113,9 @@ const DATA: u8 = 0x17;
 /// the server has heard its greeting.
 fn stalled(scene: &mut Scene, who: &str, address: &str, times: usize) {
     let (sender, receiver) = mpsc::channel();
-    for number in 0..times {
+    let place = format!("work/{who}");
+    scene.repository(&place);
+    for _ in 0..times {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let (address, sender) = (address.to_owned(), sender.clone());
@@ -128,13 +130,11 @@ fn stalled(scene: &mut Scene, who: &str, address: &str, times: usize) {
             std::mem::forget((client, server));
             Some(())
         });
-        let place = format!("work/{who}{number}");
-        scene.repository(&place);
         let url = format!("netsync://127.0.0.1:{port}/");
         let mut command = pronto(scene, who);
         command
             .args(["sync", "--pull", &url, "--name", "desk"])
-            .current_dir(scene.path(place))
+            .current_dir(scene.path(&place))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -233,7 +233,6 @@ fn servers(table: &mut Table) {
             .within("work/laptop")
             .variable("HOME", scene.path("home-strange"))
             .fails()
-            .only_pronto(OURS)
             .check(move |_, outcome| match outcome.said().contains(&first) {
                 true => Err("a stranger learns of a commit".to_owned()),
                 false => Ok(()),
@@ -256,7 +255,6 @@ fn clients(table: &mut Table) {
         .within("work/repo")
         .variable("HOME", scene.path("home-laptop"))
         .fails()
-        .only_pronto(OURS)
     };
     table.row("server-of-garbage", move |scene| {
         let port = scene.tcp(|stream| flood(stream, b"garbage \x1b[2J"));
@@ -304,7 +302,6 @@ fn monitor(table: &mut Table) {
         }
         command(["fsmonitor--daemon", "status"])
             .within("work/repo")
-            .only_pronto("git's monitor follows the creation mask")
             .check(move |_, _| {
                 let data = socket.metadata().map_err(|error| error.to_string())?;
                 let mode = data.permissions().mode() & 0o777;
