@@ -1290,7 +1290,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__serve)
-            opts="--netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout"
+            opts="--netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1321,6 +1321,18 @@ _pronto() {
                     return 0
                     ;;
                 --idle-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slow-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

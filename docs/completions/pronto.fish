@@ -528,11 +528,14 @@ complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-skip-wo
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-file-nul -d 'Paths in that file end with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Serve all known peers that connect to HOST:PORT, by TLS; \'netsync\' says who is known' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'What the peer is called here, with --stdio: its branches are refs/remotes/NAME/*' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'How many may be connected' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l memory -d 'How many MiB all sessions together may hold; one takes 96' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'How many sessions may be under way, and how many may wait' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l memory -d 'How many MiB all sessions together may hold; a session takes 12, and 48 more while it is worked for' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-received -d 'How many MiB are taken in one session' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l handshake-timeout -d 'How many seconds the handshake may take, and then the greeting' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 'How many seconds a peer may be silent' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l handshake-timeout -d 'How many seconds the handshake and the greeting may take together' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 'How many seconds a peer may take to move 16 KiB, or to take a step of the protocol' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 'After how many seconds without 40 KiB or a step a session may lose its place to one that waits' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'How many seconds a session may wait for a place before it is told to try again later' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'How many seconds a session may take in all' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Speak netsync: both sides give and take'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on the standard input and output, as \'sync\' has it done'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Move branches forward to those of the peer, unless they are checked out'

@@ -7,9 +7,14 @@ use pronto_pack::deflate::Deflater;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&parts, rest)) = data.split_first() else { return };
+    let Some((&parts, rest)) = data.split_first() else {
+        return;
+    };
     let mut deflater = Deflater::default();
-    for (at, part) in rest.chunks(1 + rest.len() / (1 + usize::from(parts & 7))).enumerate() {
+    for (at, part) in rest
+        .chunks(1 + rest.len() / (1 + usize::from(parts & 7)))
+        .enumerate()
+    {
         // What is repeated makes several blocks, and matches across them.
         let content = part.repeat(1 + usize::from(parts >> 3) * at);
         let deflated = deflater.deflate(1, b"", &content);

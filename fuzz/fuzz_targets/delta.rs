@@ -4,7 +4,9 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&cut, rest)) = data.split_first() else { return };
+    let Some((&cut, rest)) = data.split_first() else {
+        return;
+    };
     let (base, delta) = rest.split_at(usize::from(cut).min(rest.len()));
     let mut out = Vec::new();
     if pronto_pack::delta::apply(base, delta, &mut out).is_ok() {

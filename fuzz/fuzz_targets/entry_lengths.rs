@@ -39,7 +39,9 @@ fn made() -> &'static Made {
         bytes.resize(bytes.len() + 20, 0);
         let index = directory.join("index");
         std::fs::write(&index, bytes).expect("a file");
-        Index::open(&index, Kind::Sha1).expect("it is sound").keep_lengths();
+        Index::open(&index, Kind::Sha1)
+            .expect("it is sound")
+            .keep_lengths();
         let kept = std::fs::read(beside(&index)).expect("it is kept");
         Made { index, kept }
     })

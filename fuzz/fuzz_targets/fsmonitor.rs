@@ -20,7 +20,9 @@ static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
             stat: Stat::default(),
         });
     }
-    let mut bytes = Writer::default().encode(&edit.content()).expect("it is sound");
+    let mut bytes = Writer::default()
+        .encode(&edit.content())
+        .expect("it is sound");
     bytes.truncate(bytes.len() - Kind::Sha1.len_in_bytes());
     bytes
 });
@@ -32,11 +34,15 @@ fuzz_target!(|data: &[u8]| {
     bytes.extend_from_slice(data);
     bytes.extend_from_slice(&[0; 20]);
     let index = Index::from_bytes(bytes, Kind::Sha1).expect("extensions are not parsed");
-    let Ok(Some(told)) = index.fsmonitor() else { return };
+    let Ok(Some(told)) = index.fsmonitor() else {
+        return;
+    };
     assert!(told.dirty.iter().all(|at| at < ENTRIES));
     let mut edit = Edit::new(&index);
     edit.set_fsmonitor(Some(&told));
-    let bytes = Writer::default().encode(&edit.content()).expect("it is sound");
+    let bytes = Writer::default()
+        .encode(&edit.content())
+        .expect("it is sound");
     let index = Index::from_bytes(bytes, Kind::Sha1).expect("it was encoded");
     let again = index.fsmonitor().expect("sound").expect("it is there");
     assert_eq!(again.token, told.token);

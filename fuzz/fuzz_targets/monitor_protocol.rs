@@ -17,6 +17,9 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(message) = protocol::read_message(data, 1 << 20) {
         let mut bytes = Vec::new();
         protocol::write_message(&mut bytes, &message).expect("memory takes it");
-        assert_eq!(protocol::read_message(&bytes[..], 1 << 20).expect("sound"), message);
+        assert_eq!(
+            protocol::read_message(&bytes[..], 1 << 20).expect("sound"),
+            message
+        );
     }
 });

@@ -12,7 +12,9 @@ use pronto_pack::midx::{MultiIndex, chain};
 fuzz_target!(|data: &[u8]| {
     let _ = chain::parse(data, Path::new("fuzzed"), Kind::Sha1);
     let view = View::from_bytes(data.to_vec());
-    let Ok(index) = MultiIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1) else { return };
+    let Ok(index) = MultiIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1) else {
+        return;
+    };
     let _ = index.find(&ObjectId::null(Kind::Sha1));
     let _ = (index.checksum(), index.checksum_holds());
     for position in (0..index.len().min(64)).map(IndexPosition) {

@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pronto_netsync::reconcile::{Fingerprinter, LEAST_MESSAGE_BYTES, Options, Reconciler, SetBuilder};
+use pronto_netsync::reconcile::{
+    Fingerprinter, LEAST_MESSAGE_BYTES, Options, Reconciler, SetBuilder,
+};
 
 fuzz_target!(|data: &[u8]| {
     let key = Fingerprinter::new([0; 32]);
@@ -10,7 +12,9 @@ fuzz_target!(|data: &[u8]| {
     for at in 0..100u8 {
         builder.push(&[b'a' + at % 7, at], &[at; 20]);
     }
-    let Ok(set) = builder.finish(&key) else { return };
+    let Ok(set) = builder.finish(&key) else {
+        return;
+    };
     let options = Options {
         message_bytes: LEAST_MESSAGE_BYTES,
         turns: 16,

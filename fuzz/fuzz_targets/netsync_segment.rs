@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
     let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let mut options = Options::default();
     options.threads = 1;
-    options.sync = false;
+    options.sync = pronto_io::sync::SyncMethod::No;
     options.must_end = true;
     options.fix_thin = true;
     options.forbid_duplicates = true;

@@ -8,9 +8,7 @@ use pronto_netsync::Error;
 use pronto_netsync::message::{
     Accept, Globs, Hello, ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind,
 };
-use pronto_netsync::repository::{
-    Matcher, Offer, OutgoingSegment, Progress, Repository, Request,
-};
+use pronto_netsync::repository::{Matcher, Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::session::{Admission, Options, Session};
 
 /// Takes what comes, and has two branches.
@@ -86,7 +84,12 @@ impl Repository for Anything {
     }
 
     fn plan(&mut self, request: Request) -> Result<Plan, Error> {
-        assert!(request.tips.iter().all(|tip| *tip == id(1) || *tip == id(2)));
+        assert!(
+            request
+                .tips
+                .iter()
+                .all(|tip| *tip == id(1) || *tip == id(2))
+        );
         Ok(Plan::default())
     }
 

@@ -10,7 +10,9 @@ use pronto_pack::idx::{Index, IndexPosition};
 
 fuzz_target!(|data: &[u8]| {
     let view = View::from_bytes(data.to_vec());
-    let Ok(index) = Index::from_view(view, Path::new("fuzzed.idx"), Kind::Sha1) else { return };
+    let Ok(index) = Index::from_view(view, Path::new("fuzzed.idx"), Kind::Sha1) else {
+        return;
+    };
     let _ = index.find(&ObjectId::null(Kind::Sha1));
     for position in (0..index.len().min(64)).map(IndexPosition) {
         if let Ok(id) = index.id_at(position) {

@@ -14,6 +14,11 @@ fuzz_target!(|data: &[u8]| {
     let directory = tempfile::tempdir().expect("a directory");
     let mut options = Options::default();
     options.threads = 1;
-    options.sync = false;
-    let _ = index_stream(&mut &pack[..], directory.path(), &options, &Context::default());
+    options.sync = pronto_io::sync::SyncMethod::No;
+    let _ = index_stream(
+        &mut &pack[..],
+        directory.path(),
+        &options,
+        &Context::default(),
+    );
 });

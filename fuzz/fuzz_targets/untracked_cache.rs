@@ -7,7 +7,9 @@ use pronto_hash::Kind;
 use pronto_index::UntrackedCache;
 
 fuzz_target!(|data: &[u8]| {
-    let Some(mut cache) = UntrackedCache::parse(data, Kind::Sha1) else { return };
+    let Some(mut cache) = UntrackedCache::parse(data, Kind::Sha1) else {
+        return;
+    };
     for at in 0..cache.len() {
         assert!(cache.end(at) > at && cache.end(at) <= cache.len());
         for child in cache.children(at) {
@@ -15,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(cache.child(at, name.as_ref()), Some(child));
         }
         let directory = cache.directory(at);
-        assert_eq!(directory.untracked.iter().count(), directory.untracked.len());
+        assert_eq!(
+            directory.untracked.iter().count(),
+            directory.untracked.len()
+        );
     }
     let mut bytes = Vec::new();
     cache.encode(&mut bytes);

@@ -1,4 +1,7 @@
-//! Command reference, manual pages and completions, all made from the definitions of arguments.
+//! Command reference, manual pages and completions, all made from the definitions of arguments, and
+//! the page about settings.
+
+mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -73,6 +76,10 @@ fn files() -> BTreeMap<String, Vec<u8>> {
         "docs/reference/README.md".to_owned(),
         overview(&definition).into_bytes(),
     );
+    files.insert(
+        "docs/reference/settings.md".to_owned(),
+        settings::page().into_bytes(),
+    );
     files.insert("docs/man/pronto.1".to_owned(), manual(&definition));
     for command in definition.get_subcommands() {
         let name = command.get_name();
@@ -115,6 +122,9 @@ fn overview(definition: &Command) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(page, "| [`{name}`]({name}.md) | {about} |");
     }
+    page.push_str(
+        "\nThe page about [settings](settings.md) says which of git's settings are obeyed.\n",
+    );
     page.push_str("\n## Options before the command\n\n");
     options(definition, &mut page);
     page

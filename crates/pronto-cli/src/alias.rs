@@ -81,8 +81,7 @@ fn may_be_alias(name: &OsStr) -> bool {
 fn is_external(name: &OsStr) -> bool {
     let mut file = OsString::from("git-");
     file.push(name);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(&file).is_file())
+    pronto_io::child::find(&file).is_some()
 }
 
 /// Options before the command may change the environment, which git does not allow in aliases.

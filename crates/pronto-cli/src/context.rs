@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pronto::config::Config;
 use pronto::{Environment, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
@@ -15,6 +16,8 @@ use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::progress::{Look, Terminal};
+use crate::settings;
+use crate::terminal_text::write_to_stderr;
 
 /// Everything around a command: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct Context {
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
+    /// The native command that runs; empty before its arguments are understood.
+    command: &'static str,
     /// All arguments of the process.
     pub(crate) process: Vec<OsString>,
     pub(crate) begun: Instant,
@@ -55,6 +60,7 @@ impl Context {
             arguments: Vec::new(),
             separator: None,
             called_as_git,
+            command: "",
             process: process.to_vec(),
             begun,
             alias: None,
@@ -129,6 +135,14 @@ impl Context {
         Ok(environment)
     }
 
+    /// Checks that the command obeys all that is configured.
+    ///
+    /// # Errors
+    /// A setting is in force that it lacks: git gets the call.
+    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
+        settings::check_config(self.command, config)
+    }
+
     /// The repository around the current directory. Found once; later calls cost nothing. What
     /// it has to remark is printed at the end, or by [`report`](Self::report).
     ///
@@ -140,7 +154,9 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        Ok(self.take(found.map_err(CliError::of)?))
+        let found = found.map_err(CliError::of)?;
+        self.check_config(found.config())?;
+        Ok(self.take(found))
     }
 
     /// As [`repository`](Self::repository), for commands that can do without: `None` when there
@@ -154,7 +170,11 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover_optional(environment.current_dir(), &environment);
-        Ok(found.map_err(CliError::of)?.map(|found| self.take(found)))
+        let Some(found) = found.map_err(CliError::of)? else {
+            return Ok(None);
+        };
+        self.check_config(found.config())?;
+        Ok(Some(self.take(found)))
     }
 
     /// The repository around the current directory, to be changed and then
@@ -164,7 +184,10 @@ impl Context {
     /// As for [`repository`](Self::repository).
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
-        Repository::discover(environment.current_dir(), &environment).map_err(CliError::of)
+        let found = Repository::discover(environment.current_dir(), &environment);
+        let found = found.map_err(CliError::of)?;
+        self.check_config(found.config())?;
+        Ok(found)
     }
 
     /// Makes `found` the repository of this command.
@@ -197,7 +220,8 @@ impl Context {
     /// The arguments of `command` are understood: it is about to run. Begins the traces that are
     /// asked for. With `signals`, from here on SIGINT and its kin trigger
     /// [`interrupt`](Self::interrupt) and clean up before they end the process.
-    pub(crate) fn prepare(&mut self, command: &str, signals: bool) -> Result<(), CliError> {
+    pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
+        self.obey_as(command)?;
         if self.wants_pager(command) {
             return Err(CliError::unsupported("a pager"));
         }
@@ -207,6 +231,15 @@ impl Context {
                 .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
         }
         Ok(())
+    }
+
+    /// Holds the settings against `command`: the one that runs, or one that does its work.
+    ///
+    /// # Errors
+    /// A variable of the environment is set that it lacks.
+    pub(crate) fn obey_as(&mut self, command: &'static str) -> Result<(), CliError> {
+        self.command = command;
+        settings::check_variables(command, |name| self.globals.variable(name))
     }
 
     /// Whether the output goes to a terminal and `pager.COMMAND` is configured.
@@ -284,18 +317,30 @@ impl Context {
         Ok(())
     }
 
-    /// Prints each line of `advice` after `hint: `.
+    /// Prints each line of `advice` after `hint: `, unless `GIT_ADVICE` turns advice off.
     pub fn hint(&mut self, advice: &str) {
+        if !self.wants_advice() {
+            return;
+        }
         for line in advice.split('\n') {
             self.say(if line.is_empty() { "hint:" } else { "hint: " }, line);
         }
+    }
+
+    /// Whether `GIT_ADVICE` leaves advice on.
+    pub(crate) fn wants_advice(&self) -> bool {
+        let value = self.globals.variable("GIT_ADVICE");
+        value.is_none_or(|value| {
+            let value = value.as_encoded_bytes().into();
+            pronto::config::value::parse_bool(Some(value)).unwrap_or(true)
+        })
     }
 
     fn say(&mut self, prefix: &str, message: &str) {
         // A closed standard output is reported at the end, not here.
         let _ = self.out.flush();
         self.settle();
-        write_to_stderr(format!("{prefix}{message}\n").as_bytes());
+        write_to_stderr(&format!("{prefix}{message}\n"));
     }
 }
 
@@ -308,9 +353,4 @@ fn columns(variable: Option<u64>) -> usize {
             .filter(|size| size.ws_col > 0)
             .map_or(80, |size| usize::from(size.ws_col))
     })
-}
-
-/// Writes `bytes` to the standard error. Whoever closed it does not want to read of it.
-pub(crate) fn write_to_stderr(bytes: &[u8]) {
-    let _ = io::stderr().write_all(bytes);
 }

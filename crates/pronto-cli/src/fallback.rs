@@ -1,5 +1,8 @@
-//! Handing a whole call to the installed git: the same process, arguments, streams, exit code
-//! and signals, and never a loop, even when this program is installed under the name `git`.
+//! Which git runs, and whether one may: the only place that decides it.
+//!
+//! A whole call is handed to the installed git ([`exec`]: the same process, arguments, streams, exit
+//! code and signals), or git does a part of a command ([`git`]). Neither ever runs in a circle, even
+//! when this program is installed under the name `git`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -8,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use pronto_io::child;
 
 use crate::error::{CliError, display};
 use crate::globals::Globals;
@@ -53,9 +58,8 @@ struct Chain {
 impl Chain {
     /// What the environment says of earlier hand-overs, with this program added.
     fn inherited() -> Self {
-        let mut chain = std::env::var(CHAIN)
-            .ok()
-            .and_then(|text| Chain::parse(&text))
+        let mut chain = variable(CHAIN)
+            .and_then(|text| Chain::parse(text.to_str()?))
             .unwrap_or_default();
         if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
             chain.add(Identity::of(&own));
@@ -102,7 +106,7 @@ impl Chain {
 
 /// Whether calls may be handed to git at all.
 pub(crate) fn is_forbidden() -> bool {
-    std::env::var_os("PRONTO_NO_FALLBACK")
+    variable("PRONTO_NO_FALLBACK")
         .is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false"))
 }
 
@@ -123,7 +127,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     {
         return CliError::fatal(format!("cannot return to the starting directory: {error}"));
     }
-    let error = Command::new(&git)
+    let error = child::command(&git)
         .arg0("git")
         .args(without_own_options(arguments))
         .envs(globals.trace_variables())
@@ -132,17 +136,60 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }
 
-/// The git that calls are handed to, and the variable that keeps it from handing them back.
+/// The git that does a part of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Git {
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// What it sees changed in its environment: the options that came before the command of this
+    /// process, and what keeps it from handing calls back.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+impl Git {
+    /// A command that runs it.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = child::command(&self.program);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// The error for a `command` that does not start.
+    pub(crate) fn cannot_run(&self, error: &std::io::Error) -> CliError {
+        let reason = pronto_io::error::reason(error);
+        CliError::fatal(format!("cannot run '{}': {reason}", self.program.display()))
+    }
+}
+
+/// The git that does a part of a command.
 ///
 /// # Errors
-/// There is none, or handing over is forbidden.
-pub(crate) fn git() -> Result<(PathBuf, (OsString, OsString)), CliError> {
+/// There is none, or calling it is forbidden.
+pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     let chain = Chain::inherited();
-    if is_forbidden() || chain.depth >= DEPTH_LIMIT {
-        return Err(CliError::fatal("this needs git, which may not be called"));
+    if is_forbidden() {
+        let hint = "PRONTO_NO_FALLBACK is set";
+        return Err(CliError::fatal("this needs git, which may not be called").with_hint(hint));
     }
-    let (git, identity) = find_git(&chain)?;
-    Ok((git, (CHAIN.into(), chain.render(identity).into())))
+    if chain.depth >= DEPTH_LIMIT {
+        return Err(CliError::fatal("handing calls to git runs in a circle")
+            .with_hint("set PRONTO_GIT to the path of the real git"));
+    }
+    let (program, identity) = find_git(&chain)?;
+    let given = globals.variables();
+    let given = given.map(|(name, value)| (name.into(), value.to_owned()));
+    let mark = (CHAIN.into(), chain.render(identity).into());
+    let variables = given.chain([mark]).collect();
+    Ok(Git { program, variables })
+}
+
+/// A variable of this process. Those that decide which git runs are read here alone.
+fn variable(name: &str) -> Option<OsString> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment says which git runs, before anything else is known"
+    )]
+    std::env::var_os(name)
 }
 
 /// Git does not know the options before the command that only we have.
@@ -171,23 +218,25 @@ fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
 
 /// The git to run: the one that `PRONTO_GIT` names, or the first on `PATH` that is not us.
 fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
-    if let Some(named) = std::env::var_os("PRONTO_GIT").filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(named);
+    if let Some(named) = variable("PRONTO_GIT").filter(|path| !path.is_empty()) {
+        // A bare name is looked for as any program is, not in the current directory.
+        let path = match named.as_bytes().contains(&b'/') {
+            true => PathBuf::from(named),
+            false => child::find(&named).unwrap_or_else(|| named.into()),
+        };
         return match executable(&path) {
             Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
                 "PRONTO_GIT leads back to this program: '{}'",
                 path.display()
             ))),
-            Some(identity) => Ok((path, identity)),
-            None => Err(CliError::fatal(format!(
+            Some(identity) if path.components().count() > 1 => Ok((path, identity)),
+            _ => Err(CliError::fatal(format!(
                 "PRONTO_GIT names no program: '{}'",
                 path.display()
             ))),
         };
     }
-    let directories = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    for directory in std::env::split_paths(&directories) {
-        let path = directory.join("git");
+    for path in child::find_all(OsStr::new("git")) {
         if let Some(identity) = executable(&path)
             && !chain.own.contains(&identity)
         {

@@ -30,6 +30,15 @@ pub struct Globals {
     pub trace_chrome: Option<PathBuf>,
 }
 
+/// A variable as the process got it.
+fn of_process(name: &OsStr) -> Option<OsString> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "options before the command are read before there is an environment"
+    )]
+    std::env::var_os(name)
+}
+
 /// What came after the options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
@@ -299,7 +308,7 @@ impl Globals {
         let own = self.variables.iter().rev().find(|(key, _)| *key == name);
         match own {
             Some((_, value)) => Some(value.clone()),
-            None => std::env::var_os(name),
+            None => of_process(name.as_ref()),
         }
     }
 
@@ -374,7 +383,7 @@ impl Globals {
             let message = format!("missing environment variable name for configuration '{name}'");
             return Err(CliError::fatal(message));
         }
-        let Some(value) = std::env::var_os(&variable) else {
+        let Some(value) = of_process(&variable) else {
             let (name, variable) = (String::from_utf8_lossy(name), display(&variable));
             let message =
                 format!("missing environment variable '{variable}' for configuration '{name}'");

@@ -6,12 +6,14 @@
 //! - [`globals`]: the options before the command.
 //! - [`context`]: what a command gets to work with.
 //! - [`error`]: the one error of the command line and how it is shown.
+//! - [`settings`]: the settings that native commands lack.
 //! - `fallback`: handing a call to the installed git.
 //!
 //! ```
 //! let status = pronto_cli::commands::find("version").expect("version is native");
 //! assert_eq!(status.name, "version");
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod alias;
 pub mod arguments;
@@ -27,7 +29,9 @@ mod maintenance;
 pub mod output;
 mod paths;
 pub mod progress;
+pub mod settings;
 mod startup;
+mod terminal_text;
 mod trace;
 
 pub use context::Context;

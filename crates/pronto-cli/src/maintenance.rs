@@ -1,14 +1,13 @@
 //! Tidying up after commands that add objects. It is git's work; what costs nothing is to find out
 //! that there is none.
 
-use std::process::Command;
-
 use bstr::ByteSlice;
 use pronto::Repository;
 
-use crate::{CliError, Context};
+use crate::{CliError, Context, fallback};
 
-/// Lets git tidy up if there is likely to be something to tidy up.
+/// Lets git tidy up if there is likely to be something to tidy up. Without a git that may be called
+/// nothing is done.
 pub(crate) fn maintain(repository: &Repository, context: &Context) -> Result<(), CliError> {
     let config = repository.config();
     let objects_at_most = config.i64("gc.auto")?.unwrap_or(6700);
@@ -29,18 +28,19 @@ pub(crate) fn maintain(repository: &Repository, context: &Context) -> Result<(),
         counted.count() as i64
     };
     // One of 256 directories stands for all.
-    let is_task = |key: &str| key.starts_with("maintenance.") && key.ends_with(".enabled");
+    let is_task = |key: &str| {
+        key == "maintenance.strategy"
+            || key.starts_with("maintenance.") && key.ends_with(".enabled")
+    };
     let has_tasks = config
         .iter()
         .any(|entry| entry.key.to_str().is_ok_and(is_task));
     let is_needed = has_tasks
         || count("17", "") > (objects_at_most + 255) / 256
         || (packs_at_most > 0 && count("pack", "pack") > packs_at_most);
-    if is_needed {
-        let mut command = Command::new("git");
-        command
-            .args(["maintenance", "run", "--auto", "--quiet"])
-            .envs(context.globals.variables());
+    if is_needed && let Ok(git) = fallback::git(&context.globals) {
+        let mut command = git.command();
+        command.args(["maintenance", "run", "--auto", "--quiet"]);
         // What cannot be tidied up now is tidied up another time.
         let _ = command.status();
     }

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use pronto_io::progress::{Meter, Progress};
 
+use crate::terminal_text::sanitized_but_colours;
+
 mod rate;
 
 pub(crate) use rate::size;
@@ -188,6 +190,7 @@ impl Progress for Terminal {
             Some(_) if self.0.look.clears => "\x1b[K",
             Some(_) => "        ",
         };
+        let line = sanitized_but_colours(line);
         state.print(&format!("{line}{clear}{end}"));
     }
 }

@@ -8,10 +8,11 @@ use std::time::Instant;
 use crate::alias;
 use crate::arguments::asks_for_usage;
 use crate::commands::{self, COMMANDS};
-use crate::context::{Context, write_to_stderr};
+use crate::context::Context;
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
+use crate::terminal_text::write_to_stderr;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
@@ -127,7 +128,7 @@ fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode
     if error.kind() == Kind::BrokenPipe {
         pronto_io::signals::die_of(rustix::process::Signal::PIPE.as_raw());
     }
-    write_to_stderr(error.render().as_bytes());
+    write_to_stderr(&error.render());
     context.trace_exit(error.code());
     error.code()
 }

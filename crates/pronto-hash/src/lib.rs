@@ -22,6 +22,7 @@
 //! assert!(ids[1].as_ref().is_ok_and(|id| id.is_empty_tree()));
 //! # Ok::<(), pronto_hash::Collision>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod collision;
 mod digester;

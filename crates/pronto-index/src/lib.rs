@@ -28,6 +28,7 @@
 //! ```
 //!
 //! The format is described in Git's `gitformat-index` manual page.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod bytes;
 mod cached_tree;

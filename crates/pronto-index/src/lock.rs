@@ -5,9 +5,12 @@ use crate::index::Index;
 use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
+use pronto_io::lock_file::{self, PATIENCE};
+use pronto_io::sync::SyncMethod;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The lock is held while this lives, and given back when it is dropped.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub struct Lock {
     /// The index itself, with symbolic links followed.
     index: PathBuf,
     path: PathBuf,
+    sync: SyncMethod,
     guard: Guard,
 }
 
@@ -23,22 +27,32 @@ pub struct Lock {
 const LONGEST_CHAIN: usize = 5;
 
 impl Lock {
-    /// Takes the lock of the index at `index`. The file need not exist.
+    /// Takes the lock of the index at `index`, which need not exist. Waits up to
+    /// [`PATIENCE`] for another process that holds it.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] in Git's words if someone else holds it, [`ErrorKind::Io`] if it
+    /// [`ErrorKind::Locked`] in Git's words if it is held for longer, [`ErrorKind::Io`] if it
     /// cannot be made.
     pub fn acquire(index: &Path) -> Result<Lock, Error> {
+        Self::acquire_within(index, PATIENCE)
+    }
+
+    /// As [`acquire`](Self::acquire), waiting up to `patience`.
+    ///
+    /// # Errors
+    /// As for [`acquire`](Self::acquire).
+    pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
         let index = follow(index);
         let mut path = index.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match lock_file::create(&path, patience) {
             Ok(file) => Ok(Lock {
                 file,
                 index,
                 guard: Guard::new(&path),
+                sync: SyncMethod::No,
                 path,
             }),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::new(
@@ -54,6 +68,13 @@ impl Lock {
                 unreachable!("both other outcomes are taken")
             }
         }
+    }
+
+    /// Has the new index waited for before it is put in place.
+    #[must_use]
+    pub fn waits(mut self, sync: SyncMethod) -> Lock {
+        self.sync = sync;
+        self
     }
 
     /// Writes `bytes` as the new index and puts it in place.
@@ -74,6 +95,7 @@ impl Lock {
         let written = self
             .file
             .write_all(bytes)
+            .and_then(|()| self.sync.apply(&self.file))
             .and_then(|()| self.file.metadata());
         let metadata = written.context(ErrorKind::Io, "unable to write", &self.path)?;
         std::fs::rename(&self.path, target).context(
@@ -93,11 +115,12 @@ impl Lock {
 
 /// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read
 /// from. The lock is held for as long as it takes to look and to rename: the new file is complete
-/// before. `false` if somebody else holds the lock or has changed the index.
+/// before, and `sync` says how to wait for it. `false` if somebody else holds the lock or has changed
+/// the index.
 ///
 /// # Errors
 /// [`ErrorKind::Io`]; the old index then stays.
-pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
+pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Result<bool, Error> {
     let index = follow(path);
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
@@ -118,18 +141,18 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index) -> Result<bool, Error> {
         opened => opened.context(ErrorKind::Io, "unable to create", &prepared)?,
     };
     let _prepared = Guard::new(&prepared);
-    file.write_all(bytes)
-        .context(ErrorKind::Io, "unable to write", &prepared)?;
+    let written = file.write_all(bytes).and_then(|()| sync.apply(&file));
+    written.context(ErrorKind::Io, "unable to write", &prepared)?;
     match std::fs::hard_link(&prepared, &lock_path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
         // A file system without links.
         Err(_) => {
-            let Ok(lock) = Lock::acquire(&index) else {
+            let Ok(lock) = Lock::acquire_within(&index, Duration::ZERO) else {
                 return Ok(false);
             };
             return match read.is_current(&index) {
-                true => lock.commit(bytes).map(|_| true),
+                true => lock.waits(sync).commit(bytes).map(|_| true),
                 false => Ok(false),
             };
         }

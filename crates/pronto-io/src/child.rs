@@ -1,10 +1,84 @@
-//! Child processes, as the trace tells of them.
+//! Starting child processes, and their entries in the trace. No other module makes a [`Command`].
+//!
+//! A program is never taken from the current directory because `PATH` has an entry that is empty or
+//! relative: the current directory may be a worktree that somebody else filled.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+
+/// Where programs are looked for without a `PATH`.
+const USUAL_PATH: &str = "/usr/bin:/bin";
+
+/// A directory that does not exist, and that only the administrator could make.
+const NOWHERE: &str = "/nonexistent";
+
+/// A command that runs `program`: a path, or a name that is looked for in the absolute directories
+/// of `PATH`. One that is not found fails to start, with `ENOENT`.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let program = program.as_ref();
+    let path = search_path();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this module is the one that starts programs"
+    )]
+    Command::new(searched(program, &path).unwrap_or_else(|| program.into()))
+}
+
+/// A command that lets the shell run `script`, which sees `name` as `$0` and later arguments as
+/// `$1` and so on.
+pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
+    let mut command = command("/bin/sh");
+    command.arg("-c").arg(script).arg(name);
+    command
+}
+
+/// The path of the program `name` in the absolute directories of `PATH`.
+pub fn find(name: &OsStr) -> Option<PathBuf> {
+    find_all(name).next()
+}
+
+/// All programs called `name` in the absolute directories of `PATH`, in their order.
+pub fn find_all(name: &OsStr) -> impl Iterator<Item = PathBuf> {
+    find_in(name, &search_path())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn search_path() -> OsString {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is searched for programs belongs to starting them"
+    )]
+    std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into())
+}
+
+fn find_in<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = PathBuf> + 'a {
+    let absolute = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    absolute
+        .map(move |directory| directory.join(name))
+        .filter(|file| is_executable(file))
+}
+
+/// Where `program` is; `None` where the system's own search gives the same.
+fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
+    let is_path = program.is_empty() || program.as_bytes().contains(&b'/');
+    if is_path || std::env::split_paths(path).all(|directory| directory.is_absolute()) {
+        return None;
+    }
+    let found = find_in(program, path).next();
+    Some(found.map_or_else(|| Path::new(NOWHERE).join(program).into(), Into::into))
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = std::fs::metadata(file);
+    metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
 
 /// A child process that the trace knows of; [`ended`](Self::ended) is to be called once. Costs a load and a branch when nobody listens.
 #[derive(Clone, Copy, Debug)]
@@ -46,5 +120,32 @@ impl Child {
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let pid = u64::from(pid);
         tracing::info!(target: "pronto::child", id, pid, code, micros);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_entries_of_the_path_are_passed_over() {
+        let name = OsStr::new("sh");
+        assert_eq!(searched(name, "/usr/bin:/bin".as_ref()), None);
+        for path in [":/bin", "/bin:", ".:/bin", "bin:/bin:", "/bin::/usr/bin"] {
+            let found = searched(name, path.as_ref());
+            assert_eq!(found.as_deref(), Some(OsStr::new("/bin/sh")), "{path}");
+        }
+        // A path is the caller's choice.
+        assert_eq!(searched("./sh".as_ref(), ".".as_ref()), None);
+    }
+
+    #[test]
+    fn a_program_of_the_current_directory_is_not_found() {
+        // Tests run in the directory of the crate, which has a file of this name.
+        let found = searched("Cargo.toml".as_ref(), ".:".as_ref());
+        let found = found.expect("the path is relative");
+        assert_eq!(found, OsStr::new("/nonexistent/Cargo.toml"));
+        let error = command(found).spawn().expect_err("it is nowhere");
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     }
 }

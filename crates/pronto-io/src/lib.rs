@@ -3,15 +3,18 @@
 //! - [`error`]: the one error type all crates share, with a kind of their own each.
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
+//! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
 //! - [`dir`]: directory handles whose every call follows no symbolic link.
 //! - [`file_system`]: what is known of the kinds of file systems.
 //! - [`pool`]: workers whose number follows what the work waits for.
 //! - [`cleanup`]: files and directories that must not outlive an operation that fails.
 //! - [`view`]: files opened for random reading, mapped or by position.
-//! - [`child`]: child processes, as the trace tells of them.
+//! - [`child`]: starting child processes, and their entries in the trace.
 //! - [`process`]: how the process starts.
 //! - [`signals`]: being asked to end, and ending cleanly.
 //! - [`descriptor`]: descriptors that the process was started with.
+//! - [`sync`]: waiting until a file has left the memory of the system.
+//! - [`untrusted`]: reading files that an attacker may have put in place.
 //! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
 //!
 //! ```
@@ -21,9 +24,10 @@
 //! let error = Error::new(Kind::Corrupt, "bad magic").at_path("x.idx").at_offset(4);
 //! assert_eq!(error.to_string(), "bad magic in 'x.idx' at offset 4");
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     unsafe_code,
-    reason = "memory maps, inherited descriptors, the start and the end of the process; every block states why it is sound"
+    reason = "memory maps, inherited descriptors, write-out of files, the start and the end of the process; every block states why it is sound"
 )]
 
 #[cfg(unix)]
@@ -39,6 +43,7 @@ pub mod ewah;
 pub mod fanotify;
 pub mod file_system;
 pub mod interrupt;
+pub mod lock_file;
 pub mod memory;
 #[cfg(unix)]
 pub mod pool;
@@ -48,6 +53,10 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod signals;
+#[cfg(unix)]
+pub mod sync;
+#[cfg(unix)]
+pub mod untrusted;
 pub mod view;
 
 #[doc(hidden)]

@@ -30,6 +30,7 @@ use faults::Registration;
 use memmap2::{Mmap, MmapOptions};
 
 use crate::file_system::FileSystem;
+use crate::untrusted::Links;
 
 /// Whether `file` is on a file system of this machine, as far as the system says.
 ///
@@ -110,7 +111,9 @@ impl View {
     /// Those of opening and mapping; `InvalidInput` when `path` is not a regular file.
     pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<View> {
         let path = path.as_ref();
-        View::from_file(File::open(path)?, path, access)
+        // Repositories may hold what never answers, and only a regular file is taken.
+        let file = crate::untrusted::open_any(path, Links::Follow)?;
+        View::from_file(file, path, access)
     }
 
     /// As [`open`](Self::open), of a file that is open already; `path` is where it is opened again

@@ -1,9 +1,11 @@
 //! Asking a monitor over its socket.
 
+use crate::credentials::is_trusted;
 use crate::protocol::{Answer, LONGEST_ANSWER_BYTES, read_message, write_message};
 use bstr::BStr;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt::Timeout};
+use rustix::process::Uid;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -17,9 +19,9 @@ const LONGEST_ADDRESS_BYTES: usize = 100;
 /// A monitor that takes longer is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-const CLOSED: SocketFlags = SocketFlags::CLOEXEC;
+pub(crate) const CLOSED: SocketFlags = SocketFlags::CLOEXEC;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-const CLOSED: SocketFlags = SocketFlags::empty();
+pub(crate) const CLOSED: SocketFlags = SocketFlags::empty();
 
 /// Where a monitor is to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +52,13 @@ impl Address {
     }
 }
 
-/// Connects to the monitor at `address`: four or five system calls. Waits no longer than some
+/// Connects to the monitor at `address`: five or six system calls. Waits no longer than some
 /// seconds for one that does not take clients.
 ///
 /// # Errors
-/// `NotFound` or `ConnectionRefused` if there is none; `WouldBlock` if it takes nobody.
+/// `NotFound` or `ConnectionRefused` if there is none; `WouldBlock` if it takes nobody;
+/// `PermissionDenied` if it belongs neither to this user, nor to root, nor to the owner of the
+/// directory: in a directory that others can write, anyone could pretend that nothing changed.
 pub fn connect(address: &Address) -> io::Result<UnixStream> {
     connect_within(address, PATIENCE)
 }
@@ -77,11 +81,22 @@ pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Resul
     }
     loop {
         match net::connect(&stream, &address) {
-            Ok(()) => return Ok(UnixStream::from(stream)),
+            Ok(()) => {
+                let stream = UnixStream::from(stream);
+                return match is_trusted(&stream, || owner(directory)) {
+                    true => Ok(stream),
+                    false => Err(io::ErrorKind::PermissionDenied.into()),
+                };
+            }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn owner(directory: &Path) -> Option<Uid> {
+    let metadata = rustix::fs::stat(directory).ok()?;
+    Some(Uid::from_raw(metadata.st_uid))
 }
 
 /// Sends `request` and returns the answer as it is.

@@ -17,9 +17,11 @@
 //! journal.add("a/b".into());
 //! assert_eq!(journal.since(token.as_ref()), Answer::Paths { token: journal.token(), paths: vec!["a/b".into()] });
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 #[cfg(unix)]
 pub mod client;
+mod credentials;
 mod journal;
 pub mod protocol;
 #[cfg(target_os = "linux")]

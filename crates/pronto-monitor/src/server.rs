@@ -8,6 +8,7 @@ mod mounts;
 mod socket;
 
 use crate::client::Address;
+use crate::credentials::is_trusted;
 use crate::protocol::{LONGEST_REQUEST_BYTES, read_message, write_message};
 use crate::watch::{Doubt, Places, Source, Watcher};
 use crate::{Answer, Journal};
@@ -171,6 +172,10 @@ impl Server {
             // Descriptors or memory are short, or the client has gone again.
             Err(_) => return std::thread::sleep(PAUSE),
         };
+        // The socket is for its owner alone, but its mode can be changed.
+        if !is_trusted(&stream, || None) {
+            return;
+        }
         if self.shared.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
             self.shared.clients.fetch_sub(1, Ordering::Relaxed);
             return;

@@ -27,6 +27,7 @@
 //! assert_eq!(here.lacking(), [1]);
 //! # Ok::<(), pronto_netsync::Error>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod error;
 pub mod frame;

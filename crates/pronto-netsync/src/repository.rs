@@ -107,6 +107,16 @@ pub trait Repository {
         Ok(())
     }
 
+    /// The session holds so many bytes in memory for the peer, in all: refs, and sets that are
+    /// compared. Called before it goes on with more.
+    ///
+    /// # Errors
+    /// There is no room for so much; [`Busy`](crate::ErrorKind::Busy) if there may be later.
+    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+        let _ = bytes;
+        Ok(())
+    }
+
     /// Calls `each` for every ref that the peer may see and that `matches` lets take part.
     ///
     /// # Errors

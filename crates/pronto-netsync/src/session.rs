@@ -45,6 +45,8 @@ pub const VERSION: u64 = 1;
 /// The most that is taken from a peer before it has said who it is and what it wants.
 pub const GREETING_BYTES: usize = 16 * 1024;
 
+const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
+
 /// How one side takes part.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -108,6 +110,9 @@ pub struct Report {
     pub outgoing_plan: Option<Plan>,
     /// Frames that came.
     pub received_frames: u64,
+    /// Frames that moved the session on: all but credits and pieces of segments. The protocol and the
+    /// content that is exchanged bound their number.
+    pub received_steps: u64,
     /// Bytes of segments that came.
     pub received_bytes: u64,
     /// Segments that came and are durable.
@@ -237,6 +242,21 @@ impl<R: Repository> Session<R> {
         ))
     }
 
+    /// Ends the session for a reason of whoever drives it, tells the peer, and lets go of the
+    /// repository.
+    pub fn refuse(&mut self, error: &Error) {
+        if !self.has_failed {
+            self.fail(error);
+        }
+        self.release();
+    }
+
+    /// Lets go of the repository, and of what it holds. The session is over.
+    pub fn release(&mut self) {
+        self.has_failed = true;
+        self.talk.release();
+    }
+
     /// What has happened so far.
     pub fn report(&self) -> &Report {
         &self.talk.report
@@ -268,12 +288,16 @@ impl<R: Repository> Session<R> {
             let waiting = self.reader.waiting_bytes();
             let Some(frame) = self.reader.peek()? else {
                 if is_greeting && waiting > GREETING_BYTES {
-                    return Err(crate::error::exceeded(
-                        "a greeting of more than 16384 bytes",
-                    ));
+                    return Err(crate::error::exceeded(LONG_GREETING));
                 }
                 return Ok(());
             };
+            if is_greeting && frame.body.len() > GREETING_BYTES {
+                return Err(crate::error::exceeded(LONG_GREETING));
+            }
+            if !matches!(frame.kind, FrameType::Credit | FrameType::Data) {
+                self.talk.report.received_steps += 1;
+            }
             if frame.kind == FrameType::Credit {
                 let credit = Credit::read(frame.body)?;
                 self.talk.check_greeted(frame.kind)?;

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use pronto_io::error::IoContext as _;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::error::{Error, ErrorKind};
 
@@ -63,7 +64,7 @@ fn push_list(
     warnings: &mut Vec<Error>,
 ) -> Result<(), Error> {
     let list = objects.join("info/alternates");
-    let bytes = match std::fs::read(&list) {
+    let bytes = match untrusted::read(&list, Links::Follow, LARGEST_POINTER_BYTES) {
         Ok(bytes) => bytes,
         Err(error)
             if matches!(

@@ -11,6 +11,7 @@
 //! assert_eq!(store.find(&id, &mut content)?, Some(gix_object::Kind::Blob));
 //! # Ok::<(), pronto_odb::Error>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod alternates;
 mod bulk;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pronto_hash::Kind;
+use pronto_io::sync::SyncMethod;
 use pronto_io::view::Access;
 
 /// How to open a [`Store`](crate::Store). The default is Git's.
@@ -21,8 +22,8 @@ pub struct Options {
     pub multi_pack_index: bool,
     /// The zlib level of loose objects, 0 to 9 (`core.looseCompression`).
     pub loose_compression: u8,
-    /// Whether loose objects are flushed to the disk before they get their name (`core.fsync`).
-    pub fsync_loose: bool,
+    /// How to wait for a loose object before it gets its name (`core.fsync`).
+    pub fsync_loose: SyncMethod,
     /// Who may read what is written (`core.sharedRepository`).
     pub sharing: Sharing,
 }
@@ -36,7 +37,7 @@ impl Default for Options {
             access: Access::Auto,
             multi_pack_index: true,
             loose_compression: 1,
-            fsync_loose: false,
+            fsync_loose: SyncMethod::No,
             sharing: Sharing::Umask,
         }
     }

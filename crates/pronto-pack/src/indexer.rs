@@ -58,6 +58,7 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_io::error::OsReason;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
+use pronto_io::sync::SyncMethod;
 use pronto_io::view::{Access, View};
 use spool::Store;
 use std::ffi::OsString;
@@ -98,8 +99,10 @@ pub struct Options {
     pub fix_thin: bool,
     /// Refuses a pack that holds an object twice.
     pub forbid_duplicates: bool,
-    /// Waits until the files are on the disk before they get their names.
-    pub sync: bool,
+    /// How to wait for the pack before it gets its name.
+    pub sync: SyncMethod,
+    /// How to wait for the files beside it before they get their names.
+    pub sync_indexes: SyncMethod,
     /// Writes a `.keep` file with this in it, first of all.
     pub keep: Option<Vec<u8>>,
     /// Writes a `.promisor` file with this in it, first of all.
@@ -150,7 +153,8 @@ impl Default for Options {
             must_end: false,
             fix_thin: false,
             forbid_duplicates: false,
-            sync: true,
+            sync: SyncMethod::Flush,
+            sync_indexes: SyncMethod::Flush,
             keep: None,
             promisor: None,
             pack_path: None,

@@ -138,9 +138,7 @@ fn write_indexes(
     };
     for file in std::iter::once(&index).chain(&reverse) {
         file.permit(options.permissions)?;
-        if options.sync {
-            file.sync()?;
-        }
+        file.sync(options.sync_indexes)?;
     }
     Ok(Indexes { index, reverse })
 }

@@ -16,6 +16,7 @@
 //! - [`writer`]: new packs, entry by entry.
 //! - [`fanout`]: the search that all sorted tables of ids share.
 //! - [`error`]: what can be wrong with a pack.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bitmap;
 mod chunks;

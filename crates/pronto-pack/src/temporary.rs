@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
+use pronto_io::sync::SyncMethod;
 use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, Write as _};
@@ -64,10 +65,9 @@ impl Temporary {
             .context(ErrorKind::Io, "cannot set permissions of", &self.path)
     }
 
-    /// Waits until the content is on the disk.
-    pub(crate) fn sync(&self) -> Result<(), Error> {
-        self.file
-            .sync_all()
+    /// Waits for the content.
+    pub(crate) fn sync(&self, how: SyncMethod) -> Result<(), Error> {
+        how.apply(&self.file)
             .context(ErrorKind::Io, "unable to fsync", &self.path)
     }
 }

@@ -388,9 +388,7 @@ impl PackWriter {
         let checksum = checksum?;
         self.digester = None;
         self.write(checksum.as_slice())?;
-        if self.options.files.sync {
-            self.temporary.sync()?;
-        }
+        self.temporary.sync(self.options.files.sync)?;
         let rows = Rows {
             kind,
             ids: &self.ids,

@@ -5,9 +5,9 @@ use crate::quote;
 use crate::record::{Event, Record};
 
 /// Where the message starts.
-pub(crate) const MESSAGE_COLUMN: usize = 40;
+const MESSAGE_COLUMN: usize = 40;
 
-pub(crate) fn line(record: &Record<'_>) -> Option<String> {
+pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
     let message = match &record.event {
         Event::CommandName {
             name, arguments, ..
@@ -28,6 +28,15 @@ pub(crate) fn line(record: &Record<'_>) -> Option<String> {
         }
         _ => return None,
     };
-    let place = format!("{} {}:{} ", clock::local_time(), record.file, record.line);
-    Some(format!("{place:MESSAGE_COLUMN$}trace: {message}"))
+    let place = place(record.file, record.line, is_brief);
+    Some(format!("{place}trace: {message}"))
+}
+
+/// What stands before a message: time and place, unless these are left out.
+pub(crate) fn place(file: &str, line: u32, is_brief: bool) -> String {
+    if is_brief {
+        return String::new();
+    }
+    let place = format!("{} {file}:{line} ", clock::local_time());
+    format!("{place:MESSAGE_COLUMN$}")
 }

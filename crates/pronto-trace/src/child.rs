@@ -52,7 +52,11 @@ impl Visit for Fields {
 
 impl Fields {
     pub(crate) fn emit(&self, inner: &std::sync::Arc<Inner>, file: &str, line: u32) {
-        let event = match &self.arguments {
+        let arguments = self
+            .arguments
+            .as_ref()
+            .map(|arguments| inner.shown(arguments));
+        let event = match &arguments {
             Some(arguments) => Event::ChildStart {
                 id: self.id,
                 class: &self.class,

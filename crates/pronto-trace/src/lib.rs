@@ -13,10 +13,13 @@
 //! | `GIT_TRACE` | the command, and the processes that it starts |
 //! | `GIT_TRACE_PERFORMANCE` | one line for each region that ended |
 //!
+//! Passwords in addresses are left out, unless `GIT_TRACE2_REDACT` is false.
+//!
 //! ```
 //! let settings = pronto_trace::Settings::from_variables(&|_| None);
 //! assert!(settings.is_none());
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod basic;
 mod child;
@@ -30,6 +33,7 @@ mod perf;
 mod performance;
 mod quote;
 mod record;
+mod redact;
 mod session;
 mod settings;
 mod sid;

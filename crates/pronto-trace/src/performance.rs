@@ -2,35 +2,30 @@
 
 use std::time::Duration;
 
-use crate::basic::MESSAGE_COLUMN;
-use crate::clock;
+use crate::basic::place;
 use crate::quote;
 use crate::record::{Event, Record, Region};
 
 /// The line for a region that ended. `nesting` counts the regions around it and the command.
-pub(crate) fn region(record: &Record<'_>) -> Option<String> {
+pub(crate) fn region(record: &Record<'_>, is_brief: bool) -> Option<String> {
     let Event::RegionLeave { region, lasted } = &record.event else {
         return None;
     };
     let spaces = " ".repeat(record.nesting);
-    Some(line(
-        record.file,
-        record.line,
-        *lasted,
-        &format!("{spaces}{}", label(region)),
-    ))
+    let place = place(record.file, record.line, is_brief);
+    Some(line(&place, *lasted, &format!("{spaces}{}", label(region))))
 }
 
 /// The line for the whole command.
-pub(crate) fn command(arguments: &[String], lasted: Duration) -> String {
+pub(crate) fn command(arguments: &[String], lasted: Duration, is_brief: bool) -> String {
     let label = format!("git command: {}", quote::arguments(arguments));
-    line("pronto-trace/performance.rs", line!(), lasted, &label)
+    let place = place("pronto-trace/performance.rs", line!(), is_brief);
+    line(&place, lasted, &label)
 }
 
-fn line(file: &str, line: u32, lasted: Duration, label: &str) -> String {
-    let place = format!("{} {file}:{line} ", clock::local_time());
+fn line(place: &str, lasted: Duration, label: &str) -> String {
     let (seconds, nanos) = (lasted.as_secs(), lasted.subsec_nanos());
-    format!("{place:MESSAGE_COLUMN$}performance: {seconds}.{nanos:09} s: {label}")
+    format!("{place}performance: {seconds}.{nanos:09} s: {label}")
 }
 
 /// What Git calls the region in this trace, which is older than the names of regions.

@@ -1,5 +1,6 @@
 //! One traced run of a process.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -12,7 +13,7 @@ use crate::settings::Settings;
 use crate::sid::Sid;
 use crate::subscriber::Listener;
 use crate::thread::{self, Thread};
-use crate::{basic, event, normal, perf, performance};
+use crate::{basic, event, normal, perf, performance, redact};
 
 /// What is traced.
 #[derive(Clone, Debug)]
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     event_nesting: usize,
     threads: AtomicUsize,
     has_repository: AtomicBool,
+    shows_passwords: bool,
     is_over: AtomicBool,
 }
 
@@ -51,7 +53,10 @@ impl Session {
     /// Opens the traces, makes the calling thread the main one, tells how the process was
     /// started, and listens to the libraries from now on. What is wrong with the destinations
     /// comes back as warnings; a trace that cannot be written never stops a command.
-    pub fn begin(settings: &Settings, program: Program) -> (Self, Vec<String>) {
+    pub fn begin(settings: &Settings, mut program: Program) -> (Self, Vec<String>) {
+        if !settings.shows_passwords {
+            program.arguments = redact::all(&program.arguments);
+        }
         let mut warnings = Vec::new();
         let sid = Sid::new(settings.parent_sid.as_ref());
         let mut open = |target| Destination::open(target, settings, sid.own(), &mut warnings);
@@ -82,6 +87,7 @@ impl Session {
             event_nesting: settings.event_nesting,
             threads: AtomicUsize::new(0),
             has_repository: AtomicBool::new(false),
+            shows_passwords: settings.shows_passwords,
             is_over: AtomicBool::new(false),
             program,
         });
@@ -124,7 +130,7 @@ impl Session {
         self.0.emit(
             Event::CommandName {
                 name,
-                arguments,
+                arguments: &self.0.shown(arguments),
                 hierarchy: &hierarchy,
             },
             file!(),
@@ -146,6 +152,7 @@ impl Session {
 
     /// An alias stood for `arguments`.
     pub fn alias(&self, alias: &str, arguments: &[String]) {
+        let arguments = &*self.0.shown(arguments);
         self.0
             .emit(Event::Alias { alias, arguments }, file!(), line!());
     }
@@ -157,6 +164,7 @@ impl Session {
 
     /// The process is about to become another program.
     pub fn exec(&self, arguments: &[String]) {
+        let arguments = &*self.0.shown(arguments);
         self.0.emit(Event::Exec { arguments }, file!(), line!());
     }
 
@@ -172,9 +180,8 @@ impl Session {
         self.0.emit(Event::Exit { code }, file!(), line!());
         if self.0.performance.is_open() && !self.0.is_over.load(Relaxed) {
             let lasted = self.0.program.begun.elapsed();
-            self.0
-                .performance
-                .write(performance::command(&self.0.program.arguments, lasted));
+            let (trace, arguments) = (&self.0.performance, &self.0.program.arguments);
+            trace.write(performance::command(arguments, lasted, trace.is_brief));
         }
         self.0.emit(Event::AtExit { code }, file!(), line!());
         self.0.is_over.store(true, Relaxed);
@@ -182,6 +189,14 @@ impl Session {
 }
 
 impl Inner {
+    /// `arguments` as traces show them.
+    pub(crate) fn shown<'a>(&self, arguments: &'a [String]) -> Cow<'a, [String]> {
+        match self.shows_passwords {
+            true => arguments.into(),
+            false => redact::all(arguments).into(),
+        }
+    }
+
     pub(crate) fn next_thread(&self) -> usize {
         self.threads.fetch_add(1, Relaxed) + 1
     }
@@ -226,12 +241,12 @@ impl Inner {
             self.event.write(line);
         }
         if self.basic.is_open()
-            && let Some(line) = basic::line(&record)
+            && let Some(line) = basic::line(&record, self.basic.is_brief)
         {
             self.basic.write(line);
         }
         if self.performance.is_open()
-            && let Some(line) = performance::region(&record)
+            && let Some(line) = performance::region(&record, self.performance.is_brief)
         {
             self.performance.write(line);
         }

@@ -22,6 +22,8 @@ pub struct Settings {
     /// A directory that holds this many files gets no more of them.
     pub(crate) max_files: usize,
     pub(crate) warns: bool,
+    /// Passwords in addresses are written as they are.
+    pub(crate) shows_passwords: bool,
     pub(crate) parent_sid: Option<OsString>,
     pub(crate) parent_name: Option<OsString>,
     pub(crate) duplicate: Option<Duplicate>,
@@ -53,8 +55,8 @@ impl Settings {
         let normal = target("GIT_TRACE2", "GIT_TRACE2_BRIEF");
         let perf = target("GIT_TRACE2_PERF", "GIT_TRACE2_PERF_BRIEF");
         let event = target("GIT_TRACE2_EVENT", "GIT_TRACE2_EVENT_BRIEF");
-        let basic = target("GIT_TRACE", "");
-        let performance = target("GIT_TRACE_PERFORMANCE", "");
+        let basic = target("GIT_TRACE", "GIT_TRACE_BARE");
+        let performance = target("GIT_TRACE_PERFORMANCE", "GIT_TRACE_BARE");
         if basic.is_none()
             && normal.is_none()
             && perf.is_none()
@@ -81,6 +83,7 @@ impl Settings {
                 .unwrap_or(2),
             max_files: number("GIT_TRACE2_MAX_FILES").unwrap_or(0),
             warns: number("GIT_TRACE2_DST_DEBUG").is_some_and(|level| level > 0),
+            shows_passwords: get("GIT_TRACE2_REDACT").is_some_and(|value| is_false(&value)),
             parent_sid: get("GIT_TRACE2_PARENT_SID").filter(|sid| !sid.is_empty()),
             parent_name: get("GIT_TRACE2_PARENT_NAME").filter(|name| !name.is_empty()),
             ..Settings::default()
@@ -106,6 +109,13 @@ impl Settings {
 pub(crate) fn is_off(value: &OsString) -> bool {
     let bytes = value.as_bytes();
     bytes.is_empty() || bytes == b"0" || bytes.eq_ignore_ascii_case(b"false")
+}
+
+fn is_false(value: &OsString) -> bool {
+    let bytes = value.as_bytes();
+    [&b""[..], b"0", b"false", b"no", b"off"]
+        .iter()
+        .any(|no| bytes.eq_ignore_ascii_case(no))
 }
 
 fn is_true(value: &OsString) -> bool {

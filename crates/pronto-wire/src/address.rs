@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::error::{Error, ErrorKind};
+use crate::url::Url;
 
 /// An address taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub enum Address {
     },
     /// `http://` and `https://`.
     Http {
-        /// The URL as it stood, user and password included.
-        url: String,
+        /// The URL, user and password included.
+        url: Url,
     },
 }
 
@@ -57,10 +58,9 @@ impl Address {
             };
         };
         match scheme {
-            b"http" | b"https" => match text.to_str() {
-                Ok(url) => Ok(Address::Http { url: url.into() }),
-                Err(_) => Err(bad(format!("unable to parse URL '{text}'"))),
-            },
+            b"http" | b"https" => Ok(Address::Http {
+                url: Url::parse(text)?,
+            }),
             b"file" => {
                 let rest = decoded(rest);
                 let start = rest.find_byte(b'/').ok_or_else(no_path)?;
@@ -84,7 +84,7 @@ impl Address {
             Address::File { .. } => "file",
             Address::Git { .. } => "git",
             Address::Ssh { .. } => "ssh",
-            Address::Http { url } if url.starts_with("https:") => "https",
+            Address::Http { url } if url.scheme() == "https" => "https",
             Address::Http { .. } => "http",
         }
     }
@@ -109,7 +109,10 @@ pub fn is_local(text: &BStr) -> bool {
     }
 }
 
-/// `text` without a password in its URL, for messages and for what is written to disk.
+/// `text` without the login in its URL, for messages and for what is written to disk.
+///
+/// Texts that are not URLs, or not clear ones, are taken as well; what may be a login is left out
+/// of them: all up to the last `@` before the path.
 pub fn without_credentials(text: &BStr) -> BString {
     let Some((scheme, rest)) = text.split_once_str("://") else {
         return text.into();
@@ -118,6 +121,18 @@ pub fn without_credentials(text: &BStr) -> BString {
     match rest[..authority_end].rfind_byte(b'@') {
         Some(at) => [scheme, b"://", &rest[at + 1..]].concat().into(),
         None => text.into(),
+    }
+}
+
+/// `text` without anything up to its last `@`, for messages about texts that are not URLs: where
+/// a password ends in them is not known.
+pub(crate) fn redacted(text: &BStr) -> BString {
+    match (text.find(b"://"), text.rfind_byte(b'@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            let (scheme, rest) = (&text.as_bytes()[..scheme + 3], &text.as_bytes()[at..]);
+            [scheme, b"...", rest].concat().into()
+        }
+        _ => text.into(),
     }
 }
 
@@ -146,6 +161,10 @@ fn with_host(
         .find_byte(b'/')
         .map(|at| at + after_brackets)
         .ok_or_else(no_path)?;
+    if let Some(at) = rest[..start].find_byteset(b"?#") {
+        let byte = char::from(rest[at]);
+        return Err(bad(format!("'{byte}' leaves open which host is meant")));
+    }
     let (host, port) = host_and_port(&rest[..start])?;
     let path = home_relative(&rest[start..]);
     Ok(make(host, port, checked_path(path)?))
@@ -212,6 +231,10 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
     if host.contains(['\n', '\0']) {
         return Err(bad("newline is forbidden in git:// hosts and repo paths"));
     }
+    if host.bytes().any(|byte| byte.is_ascii_control()) {
+        let shown = host.escape_default();
+        return Err(bad(format!("strange hostname '{shown}' blocked")));
+    }
     if port.is_empty() {
         return Ok((host, None));
     }
@@ -268,7 +291,7 @@ mod tests {
             Ok(Address::File { path }) => format!("file {path}"),
             Ok(Address::Git { host, port, path }) => format!("git {host} {port:?} {path}"),
             Ok(Address::Ssh { host, port, path }) => format!("ssh {host} {port:?} {path}"),
-            Ok(Address::Http { url }) => format!("http {url}"),
+            Ok(Address::Http { url }) => format!("http {url} {:?}", url.user()),
             Err(error) => format!("error {error}"),
         }
     }
@@ -292,13 +315,18 @@ mod tests {
             ("ssh+git://host/a", "ssh host None /a"),
             ("git://host:1/a", "git host Some(1) /a"),
             ("git://host/~a", "git host None ~a"),
-            ("https://u:p@host/a", "http https://u:p@host/a"),
+            ("https://u:p@host/a", "http https://host/a Some(\"u\")"),
             (
                 "ssh://-oProxyCommand=x/a",
                 "error strange hostname '-oProxyCommand=x' blocked",
             ),
             ("-host:a", "error strange hostname '-host' blocked"),
             ("host:-a", "error strange pathname '-a' blocked"),
+            (
+                "ssh://host?@other/a",
+                "error '?' leaves open which host is meant",
+            ),
+            ("git://a\u{1}/b", "error strange hostname 'a\\u{1}' blocked"),
             (
                 "ssh://host",
                 "error no path specified; see 'git help pull' for valid url syntax",

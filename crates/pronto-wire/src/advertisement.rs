@@ -3,7 +3,9 @@
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
+use pronto_refs::RefName;
 
+use crate::bounds::Room;
 use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
@@ -29,8 +31,9 @@ pub struct RemoteRef {
     pub id: Option<ObjectId>,
     /// What the tag it points to points to in the end, if it points to a tag.
     pub peeled: Option<ObjectId>,
-    /// The reference it stands for, if it is symbolic and the other side says so.
-    pub symref_target: Option<BString>,
+    /// The reference it stands for, if it is symbolic and the other side names one. A name that no
+    /// reference can have counts as none.
+    pub symref_target: Option<RefName>,
 }
 
 /// All that is said in the first message of the other side.
@@ -48,9 +51,23 @@ pub struct Greeting {
     pub shallow: Vec<ObjectId>,
 }
 
+/// The memory that the references and the cut of versions 0 and 1 may take: enough for ten
+/// million references.
+const MOST_REF_BYTES: usize = 2 << 30;
+
+/// The lengths of all capabilities together: version 2 says what it can do before it says anything
+/// else, in a few hundred bytes.
+const MOST_CAPABILITY_BYTES: usize = 1 << 20;
+
+/// How many capabilities there may be: each reference of version 0 is looked for among them.
+const MOST_CAPABILITIES: usize = 1024;
+
 /// Takes the first message packet by packet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GreetingParser {
+    room: Room,
+    capability_room: Room,
+    seen_service: bool,
     started: bool,
     /// Within the line that says over HTTP which service answers, and the flush after it.
     in_service: bool,
@@ -59,6 +76,23 @@ pub struct GreetingParser {
     object_format: Option<Kind>,
     refs: Vec<RemoteRef>,
     shallow: Vec<ObjectId>,
+}
+
+impl Default for GreetingParser {
+    fn default() -> Self {
+        GreetingParser {
+            room: Room::new(MOST_REF_BYTES, "references"),
+            capability_room: Room::new(MOST_CAPABILITY_BYTES, "capabilities"),
+            seen_service: false,
+            started: false,
+            in_service: false,
+            version: None,
+            capabilities: None,
+            object_format: None,
+            refs: Vec::new(),
+            shallow: Vec::new(),
+        }
+    }
 }
 
 impl GreetingParser {
@@ -83,13 +117,22 @@ impl GreetingParser {
         };
         let first = !std::mem::replace(&mut self.started, true);
         match line {
-            _ if self.in_service => {}
-            _ if first && line.starts_with(b"# service=") => self.in_service = true,
+            _ if self.in_service => return Err(unexpected(line)),
+            _ if first && !self.seen_service && line.starts_with(b"# service=") => {
+                self.in_service = true;
+                self.seen_service = true;
+            }
             b"version 2" if first => self.version = Some(Version::V2),
             b"version 1" if first => self.version = Some(Version::V1),
             b"version 0" if first => self.version = Some(Version::V0),
             _ if self.version == Some(Version::V2) => {
-                self.capabilities.get_or_insert_default().push(line);
+                if line.starts_with(b"version ") {
+                    return Err(unexpected(line));
+                }
+                self.capability_room.take(line.len())?;
+                let capabilities = self.capabilities.get_or_insert_default();
+                capabilities.push(line);
+                check_count(capabilities)?;
             }
             _ => self.push_ref(line)?,
         }
@@ -100,12 +143,14 @@ impl GreetingParser {
         let line = match line.find_byte(0) {
             Some(end) if self.capabilities.is_none() => {
                 let capabilities = Capabilities::from_words(&line[end + 1..]);
+                check_count(&capabilities)?;
                 self.object_format = Some(capabilities.object_format()?);
                 self.capabilities = Some(capabilities);
                 &line[..end]
             }
             _ => line,
         };
+        self.room.take(size_of::<RemoteRef>() + line.len())?;
         let format = self.object_format.unwrap_or(Kind::Sha1);
         if let Some(id) = line.strip_prefix(b"shallow ") {
             self.shallow.push(parse_id(id, format)?);
@@ -128,7 +173,7 @@ impl GreetingParser {
             .flat_map(|capabilities| capabilities.values("symref"))
             .filter_map(|value| value.split_once_str(":"))
             .find(|(source, _)| *source == name)
-            .map(|(_, target)| target.into());
+            .and_then(|(_, target)| RefName::new(target).ok());
         self.refs.push(RemoteRef {
             name: name.into(),
             id: Some(id),
@@ -148,6 +193,13 @@ impl GreetingParser {
             refs: std::mem::take(&mut self.refs),
             shallow: std::mem::take(&mut self.shallow),
         })
+    }
+}
+
+fn check_count(capabilities: &Capabilities) -> Result<(), Error> {
+    match capabilities.len() <= MOST_CAPABILITIES {
+        true => Ok(()),
+        false => Err(malformed("protocol error: too many capabilities")),
     }
 }
 
@@ -227,7 +279,7 @@ pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
     };
     for attribute in fields {
         if let Some(target) = attribute.strip_prefix(b"symref-target:") {
-            parsed.symref_target = Some(target.into());
+            parsed.symref_target = RefName::new(target).ok();
         } else if let Some(id) = attribute.strip_prefix(b"peeled:") {
             parsed.peeled = Some(parse_id(id, format)?);
         }

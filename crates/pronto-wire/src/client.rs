@@ -9,13 +9,14 @@ use pronto_io::progress::Progress;
 
 use crate::address::Address;
 use crate::advertisement::{Greeting, GreetingParser, LsRefs, RemoteRef, Version, parse_ref_line};
+use crate::bounds::Room;
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
 use crate::fetch::{Negotiator, Next, Request, ShallowUpdate, v0, v2};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
-use crate::transport::{self, Connection, Options, Readiness, Service, http::Credentials};
+use crate::transport::{self, Connection, Options, Readiness, Service, http};
 
 /// A connection to a repository from which to fetch.
 pub struct Client {
@@ -26,24 +27,27 @@ pub struct Client {
     is_open: bool,
 }
 
-/// References that a server may have: more are refused, as a guard of memory.
-const MOST_REFS: usize = 50_000_000;
+/// The memory that the references of one answer may take.
+const MOST_REF_BYTES: usize = 2 << 30;
+
+/// The packets of the other side's share of one round of negotiation.
+const MOST_PACKETS: usize = 1 << 24;
 
 impl Client {
-    /// Connects to `address` and reads the greeting.
+    /// Connects to `address` and reads the greeting. Over HTTP, `settings` says what the user has
+    /// set for a URL.
     ///
     /// # Errors
     /// If the connection cannot be made, or what answers does not speak the protocol.
     pub fn connect(
         address: &Address,
         options: &Options,
-        credentials: Option<Box<dyn Credentials>>,
+        settings: Box<dyn http::Settings>,
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
         let _region = pronto_io::region!("transport", "connect");
-        let mut connection =
-            transport::connect(address, Service::UploadPack, options, credentials)?;
+        let mut connection = transport::connect(address, Service::UploadPack, options, settings)?;
         if let Some(notice) = connection.take_notice() {
             progress.message(&notice);
         }
@@ -119,17 +123,17 @@ impl Client {
         request.write(&self.greeting.capabilities, &mut out)?;
         self.packets.source_mut().send(&out)?;
         let mut refs = Vec::new();
+        let mut room = Room::new(MOST_REF_BYTES, "references");
         loop {
+            interrupted(&self.interrupt)?;
             match self.packets.next_packet()? {
                 packet @ Packet::Data(_) => {
                     let line = packet.text().unwrap_or_default();
+                    room.take(size_of::<RemoteRef>() + line.len())?;
                     refs.push(parse_ref_line(line, self.greeting.object_format)?);
                 }
                 Packet::Flush => return Ok(refs),
                 _ => return Err(malformed("protocol error: unexpected packet in ls-refs")),
-            }
-            if refs.len() > MOST_REFS {
-                return Err(malformed("the other side has too many references"));
             }
         }
     }
@@ -150,11 +154,14 @@ impl Client {
             Version::V2 => self.fetch_v2(request, negotiator)?,
             Version::V0 | Version::V1 => self.fetch_v0(request, negotiator)?,
         };
+        let interrupt = self.interrupt.clone();
         let pack = match sideband {
-            true => Stream::Sideband(Demultiplexer::new(&mut self.packets, progress)),
+            true => {
+                let stream = Demultiplexer::new(&mut self.packets, progress);
+                Stream::Sideband(stream.interruptible(&interrupt))
+            }
             false => Stream::Raw(&mut self.packets),
         };
-        let interrupt = self.interrupt.clone();
         Ok(Response {
             shallow,
             pack: Pack {
@@ -176,8 +183,10 @@ impl Client {
             out.clear();
             conversation.write_request(negotiator, &mut out)?;
             self.packets.source_mut().send(&out)?;
+            let mut room = Room::new(MOST_PACKETS, "packets");
             loop {
                 interrupted(&self.interrupt)?;
+                room.take(1)?;
                 let packet = self.packets.next_packet()?;
                 match conversation.receive(packet, negotiator)? {
                     Next::Receive => {}
@@ -203,8 +212,10 @@ impl Client {
             out.clear();
             let mut next = conversation.write_request(negotiator, &mut out)?;
             self.packets.source_mut().send(&out)?;
+            let mut room = Room::new(MOST_PACKETS, "packets");
             while next == Next::Receive {
                 interrupted(&self.interrupt)?;
+                room.take(1)?;
                 let packet = match self.packets.next_or_end()? {
                     Some(packet) => packet,
                     // A process that is to be asked anew says no more than it has to.
@@ -361,5 +372,7 @@ pub fn connect(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Client, Error> {
-    Client::connect(&Address::parse(text)?, options, None, progress, interrupt)
+    let address = Address::parse(text)?;
+    let settings = Box::new(http::Unset);
+    Client::connect(&address, options, settings, progress, interrupt)
 }

@@ -3,7 +3,7 @@
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
 //! - [`capabilities`], [`advertisement`]: what the other side has and can do.
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
-//! - [`address`], [`policy`], [`transport`]: reaching the other side.
+//! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
 //! - [`client`]: all of it together, blocking.
 //!
 //! The crate reads no configuration and no environment: all that can be set is passed in.
@@ -16,9 +16,11 @@
 //! assert_eq!((packet, length), (Packet::Data(b"hello\n"), 10));
 //! # Ok::<(), pronto_wire::Error>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod address;
 pub mod advertisement;
+mod bounds;
 pub mod capabilities;
 pub mod client;
 mod error;
@@ -29,5 +31,6 @@ pub mod policy;
 pub mod reader;
 pub mod sideband;
 pub mod transport;
+pub mod url;
 
 pub use error::{Error, ErrorKind};

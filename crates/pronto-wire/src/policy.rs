@@ -54,6 +54,10 @@ impl Default for Policy {
 impl Policy {
     /// Whether the transport called `name` may be used.
     pub fn allows(&self, name: &str) -> bool {
+        self.allows_for(name, self.from_user)
+    }
+
+    fn allows_for(&self, name: &str, from_user: bool) -> bool {
         if let Some(only) = &self.only {
             return only.iter().any(|allowed| allowed == name);
         }
@@ -70,7 +74,7 @@ impl Policy {
         match allow {
             Allow::Always => true,
             Allow::Never => false,
-            Allow::User => self.from_user,
+            Allow::User => from_user,
         }
     }
 
@@ -79,12 +83,28 @@ impl Policy {
     /// # Errors
     /// If it may not.
     pub fn check(&self, name: &str) -> Result<(), Error> {
-        if self.allows(name) {
-            return Ok(());
+        match self.allows(name) {
+            true => Ok(()),
+            false => Err(forbidden(name)),
         }
-        let message = format!("transport '{name}' not allowed");
-        Err(Error::new(ErrorKind::Forbidden, message))
     }
+
+    /// Fails unless a server may redirect to the transport called `name`: only HTTP, and the user
+    /// does not count as the one who asks for it.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub fn check_redirect(&self, name: &str) -> Result<(), Error> {
+        match matches!(name, "http" | "https") && self.allows_for(name, false) {
+            true => Ok(()),
+            false => Err(forbidden(name)),
+        }
+    }
+}
+
+fn forbidden(name: &str) -> Error {
+    let message = format!("transport '{name}' not allowed");
+    Error::new(ErrorKind::Forbidden, message)
 }
 
 #[cfg(test)]
@@ -102,5 +122,16 @@ mod tests {
         assert!(!policy.allows("ssh") && policy.allows("git"));
         policy.only = Some(vec!["file".into()]);
         assert!(policy.allows("file") && !policy.allows("git"));
+    }
+
+    #[test]
+    fn a_redirect_is_not_asked_for_by_the_user() {
+        let mut policy = Policy::default();
+        assert!(policy.check_redirect("https").is_ok());
+        assert!(policy.check_redirect("file").is_err() && policy.check_redirect("ssh").is_err());
+        policy.by_name.insert("http".into(), Allow::User);
+        assert!(policy.allows("http") && policy.check_redirect("http").is_err());
+        policy.only = Some(vec!["http".into()]);
+        assert!(policy.check_redirect("http").is_ok() && policy.check_redirect("https").is_err());
     }
 }

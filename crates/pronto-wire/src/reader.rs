@@ -1,6 +1,6 @@
 //! Packets from a byte stream, parsed in the receive queue where they lie.
 
-use std::io::Read;
+use std::io::{ErrorKind as ErrorCode, Read};
 
 use pronto_io::queue::ReceiveQueue;
 
@@ -147,7 +147,11 @@ impl<R: Read> PacketReader<R> {
 
     fn read_more(&mut self) -> Result<usize, Error> {
         self.queue.read_from(&mut self.source).map_err(|error| {
-            Error::new(ErrorKind::Connection, "error reading from the remote").because(error)
+            let message = match error.kind() {
+                ErrorCode::TimedOut => format!("error reading from the remote: {error}"),
+                _ => "error reading from the remote".into(),
+            };
+            Error::new(ErrorKind::Connection, message).because(error)
         })
     }
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use bstr::ByteSlice;
+use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
 use crate::error::{Error, ErrorKind, malformed};
@@ -22,6 +23,7 @@ pub struct Demultiplexer<'a, R> {
     /// What is left of the payload of the current packet.
     left: Range<usize>,
     ended: bool,
+    interrupt: Interrupt,
 }
 
 impl<'a, R: Read> Demultiplexer<'a, R> {
@@ -32,16 +34,28 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
             messages: Messages::new(progress),
             left: 0..0,
             ended: false,
+            interrupt: Interrupt::new(),
         }
+    }
+
+    /// The same, stopped by `interrupt` between two packets: messages alone could go on for ever.
+    #[must_use]
+    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
     }
 
     /// The bytes of band 1 that are next, empty at the end of the stream. Reads packets only when
     /// none are left from before.
     ///
     /// # Errors
-    /// If the stream breaks, is malformed, or the other side reports an error on band 3.
+    /// If the stream breaks, is malformed, or the other side reports an error on band 3, or if
+    /// the operation is interrupted.
     pub fn data(&mut self) -> Result<&[u8], Error> {
         while self.left.is_empty() && !self.ended {
+            self.interrupt
+                .check()
+                .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))?;
             match self.packets.next_packet()? {
                 Packet::Data([1, data @ ..]) => {
                     let start = 5;

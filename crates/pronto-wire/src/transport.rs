@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use bstr::BString;
 use pronto_io::descriptor;
@@ -16,8 +18,11 @@ use crate::policy::Policy;
 
 mod daemon;
 pub mod http;
+mod pace;
 mod process;
 mod ssh;
+
+pub use pace::{Limits, LowSpeed};
 
 /// The variables that tie a process to one repository: a child that works on another repository
 /// must not see them.
@@ -152,8 +157,11 @@ pub struct Options {
     pub policy: Policy,
     /// How to reach hosts by ssh.
     pub ssh: Ssh,
-    /// How to speak HTTP.
-    pub http: http::Options,
+    /// The program that connects to daemons in our place, called with host and port
+    /// (`core.gitProxy`, `GIT_PROXY_COMMAND`).
+    pub git_proxy: Option<OsString>,
+    /// How long to wait for the other side.
+    pub limits: Limits,
 }
 
 impl Default for Options {
@@ -166,7 +174,8 @@ impl Default for Options {
             family: Family::default(),
             policy: Policy::default(),
             ssh: Ssh::default(),
-            http: http::Options::default(),
+            git_proxy: None,
+            limits: Limits::default(),
         }
     }
 }
@@ -183,7 +192,7 @@ pub struct Ssh {
     pub variant: Option<String>,
 }
 
-/// Connects to `service` at `address`.
+/// Connects to `service` at `address`. Over HTTP, `settings` says what the user has set for a URL.
 ///
 /// # Errors
 /// If the transport is not allowed, or the connection cannot be made.
@@ -191,7 +200,7 @@ pub fn connect(
     address: &Address,
     service: Service,
     options: &Options,
-    credentials: Option<Box<dyn http::Credentials>>,
+    settings: Box<dyn http::Settings>,
 ) -> Result<Box<dyn Connection>, Error> {
     options.policy.check(address.protocol())?;
     Ok(match address {
@@ -210,10 +219,37 @@ pub fn connect(
                 port: *port,
                 path: path.as_ref(),
             };
-            Box::new(daemon::connect(&target, service, options)?)
+            daemon::connect(&target, service, options)?
         }
-        Address::Http { url } => Box::new(http::connect(url, service, options, credentials)?),
+        Address::Http { url } => Box::new(http::connect(url, service, options, settings)?),
     })
+}
+
+/// The first connection that can be made to one of `addresses`; `failed` hears of the others.
+///
+/// # Errors
+/// The last failure, if there is none.
+fn connect_first(
+    addresses: &[SocketAddr],
+    limits: &Limits,
+    failed: &mut dyn FnMut(SocketAddr, &io::Error),
+) -> io::Result<TcpStream> {
+    let until = Instant::now() + limits.connect;
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(address, left.min(limits.connect_address)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => {
+                failed(*address, &error);
+                last = error;
+            }
+        }
+    }
+    Err(last)
 }
 
 /// The value of `GIT_PROTOCOL` that asks for `version`; nothing for version 0.

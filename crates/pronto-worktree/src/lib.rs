@@ -10,6 +10,7 @@
 //! - [`merge`]: three texts become one.
 //! - [`trees`]: the trees that an index makes.
 //! - [`ignore`], [`pathspec`]: which paths count; [`glob`]: the patterns in them.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod attributes;
 pub mod checkout;

@@ -25,6 +25,7 @@ use pronto_pack::bitmap::write::{Contents, write};
 use pronto_pack::idx::Index;
 use pronto_pack::pack::Pack;
 
+use crate::durability::Component;
 use crate::history::from_graph;
 use crate::init::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -226,7 +227,12 @@ impl Work<'_> {
         // Only now is it ours to remove.
         let guard = Guard::new(&path);
         write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
-        file.sync_all().context(ErrorKind::Io, failed, &path)?;
+        let synced = self
+            .repository
+            .fsync()?
+            .of(Component::PackMetadata)
+            .apply(&file);
+        synced.context(ErrorKind::Io, failed, &path)?;
         shared::adjust(self.store.options().sharing, &path)?;
         std::fs::rename(&path, target).context(ErrorKind::Io, failed, target)?;
         guard.keep();

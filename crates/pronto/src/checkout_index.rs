@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Edit, Flags, Lock, mode};
+use pronto_index::{Edit, Flags, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -115,7 +115,7 @@ impl Repository {
     ) -> Result<Report> {
         let updates = options.update_index && options.directory.is_none() && !options.temporary;
         let lock = match updates {
-            true => Some(Lock::acquire(&self.index_path()).map_err(from_index)?),
+            true => Some(self.lock_index()?),
             false => None,
         };
         let mut prepared = Prepared::without_lock(self, || self.index())?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 use gix_object::{CommitRefIter, Kind};
 use pronto_hash::ObjectId;
-use pronto_index::{Content, Index, Lock, Writer};
+use pronto_index::{Content, Index, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -81,7 +81,7 @@ pub fn checkout_tree(
     let mut settings = repository.filter_settings()?;
     settings.ref_name.clone_from(&options.ref_name);
     settings.treeish = Some(commit);
-    let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    let lock = repository.lock_index()?;
     let tree = tree_of(objects, commit)?;
     let sparse = repository.sparse_checkout()?;
     let mut unpacked = unpack::all(tree, objects, repository.protection()?, sparse.as_ref())

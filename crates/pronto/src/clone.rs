@@ -29,7 +29,8 @@ pub use source::guess_directory;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::remote::connection::{self, Settings};
-use crate::{Error, ErrorKind, Repository, Result, hooks, path, remote};
+use crate::repository::safety;
+use crate::{Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote};
 use announce::Announcement;
 use heads::Heads;
 use place::Place;
@@ -212,9 +213,10 @@ pub fn clone(
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
     let mut client = work.connect_first(&announcement)?;
-    let refs = client
+    let mut refs = client
         .refs(&heads::request(options))
         .map_err(connection::from_wire)?;
+    refs.retain(|found| heads::is_usable(found.name.as_bstr()));
     let heads = Heads::choose(&refs, &work)?;
     let mut place = place.occupy()?;
     match work.build(client, &heads, &mut place) {
@@ -282,12 +284,13 @@ impl<'a> Work<'a> {
             announcement.say();
             return self.connect();
         }
+        let first = announcement.clone();
         let connected = connection::connect_with(
             url.as_bstr(),
             &self.options.settings,
             (&self.config, self.environment),
             (self.progress, self.interrupt),
-            |helpers| announcement.before(helpers),
+            Box::new(move |helpers| first.before(helpers)),
         );
         match &connected {
             Err(error) if *error.kind() == ErrorKind::Unsupported => {}
@@ -430,6 +433,13 @@ impl<'a> Work<'a> {
         let Some(source) = &self.source.local else {
             return Ok(());
         };
+        // Its owner could exchange files while they are taken, and rewrite those that are linked.
+        let parts = safety::Found {
+            git_file: None,
+            work_tree: None,
+            git_dir: source,
+        };
+        safety::check_owner(&parts, self.environment)?;
         let theirs = local::objects_of(source);
         if self.options.shared {
             return local::add_alternates(&objects.join("info/alternates"), &[theirs]);
@@ -456,7 +466,7 @@ impl<'a> Work<'a> {
             return Ok(None);
         };
         checkout::check_out(self, (&head.name, commit), store, outcome)?;
-        outcome.has_submodules = work_tree.join(".gitmodules").exists();
+        outcome.has_submodules = gitmodules::is_in(work_tree);
         Ok(Some(commit))
     }
 }

@@ -10,9 +10,10 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Flags, mode};
 use pronto_io::interrupt::Interrupt;
-use pronto_odb::PACKED_FROM;
+use pronto_odb::{PACKED_FROM, Sharing};
 
 use crate::identity::{self, Care, Role};
+use crate::init::shared;
 use crate::objects::from_odb;
 use crate::refs::Expected;
 use crate::switch::Prepared;
@@ -71,7 +72,7 @@ const FOR_GIT: [&str; 4] = [
     "commit.template",
     "i18n.commitencoding",
     "core.commentchar",
-    "core.sharedrepository",
+    "core.commentstring",
 ];
 
 /// Configuration with which a commit is more than this, unless it says no.
@@ -128,6 +129,9 @@ impl Repository {
         let plain = FOR_GIT.iter().find(|key| config.contains(key));
         if let Some(key) = plain.or(FOR_GIT_IF_SET.iter().find(is_set)) {
             return Err(lacks(&format!("commits with {key}")));
+        }
+        if shared::configured(config)? != Sharing::Umask {
+            return Err(lacks("commits with core.sharedRepository"));
         }
         let refusing = ["pre-commit", "commit-msg"];
         let telling = ["prepare-commit-msg", "post-commit", "post-index-change"];

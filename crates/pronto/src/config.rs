@@ -19,7 +19,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 pub use key::{Key, canonical};
 pub use load::{Loader, Place};
-pub use url::{NormalUrl, UrlMatch};
+pub use pronto_wire::url::{NormalUrl, UrlMatch};
 
 use crate::{Error, ErrorKind, Result};
 

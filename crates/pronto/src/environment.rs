@@ -35,8 +35,13 @@ impl Environment {
             )
             .because(error)
         })?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is where the caller asks for the environment of the process"
+        )]
+        let variables = std::env::vars_os().collect();
         Ok(Environment {
-            variables: std::env::vars_os().collect(),
+            variables,
             current_dir,
             ..Self::default()
         })

@@ -19,8 +19,10 @@ pub enum ErrorKind {
     Io,
     /// A reference has an invalid name or invalid contents, or an update of it is refused.
     Reference,
-    /// A lock is held by someone else.
+    /// A lock is held by another process.
     Locked,
+    /// A reference does not hold what was expected: another process has changed it.
+    Moved,
     /// A revision does not name anything.
     UnknownRevision,
     /// A short object id, or a name, could mean several things.

@@ -219,6 +219,7 @@ pub fn fetch(
     options: &Options,
     (progress, interrupt): (&dyn Progress, &Interrupt),
 ) -> Result<Outcome> {
+    check(repository, remote, options)?;
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
@@ -253,6 +254,23 @@ pub fn fetch(
     }
     update::apply(&work, &all, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Fails with [`ErrorKind::Unsupported`] if something is set for the connection to `remote` that
+/// only git obeys. Changes and sends nothing.
+///
+/// # Errors
+/// As said. What else is wrong with the settings is said by [`fetch()`].
+pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
+    let config = repository.config();
+    let Some(url) = remote.urls.first() else {
+        return Ok(());
+    };
+    let settings = options.settings.for_remote(remote, config)?;
+    match connection::check(url.as_bstr(), &settings, config, repository.environment()) {
+        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Empties `FETCH_HEAD`, or makes it.
@@ -299,15 +317,12 @@ impl<'a> Work<'a> {
     }
 
     fn connect(&self) -> Result<Client> {
-        let mut settings = self.options.settings.clone();
-        if settings.upload_pack.is_none() {
-            settings.upload_pack.clone_from(&self.remote.upload_pack);
-        }
-        settings.proxy.clone_from(&self.remote.proxy);
+        let config = self.repository.config();
+        let settings = self.options.settings.for_remote(self.remote, config)?;
         let client = connection::connect(
             self.remote.url()?,
             &settings,
-            self.repository.config(),
+            config,
             self.repository.environment(),
             (self.progress, self.interrupt),
         )?;
@@ -394,7 +409,7 @@ impl<'a> Work<'a> {
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
-        let text = std::fs::read(git_dir.join("HEAD")).unwrap_or_default();
+        let text = pronto_io::untrusted::content(git_dir.join("HEAD")).unwrap_or_default();
         if let Some(name) = text.trim_end().strip_prefix(b"ref: ") {
             found.push((name.into(), work_tree.to_owned()));
         }
@@ -416,7 +431,7 @@ fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
         .flatten()
     {
         let git_dir = entry.path();
-        if let Ok(link) = std::fs::read(git_dir.join("gitdir")) {
+        if let Ok(link) = pronto_io::untrusted::content(git_dir.join("gitdir")) {
             let link = path::borrow(link.trim_end());
             look(&git_dir, link.parent().unwrap_or(link));
         }

@@ -58,7 +58,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     let usual = || repository.work_tree().unwrap_or(repository.git_dir());
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
-    let mut command = Command::new(&path);
+    let mut command = pronto_io::child::command(&path);
     command
         .args(&call.arguments)
         .current_dir(directory)

@@ -190,6 +190,10 @@ fn zone() -> Option<&'static TimeZone> {
         let data = std::fs::read(LOCAL_ZONE).ok()?;
         TimeZone::tzif("local", &data).ok()
     };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the library for time zones asks the process, too"
+    )]
     let is_system = std::env::var_os("TZ").is_none();
     is_system.then(|| ZONE.get_or_init(read).as_ref()).flatten()
 }

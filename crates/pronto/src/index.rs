@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
-use pronto_index::{Content, Flags, Index, OpenOptions, Writer};
+use pronto_index::{Content, Flags, Index, Lock, OpenOptions, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::{PACKED_FROM, Store};
@@ -15,11 +15,21 @@ use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 use pronto_worktree::sparse::{Sparse, expand};
 use pronto_worktree::trees;
 
+use crate::durability::Component;
 use crate::status::{Pathspec, read_tree};
 use crate::worktree::{from_index, from_worktree};
 use crate::{ErrorKind, Repository, Result};
 
 impl Repository {
+    /// Takes the lock of the index, which is written as `core.fsync` says.
+    ///
+    /// # Errors
+    /// Somebody else holds it, or it cannot be made.
+    pub(crate) fn lock_index(&self) -> Result<Lock> {
+        let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
+        Ok(lock.waits(self.fsync()?.of(Component::Index)))
+    }
+
     /// The index of this work tree with an entry for each file; an empty one if there is none yet.
     /// Of a sparse index the trees are read that entries stand for.
     ///

@@ -5,7 +5,6 @@ mod template;
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
@@ -17,7 +16,7 @@ pub(crate) use template::{copy as copy_template, missing as missing_template};
 
 use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::refs::name;
 use crate::repository::{Format, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -156,7 +155,7 @@ impl Plan<'_> {
             }
             None => default_branch(config, self.environment)?,
         };
-        let mut lock = Lock::acquire(self.git_dir.join("HEAD"), Duration::ZERO)?;
+        let mut lock = Lock::acquire(self.git_dir.join("HEAD"), PATIENCE)?;
         lock.write_and_close(format!("ref: refs/heads/{branch}\n").as_bytes())?;
         lock.commit()?;
         Ok(unchosen.then_some(branch))

@@ -1,4 +1,5 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod add;
 pub mod attributes;
@@ -12,10 +13,12 @@ pub mod commit;
 pub mod commit_graph;
 pub mod config;
 pub mod diff;
+mod durability;
 pub mod environment;
 mod error;
 pub mod fetch;
 pub mod fsck;
+pub mod gitmodules;
 pub mod hash_object;
 mod history;
 pub mod hooks;

@@ -1,18 +1,18 @@
 //! Files that are replaced as a whole: written beside under a name that shuts others out, then
 //! moved into place.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
+use pronto_io::lock_file;
+pub use pronto_io::lock_file::PATIENCE;
+use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
-
-/// How long to wait before looking again whether a lock is free.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// The exclusive right to replace one file. Dropping it gives the right back and leaves the file
 /// as it was; so does the end of the process on a signal.
@@ -21,6 +21,7 @@ pub struct Lock {
     target: PathBuf,
     path: PathBuf,
     file: Option<File>,
+    sync: SyncMethod,
     guard: Guard,
 }
 
@@ -36,17 +37,11 @@ impl Lock {
         let mut path = target.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let deadline = Instant::now() + patience;
         let mut has_made_parents = false;
         let file = loop {
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match lock_file::create(&path, patience) {
                 Ok(file) => break file,
-                Err(error) if error.kind() == Io::AlreadyExists => {
-                    if Instant::now() >= deadline {
-                        return Err(held(&path));
-                    }
-                    std::thread::sleep(PAUSE);
-                }
+                Err(error) if error.kind() == Io::AlreadyExists => return Err(held(&path)),
                 Err(error) if error.kind() == Io::NotFound && !has_made_parents => {
                     has_made_parents = true;
                     let parent = path.parent().unwrap_or(Path::new("/"));
@@ -62,6 +57,7 @@ impl Lock {
             target,
             path,
             file: Some(file),
+            sync: SyncMethod::No,
             guard,
         })
     }
@@ -76,14 +72,21 @@ impl Lock {
         &self.path
     }
 
+    /// Has what [`write_and_close`](Self::write_and_close) writes waited for.
+    #[must_use]
+    pub fn waits(mut self, sync: SyncMethod) -> Self {
+        self.sync = sync;
+        self
+    }
+
     /// Writes `bytes` and closes the file. The lock stays.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn write_and_close(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(mut file) = self.file.take() {
-            file.write_all(bytes)
-                .context(ErrorKind::Io, "unable to write", &self.path)?;
+            let written = file.write_all(bytes).and_then(|()| self.sync.apply(&file));
+            written.context(ErrorKind::Io, "unable to write", &self.path)?;
         }
         Ok(())
     }
@@ -139,7 +142,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let target = directory.path().join("a/file");
         let mut lock = Lock::acquire(&target, Duration::ZERO).expect("it is free");
-        let error = Lock::acquire(&target, PAUSE).expect_err("it is held");
+        let error = Lock::acquire(&target, Duration::ZERO).expect_err("it is held");
         assert_eq!(*error.kind(), ErrorKind::Locked);
         lock.write_and_close(b"new").expect("it can be written");
         lock.commit().expect("it can be moved");

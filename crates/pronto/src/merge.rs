@@ -77,6 +77,10 @@ impl<'a> Texts<'a> {
         if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
             return Err(lacking("merges that are configured"));
         }
+        let algorithm = config.raw("diff.algorithm");
+        if algorithm.is_some_and(|name| name != "default" && name != "myers") {
+            return Err(lacking("merges with diff.algorithm"));
+        }
         Ok(Texts {
             objects: prepared.objects,
             attributes: repository.attributes_selected(&prepared.index, &CHOOSING)?,

@@ -11,7 +11,7 @@ mod verify;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -21,8 +21,9 @@ use pronto_io::progress::Progress;
 use pronto_pack::idx::Index;
 use pronto_pack::midx::write;
 
+use crate::durability::Component;
 use crate::init::shared;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
@@ -160,7 +161,7 @@ impl Work<'_> {
         }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
-        let mut lock = Lock::acquire(self.path(), Duration::ZERO)?;
+        let mut lock = Lock::acquire(self.path(), PATIENCE)?;
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }
@@ -201,7 +202,12 @@ impl Work<'_> {
         let kind = self.repository.object_hash();
         let id = write::write(&mut file, kind, &contents.names, &contents.entries, order);
         let id = id.context(ErrorKind::Io, NOT_WRITTEN, path)?;
-        file.sync_all().context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        let synced = self
+            .repository
+            .fsync()?
+            .of(Component::PackMetadata)
+            .apply(file);
+        synced.context(ErrorKind::Io, NOT_WRITTEN, path)?;
         shared::adjust(self.repository.objects()?.options().sharing, path)?;
         Ok(id)
     }

@@ -22,6 +22,7 @@ mod land;
 mod meet;
 mod names;
 mod outgoing;
+mod pace;
 mod sequence;
 pub mod server;
 mod state;
@@ -46,7 +47,7 @@ use crate::upload_pack::hidden::Hidden;
 use crate::{Result, refs, refs::Target};
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
-pub use dial::{Dial, Peer, dial, host_of};
+pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
 pub use identity::forget_peer;
 pub use keys::{KeyPair, PublicKey, key_paths};
 pub use known::{KnownPeer, KnownPeers, parse_roles};
@@ -74,6 +75,8 @@ pub struct Options {
 pub struct PeerRepository {
     repository: Arc<crate::Repository>,
     options: Options,
+    /// Whether segments are kept in files until all of each has come.
+    spools: bool,
     /// Own refs that no peer sees or moves.
     hidden: Hidden,
     interrupt: Interrupt,
@@ -110,8 +113,7 @@ impl PeerRepository {
             let hint = "bring the whole history first: git fetch --unshallow";
             return Err(Error::new(ErrorKind::NoRepository, message).with_hint(hint));
         }
-        let promised = repository.config().string("extensions.partialclone");
-        if promised.map_err(failed)?.is_some() {
+        if repository.has_promisor().map_err(failed)? {
             let message = "a partial clone cannot take part";
             return Err(Error::new(ErrorKind::NoRepository, message));
         }
@@ -123,9 +125,10 @@ impl PeerRepository {
         }
         let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {
-            hidden: Hidden::configured(repository.config()),
+            hidden: Hidden::from_peers(repository.config()),
             repository,
             options,
+            spools: false,
             interrupt,
             known: Vec::new(),
             known_tags: HashMap::new(),
@@ -134,6 +137,13 @@ impl PeerRepository {
             outgoing: None,
             moved: Vec::new(),
         })
+    }
+
+    /// Keeps each segment in a file until all of it has come, so that the memory for indexing is needed
+    /// only between two calls of this side, not while the peer sends.
+    pub(crate) fn spooling(mut self) -> Self {
+        self.spools = true;
+        self
     }
 
     /// How its objects are named.
@@ -252,7 +262,8 @@ impl PeerRepository {
     }
 
     /// Where those of the offers that are wanted were when the peer gave them last: its history up to
-    /// there is here, whether it was merged or not.
+    /// there is here, whether it was merged or not. Commits further back are among them, because the
+    /// peer does not look at those that no ref of it leads to any more.
     fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
@@ -266,6 +277,11 @@ impl PeerRepository {
             if before.len() == MAX_HELD {
                 break;
             }
+        }
+        for at in 0..before.len() {
+            let room = MAX_HELD - before.len();
+            let further = walk::further_back(&self.repository, before[at], room)?;
+            before.extend(further);
         }
         Ok(before)
     }
@@ -391,7 +407,11 @@ impl Repository for PeerRepository {
                 &self.repository,
                 &self.directory(),
                 &self.known,
-                (self.options.budget_bytes, self.options.threads),
+                incoming::Terms {
+                    budget_bytes: self.options.budget_bytes,
+                    threads: self.options.threads,
+                    spools: self.spools,
+                },
             )?;
             progress.held = incoming.held();
             progress.resume = incoming.resume();

@@ -9,8 +9,9 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
 
+use crate::durability::Component;
 use crate::init::shared;
-use crate::packs::{Fsync, loose_compression};
+use crate::packs::loose_compression;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// How many tags may point to one another.
@@ -49,7 +50,7 @@ impl Repository {
         }
         options.multi_pack_index = config.bool_or("core.multipackindex", true)?;
         options.loose_compression = loose_compression(config)?;
-        options.fsync_loose = Fsync::configured(config)?.loose;
+        options.fsync_loose = self.fsync()?.of(Component::LooseObject);
         Ok(options)
     }
 

@@ -6,6 +6,7 @@ use pronto_pack::indexer::Options;
 use pronto_pack::writer;
 
 use crate::config::Config;
+use crate::durability::{Component, Fsync};
 use crate::init::shared;
 use crate::{Error, ErrorKind, Result};
 
@@ -38,6 +39,9 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
         options.base_cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }
     options.permissions = shared::configured(config)?.adjust(0o444, false);
+    let (fsync, _) = Fsync::configured(config)?;
+    options.sync = fsync.of(Component::Pack);
+    options.sync_indexes = fsync.of(Component::PackMetadata);
     Ok(options)
 }
 
@@ -49,8 +53,7 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
 /// # Errors
 /// A configured value is not of its type, or out of range.
 pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
-    let mut files = indexer_options(config, hash)?;
-    files.sync = Fsync::configured(config)?.pack;
+    let files = indexer_options(config, hash)?;
     let level = match compression(config, "pack.compression")? {
         Some(level) => level,
         None => match compression(config, "core.compression")? {
@@ -84,53 +87,6 @@ pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
             let message = format!("bad zlib compression level {level}");
             Err(Error::new(ErrorKind::ConfigValue, message))
         }
-    }
-}
-
-/// Which files are flushed to the disk before they count (`core.fsync`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fsync {
-    /// Loose objects.
-    pub(crate) loose: bool,
-    /// Packs, and the files beside them.
-    pub(crate) pack: bool,
-}
-
-impl Fsync {
-    /// # Errors
-    /// A configured value is not of its type.
-    pub(crate) fn configured(config: &Config) -> Result<Fsync> {
-        let mut fsync = Fsync {
-            loose: false,
-            pack: true,
-        };
-        let Some(list) = config.string("core.fsync")? else {
-            fsync.loose = config.bool_or("core.fsyncobjectfiles", false)?;
-            return Ok(fsync);
-        };
-        let parts = list.split(|byte| b", \t\r\n".contains(byte));
-        for part in parts.filter(|part| !part.is_empty()) {
-            let (part, on) = match part.strip_prefix(b"-") {
-                Some(part) => (part, false),
-                None => (part, true),
-            };
-            let (loose, pack) = match part.to_ascii_lowercase().as_slice() {
-                b"none" => {
-                    fsync = Fsync {
-                        loose: false,
-                        pack: false,
-                    };
-                    continue;
-                }
-                b"loose-object" => (true, false),
-                b"pack" | b"default" => (false, true),
-                b"objects" | b"committed" | b"added" | b"all" => (true, true),
-                _ => (false, false),
-            };
-            fsync.loose = if loose { on } else { fsync.loose };
-            fsync.pack = if pack { on } else { fsync.pack };
-        }
-        Ok(fsync)
     }
 }
 

@@ -146,7 +146,7 @@ impl Repository {
 
     /// An index of nothing but the trees, the last one on top.
     fn replace_index(&self, trees: &[ObjectId], options: &Options) -> Result<ReadTrees> {
-        let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
+        let lock = self.lock_index()?;
         let (entries, cached) = self.overlay(trees)?;
         if !options.dry_run {
             let kind = self.object_hash();

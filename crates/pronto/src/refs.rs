@@ -3,7 +3,6 @@
 mod iterate;
 mod log;
 mod loose;
-pub mod name;
 mod packed;
 mod transaction;
 
@@ -20,6 +19,8 @@ use crate::{Error, ErrorKind, Result, path};
 
 pub use iterate::{Broken, Found, ReferenceRef};
 pub use log::{Log, LogLine};
+pub use pronto_refs::{BadName, RefName, RefNameRef, name};
+pub(crate) use transaction::bad_name;
 pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
 
 /// How many symbolic references may lead to one another.
@@ -31,7 +32,7 @@ pub enum Target {
     /// The id of an object.
     Object(ObjectId),
     /// The name of another reference.
-    Symbolic(BString),
+    Symbolic(RefName),
 }
 
 impl Target {
@@ -192,7 +193,8 @@ impl References {
     }
 
     /// The directory and the name below it of the file for reference `name`.
-    pub(crate) fn base_of<'a>(&self, name: &'a BStr) -> (PathBuf, &'a BStr) {
+    fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
+        let name = name.as_bstr();
         if let Some(rest) = name.strip_prefix(b"main-worktree/") {
             return (self.common_dir.clone(), rest.as_bstr());
         }
@@ -213,7 +215,7 @@ impl References {
     }
 
     /// The file of reference `name`, whether it exists or not.
-    pub(crate) fn file_of(&self, name: &BStr) -> PathBuf {
+    pub(crate) fn file_of(&self, name: RefNameRef<'_>) -> PathBuf {
         let (base, rest) = self.base_of(name);
         base.join(path::borrow(rest))
     }
@@ -236,13 +238,13 @@ impl References {
 
     /// The reference of this name, if it has a file of its own.
     fn find_loose(&self, name: &BStr) -> Result<Loose> {
-        if !name::is_safe(name) {
+        let Ok(safe) = RefNameRef::existing(name) else {
             return Ok(Loose::Nowhere);
-        }
-        if let Some(target) = loose::read(&self.file_of(name), name, self.object_hash)? {
+        };
+        if let Some(contents) = loose::read(&self.file_of(safe), name, self.object_hash)? {
             return Ok(Loose::There(Reference {
                 name: name.to_owned(),
-                target,
+                target: contents.target(name)?,
                 peeled: None,
             }));
         }
@@ -325,15 +327,14 @@ impl References {
                 }
                 Target::Symbolic(next) => next,
             };
-            let is_valid = name::is_valid(next.as_bstr(), name::Form::OneLevel);
-            if step == MAX_SYMBOLIC_DEPTH || !is_valid {
+            if step == MAX_SYMBOLIC_DEPTH {
                 break;
             }
             current = match self.find(&next)? {
                 Some(found) => found,
                 None => {
                     return Ok(Resolved {
-                        name: next,
+                        name: next.into_inner(),
                         id: None,
                         is_symbolic: true,
                     });

@@ -8,11 +8,13 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub mod connection;
 mod connectivity;
 mod credentials;
+mod foreign;
 mod negotiate;
 mod partial;
 mod receive;
 mod refspec;
 pub mod shallow;
+mod web;
 
 pub(crate) use connectivity::{Links, from_store, is_connected};
 pub(crate) use negotiate::{History, TreeEntry, parse_tag, tree_entries};

@@ -10,10 +10,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 pub use format::{Format, hash_name, hash_named};
 
 use crate::config::{Config, Loader};
+use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::refs::References;
 use crate::{Error, ErrorKind, Result, path};
@@ -30,6 +32,7 @@ pub struct Repository {
     complaints: Mutex<Vec<String>>,
     advice: Mutex<Vec<String>>,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
+    pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
 }
@@ -48,17 +51,19 @@ impl Repository {
         Self::from_layout(layout, environment)
     }
 
-    /// As [`discover`](Self::discover), for those who can do without: `None` when there is none
-    /// around `start`.
+    /// As [`discover`](Self::discover), for operations that work without a repository: `None` when
+    /// there is none around `start`, or one that may not be used because of who owns it
+    /// (`safe.directory`) or because nobody named it (`safe.bareRepository`).
     ///
     /// # Errors
-    /// There is one, but it may not be used or cannot be read; or `GIT_DIR` names none.
+    /// There is one that cannot be read, or `GIT_DIR` names none.
     pub fn discover_optional(
         start: impl AsRef<Path>,
         environment: &Environment,
     ) -> Result<Option<Self>> {
         match Self::discover(start, environment) {
             Ok(found) => Ok(Some(found)),
+            Err(error) if *error.kind() == ErrorKind::Unsafe => Ok(None),
             Err(error) if error.message().starts_with(discover::NOWHERE) => Ok(None),
             Err(error) => Err(error),
         }
@@ -110,6 +115,7 @@ impl Repository {
             complaints: Mutex::default(),
             advice: Mutex::default(),
             objects: OnceLock::new(),
+            fsync: OnceLock::new(),
             shallow: OnceLock::new(),
             commit_graph: OnceLock::new(),
         })
@@ -198,6 +204,7 @@ impl Repository {
     pub fn reload_config(&mut self) -> Result<()> {
         self.config = load_config(&self.layout, None, &self.environment)?;
         self.refs = References::new(&self.layout, &self.config, &self.environment)?;
+        self.fsync = OnceLock::new();
         Ok(())
     }
 
@@ -279,7 +286,12 @@ fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Re
 /// The work tree of a repository that was opened by its own path.
 fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     if git_dir != common_dir {
-        let back = std::fs::read(git_dir.join("gitdir")).ok()?;
+        let back = untrusted::read(
+            &git_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        )
+        .ok()?;
         let file = git_dir.join(path::borrow(back.trim_ascii_end()));
         return path::normalize(&file).parent().map(Path::to_owned);
     }

@@ -5,19 +5,19 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Cover, EntryRef, Index};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::pathspec::{Defaults, Pathspec};
 use pronto_worktree::sparse::{Definition, Sparse, outside};
 use pronto_worktree::unpack::{self, Leftover};
 
 use crate::config::edit::{self, Refusal};
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::status::{Search, ignore_patterns};
 use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
@@ -78,7 +78,7 @@ impl Repository {
     /// The bytes of `info/sparse-checkout`; `None` if there is no such file.
     pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
         let file = self.git_path("info/sparse-checkout");
-        match std::fs::read(&file) {
+        match untrusted::read(&file, Links::Follow, LARGEST_TEXT_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => {
@@ -115,7 +115,7 @@ impl Repository {
     /// Makes this a sparse checkout of the files at the top, before there are any.
     pub(crate) fn begin_sparse_checkout(&mut self) -> Result<()> {
         self.record_sparse_modes(Modes::default())?;
-        let mut lock = Lock::acquire(self.git_path("info/sparse-checkout"), Duration::ZERO)?;
+        let mut lock = Lock::acquire(self.git_path("info/sparse-checkout"), PATIENCE)?;
         lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
         lock.commit()
     }
@@ -163,7 +163,7 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<Applied> {
         let file = self.git_path("info/sparse-checkout");
-        let mut lock = Lock::acquire(file, Duration::ZERO)?;
+        let mut lock = Lock::acquire(file, PATIENCE)?;
         let sparse = definition.to_sparse(self.ignores_case()?);
         let mut applied = self.apply_sparsity(sparse, progress, interrupt)?;
         if applied.failed.is_empty() {

@@ -17,7 +17,7 @@ use pronto_worktree::checkout::Failure;
 use pronto_worktree::unpack::Refusals;
 
 use crate::merge::Style;
-use crate::refs::{Expected, Head};
+use crate::refs::{Expected, Head, RefName, RefNameRef, bad_name};
 use crate::status::Upstream;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
@@ -191,7 +191,11 @@ impl Repository {
     /// A branch without a commit is left for another: nothing but its name changes.
     fn rename_unborn(&self, create: &NewBranch) -> Result<Outcome> {
         let mut transaction = self.transaction();
-        transaction.set_symbolic("HEAD", create.full_name(), Some(b"checkout -b".as_bstr()));
+        transaction.set_symbolic(
+            "HEAD",
+            RefName::new(create.full_name()).map_err(bad_name)?,
+            Some(b"checkout -b".as_bstr()),
+        );
         transaction.commit()?;
         Ok(Outcome::Done(Box::new(Report {
             arrival: Arrival::Branch(create.name.clone(), Manner::New),
@@ -229,7 +233,8 @@ impl Repository {
             report.arrival = Arrival::Detached(to.name.clone());
         } else if let Some(branch) = &to.branch {
             let mut transaction = self.transaction();
-            transaction.set_symbolic("HEAD", branch, Some(message.as_bstr()));
+            let target = RefName::new(branch.clone()).map_err(bad_name)?;
+            transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
             transaction.commit()?;
             let manner = match (&options.create, old.name() == Some(branch.as_bstr())) {
                 (Some(create), true) if create.force => Manner::Reset,
@@ -262,11 +267,12 @@ impl Repository {
 
     /// A branch that never got a commit is gone once `HEAD` leaves it, and so is its log.
     fn forget_log_of_unborn(&self, old: &Head) -> Result<()> {
-        if let Head::Unborn { name } = old {
-            let log = self.refs().log_path(name);
-            if log.exists() && self.refs().id_of(name)?.is_none() {
-                let _ = std::fs::remove_file(log);
-            }
+        if let Head::Unborn { name } = old
+            && self.refs().has_log(name)
+            && self.refs().id_of(name)?.is_none()
+        {
+            let name = RefNameRef::existing(name.as_bstr()).map_err(bad_name)?;
+            let _ = std::fs::remove_file(self.refs().log_path(name));
         }
         Ok(())
     }

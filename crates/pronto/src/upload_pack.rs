@@ -122,7 +122,7 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
         && !repository.objects()?.has_replacements()
         && repository.environment().get("GIT_NAMESPACE").is_none()
         && !config.contains("uploadpack.packobjectshook")
-        && !config.contains("extensions.partialclone")
+        && !repository.has_promisor()?
         && !config.bool_or("transfer.advertisesid", false)?
         && !config.bool_or("uploadpack.allowrefinwant", false)?)
 }
@@ -221,7 +221,7 @@ impl Session<'_> {
                 found.push(Shown {
                     name: reference.name.to_owned(),
                     id: Some(reference.id),
-                    symbolic: reference.symbolic.map(|name| name.to_owned()),
+                    symbolic: reference.symbolic.map(|name| name.clone().into_inner()),
                     peeled: reference.peeled,
                 });
             }
@@ -242,7 +242,7 @@ impl Session<'_> {
             return Ok(None);
         };
         let symbolic = match &head.target {
-            crate::refs::Target::Symbolic(name) => Some(name.clone()),
+            crate::refs::Target::Symbolic(name) => Some(name.clone().into_inner()),
             _ => None,
         };
         Ok(Some(Shown {

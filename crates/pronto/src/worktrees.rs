@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_worktree::checkout;
 
 use crate::refs::Resolved;
@@ -92,7 +93,7 @@ impl Repository {
             head: self.head_of(b"main-worktree/HEAD".as_bstr()),
         }];
         for id in self.linked_ids() {
-            let Ok(recorded) = std::fs::read(self.own_dir(id.as_bstr()).join("gitdir")) else {
+            let Ok(recorded) = untrusted::content(self.own_dir(id.as_bstr()).join("gitdir")) else {
                 continue;
             };
             if recorded.is_empty() {
@@ -241,7 +242,11 @@ pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
     let listing = std::fs::read_dir(common.join(DIRECTORY));
     for entry in listing.into_iter().flatten().flatten() {
         let own_dir = entry.path();
-        let Ok(place) = std::fs::read(own_dir.join("gitdir")) else {
+        let Ok(place) = untrusted::read(
+            &own_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        ) else {
             continue;
         };
         let file = path::borrow(place.trim_ascii_end());
@@ -264,7 +269,7 @@ fn exists(path: &Path) -> bool {
 
 /// Replaces the file as a whole.
 fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
-    let mut lock = crate::lock::Lock::acquire(file, std::time::Duration::ZERO)?;
+    let mut lock = crate::lock::Lock::acquire(file, crate::lock::PATIENCE)?;
     lock.write_and_close(content)?;
     lock.commit()
 }

@@ -10,7 +10,7 @@ use pronto_worktree::trees::{self, Workshop};
 use crate::index::contains;
 use crate::packs::writer_options;
 use crate::switch::Prepared;
-use crate::worktree::{from_index, from_worktree};
+use crate::worktree::from_worktree;
 use crate::{Repository, Result};
 
 mod new_trees;
@@ -55,7 +55,7 @@ impl Repository {
             let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
             return self.write_trees((&prepared.index, lock), (prefix, missing_ok), &encode);
         }
-        let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
+        let lock = self.lock_index()?;
         let index = self.sparse_index()?;
         let writer = self.index_writer()?;
         let encode = |edit: &Edit<'_>| self.encode_index(&writer, edit.content(), None);

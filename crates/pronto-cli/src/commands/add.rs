@@ -9,6 +9,7 @@ use pronto::add::{Options, Report, Said, Selection};
 use pronto::status::Pathspec;
 
 use crate::commands::pathspecs::{self, Source};
+use crate::terminal_text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `add`.
@@ -135,10 +136,10 @@ fn refresh(
     for outdated in &refreshed.outdated {
         if verbose {
             write!(out, "{}\t", char::from(outdated.letter))?;
-            out.write_all(&outdated.path)?;
+            out.write_all(&sanitized_bytes(&outdated.path))?;
             writeln!(out)?;
         } else if outdated.letter == b'U' {
-            out.write_all(&outdated.path)?;
+            out.write_all(&sanitized_bytes(&outdated.path))?;
             writeln!(out, ": needs merge")?;
         }
     }
@@ -285,7 +286,7 @@ fn tell(
 fn tell_path(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
     let out = &mut context.out;
     write!(out, "{verb} '")?;
-    out.write_all(path)?;
+    out.write_all(&sanitized_bytes(path))?;
     Ok(out.write_all(b"'\n")?)
 }
 

@@ -8,8 +8,6 @@ mod single;
 
 use std::ffi::OsString;
 
-use pronto::Repository;
-
 use crate::{CliError, Context, ExitCode};
 use format::{DEFAULT_FORMAT, Format};
 
@@ -168,18 +166,4 @@ fn batch_mode(args: &Args) -> Result<Option<(batch::Mode, &str)>, CliError> {
         (Some(_), Some(_)) => Err(CliError::misuse("only one batch option may be specified")),
         (mode, _) => Ok(mode),
     }
-}
-
-/// Whether objects that are missing can be had from a remote.
-fn has_promisor(repository: &Repository) -> Result<bool, CliError> {
-    let config = repository.config();
-    if config.contains("extensions.partialclone") {
-        return Ok(true);
-    }
-    for remote in config.subsections("remote") {
-        if config.bool_or(format!("remote.{remote}.promisor"), false)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

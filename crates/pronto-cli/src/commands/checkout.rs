@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         creation.plain = Some(switching::name_after_remote(first, Which::Checkout)?);
     }
     let creates = creates || creation.plain.is_some();
-    let may_guess = !creates && common.guess.unwrap_or(true) && !creation.follows_nothing;
+    let may_guess = !creates && common.guesses(&repository)? && !creation.follows_nothing;
     let meaning = match separator {
         Some(0) => switching::Meaning::default(),
         Some(count) if count > 1 => {

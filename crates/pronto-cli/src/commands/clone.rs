@@ -3,14 +3,15 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use bstr::ByteSlice;
+use pronto::Environment;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack};
+use crate::{CliError, Context, ExitCode, bad_pack, fallback};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]
@@ -132,12 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if environment.get("GIT_WORK_TREE").is_some() {
         return Err(CliError::unsupported("a clone with GIT_WORK_TREE set"));
     }
-    if environment
-        .get("GIT_DEFAULT_REF_FORMAT")
-        .is_some_and(|format| format != "files")
-    {
-        return Err(CliError::unsupported("other formats of references"));
-    }
+    check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
     let directory = match &args.directory {
@@ -169,6 +165,26 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         code = update_submodules(args, &outcome, context)?.unwrap_or(code);
     }
     Ok(code)
+}
+
+/// Checks the configuration that there is before the clone, and what `--config` adds.
+fn check_settings(
+    args: &Args,
+    environment: &Environment,
+    context: &Context,
+) -> Result<(), CliError> {
+    let mut environment = environment.clone();
+    for setting in &args.config {
+        let (key, value) = match setting.as_bytes().split_once_str(b"=") {
+            Some((key, value)) => (key, Some(OsStr::from_bytes(value))),
+            None => (setting.as_bytes(), None),
+        };
+        // The clone itself refuses what is no key.
+        if let Ok(key) = pronto::config::canonical(key.as_bstr()) {
+            environment.add_config_parameter(&key.to_str_lossy(), value);
+        }
+    }
+    context.check_config(&pronto::config::without_repository(&environment)?)
 }
 
 /// The path without the slashes at its end.
@@ -302,7 +318,8 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
         context.remark(line.trim_end_matches('\n'));
     }
     let config = outcome.repository.config();
-    let advise = config.bool_or("advice.detachedhead", true).unwrap_or(true);
+    let advise =
+        context.wants_advice() && config.bool_or("advice.detachedhead", true).unwrap_or(true);
     if let Some(id) = outcome
         .detached
         .filter(|_| advise && !args.quiet && !args.no_checkout)
@@ -329,11 +346,12 @@ fn update_submodules(
     context: &Context,
 ) -> Result<Option<ExitCode>, CliError> {
     let top = outcome.repository.work_tree().unwrap_or(Path::new("."));
-    let mut command = Command::new("git");
+    let git = fallback::git(&context.globals)
+        .map_err(|error| error.with_hint("the repository is cloned, its submodules are not"))?;
+    let mut command = git.command();
     command
         .args(["submodule", "update", "--require-init", "--recursive"])
         .current_dir(top)
-        .envs(context.globals.variables())
         .env_remove("GIT_DIR");
     let given = [
         ("--quiet", args.quiet),
@@ -350,9 +368,7 @@ fn update_submodules(
     if let Some(jobs) = &args.jobs {
         command.arg("--jobs").arg(jobs);
     }
-    let status = command
-        .status()
-        .map_err(|error| CliError::fatal(format!("cannot run git submodule: {error}")))?;
+    let status = command.status().map_err(|error| git.cannot_run(&error))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(match code {
         Some(0) => None,

@@ -144,6 +144,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             "--filter can only be used with the remote configured in extensions.partialclone";
         return Err(CliError::fatal(message));
     }
+    for remote in &remotes {
+        // What is left to git is so before anything is done.
+        fetch::check(&repository, remote, &options).map_err(CliError::of)?;
+    }
     if several || remotes.is_empty() {
         if options.write_fetch_head && !options.append {
             fetch::truncate(&repository)?;

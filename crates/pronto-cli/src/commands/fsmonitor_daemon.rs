@@ -4,7 +4,7 @@ use crate::{CliError, Context, ExitCode};
 use pronto::Repository;
 use std::ffi::OsString;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// What the command is to do.
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let command = args.command.as_ref().and_then(|command| command.to_str());
     let Some(command @ ("start" | "run" | "stop" | "status")) = command else {
-        crate::context::write_to_stderr(USAGE.as_bytes());
+        crate::terminal_text::write_to_stderr(USAGE);
         return Err(CliError::silent(ExitCode::USAGE));
     };
     let repository = context.repository()?;
@@ -81,7 +81,7 @@ fn refuse_second(repository: &Repository) -> Result<(), CliError> {
 fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
     refuse_second(repository)?;
     let program = std::env::current_exe()?;
-    let mut child = Command::new(program)
+    let mut child = pronto_io::child::command(program)
         .args(["fsmonitor--daemon", "run", "--detach"])
         .current_dir(repository.require_work_tree()?)
         .stdin(Stdio::null())

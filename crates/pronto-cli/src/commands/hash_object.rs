@@ -160,7 +160,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn path<'p>(&self, path: Option<&'p BStr>) -> Option<&'p BStr> {
-        path.filter(|path| self.filters && !path.starts_with(b"/"))
+        path.filter(|path| self.filters && is_inside(path))
     }
 
     fn check(&self, content: &[u8]) -> Result<(), CliError> {
@@ -191,6 +191,21 @@ impl Maker<'_> {
                 _ => CliError::fatal(error.message()),
             })
     }
+}
+
+/// Whether `path`, from the top of the work tree, stays below it.
+fn is_inside(path: &[u8]) -> bool {
+    let mut depth = 0;
+    let mut parts = path.split(|&byte| byte == b'/');
+    !path.starts_with(b"/")
+        && parts.all(|part| {
+            depth += match part {
+                b"" | b"." => 0,
+                b".." => -1,
+                _ => 1,
+            };
+            depth >= 0
+        })
 }
 
 fn open(place: &Path, name: &BStr) -> Result<File, CliError> {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Command as Process, Stdio};
+use std::process::Stdio;
 
 use crate::commands::{self, COMMANDS, Command};
 use crate::{CliError, Context, ExitCode, fallback};
@@ -73,7 +73,7 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
 /// Shows the manual page if it is installed, else the text that it is made from.
 fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError> {
     let page = format!("pronto-{}", command.name);
-    let is_installed = Process::new("man")
+    let is_installed = pronto_io::child::command("man")
         .args(["-w", &page])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -81,7 +81,7 @@ fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError
         .status()
         .is_ok_and(|status| status.success());
     if is_installed {
-        let error = Process::new("man").arg(&page).exec();
+        let error = pronto_io::child::command("man").arg(&page).exec();
         context.warn(&format!("cannot run 'man': {error}"));
     }
     write!(context.out, "{}", command.definition().render_long_help())?;

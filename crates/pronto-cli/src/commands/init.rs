@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("references that are not files"));
     }
     let mut environment = context.environment()?;
+    context.check_config(&pronto::config::without_repository(&environment)?)?;
     let is_bare = args.bare || environment.is_treated_as_bare();
     if args.separate_git_dir.is_some() && is_bare {
         let message = "options '--separate-git-dir' and '--bare' cannot be used together";

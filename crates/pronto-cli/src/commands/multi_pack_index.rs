@@ -121,7 +121,7 @@ fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
     let config = repository.config();
     let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
         || config.bool_or("repack.usedeltaislands", false)?
-        || config.contains("extensions.partialclone");
+        || repository.has_promisor()?;
     let size = args.batch_size.as_deref().unwrap_or("0");
     match parse_u64(BStr::new(size)) {
         Ok(size) if !is_lacking => Ok(size),

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
@@ -133,6 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
     let start = environment.current_dir().to_owned();
     let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
     // Git splits packs that are to be small.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
     if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {
@@ -378,13 +379,12 @@ fn make_files(
 
 /// Lets git answer a call of which the input is read already.
 fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
-    let (git, (name, value)) = fallback::git()?;
+    let git = fallback::git(&context.globals)?;
     context.out.flush()?;
-    let mut child = Command::new(git)
+    let mut child = git
+        .command()
         .arg("pack-objects")
         .args(&context.arguments)
-        .envs(context.globals.variables())
-        .env(name, value)
         .stdin(Stdio::piped())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -3,8 +3,6 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::Path;
-use std::process::Command;
 
 use bstr::ByteSlice as _;
 
@@ -59,6 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if !args.netsync {
         return Err(CliError::unsupported("pull without --netsync"));
     }
+    context.obey_as("sync")?;
     let (peer, named) = match args.plain.as_slice() {
         [peer] => (peer, None),
         [peer, branch] => (peer, Some(branch)),
@@ -66,7 +65,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
     };
     // Whether there is a git is better known before anything has moved.
-    let git = fallback::git()?;
+    let git = fallback::git(&context.globals)?;
     let repository = context.repository()?;
     let branch = match named {
         Some(branch) => branch.as_encoded_bytes().to_vec(),
@@ -88,8 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal(message));
     }
     context.out.flush()?;
-    let (program, mark) = git;
-    args.merge((&program, mark), &tracking, context)
+    args.merge(&git, &tracking, context)
 }
 
 impl Args {
@@ -116,11 +114,11 @@ impl Args {
     /// Has git pull from this repository itself, where the branch of the peer is by now.
     fn merge(
         &self,
-        (git, (name, value)): (&Path, (OsString, OsString)),
+        git: &fallback::Git,
         tracking: &[u8],
         context: &Context,
     ) -> Result<ExitCode, CliError> {
-        let mut command = Command::new(git);
+        let mut command = git.command();
         command.arg("pull");
         // It takes back `--rebase`, and says more than its absence.
         let merges = context.arguments.iter().any(|word| word == "--no-rebase");
@@ -144,11 +142,7 @@ impl Args {
             command.arg(word);
         }
         command.arg(".").arg(tracking.to_os_str_lossy());
-        let status = command
-            .envs(context.globals.variables())
-            .env(name, value)
-            .status()
-            .map_err(|error| CliError::fatal(format!("cannot run '{}': {error}", git.display())))?;
+        let status = command.status().map_err(|error| git.cannot_run(&error))?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         Ok(ExitCode::new(code.unwrap_or(128)))
     }

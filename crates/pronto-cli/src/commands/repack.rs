@@ -73,6 +73,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let elsewhere = |_| CliError::unsupported("a repository that 'repack' cannot open");
     let start = environment.current_dir().to_owned();
     let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
     let options = options(args, &repository)?;
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);

@@ -12,6 +12,7 @@ use pronto::revision::Want;
 use crate::commands::pathspecs::{self, Source};
 use crate::commands::{checkout, switching};
 use crate::paths::pathspec_error;
+use crate::terminal_text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `reset`.
@@ -202,14 +203,14 @@ fn tell(
     }
     for outdated in &report.unstaged {
         write!(context.out, "{}\t", char::from(outdated.letter))?;
-        context.out.write_all(&outdated.path)?;
+        context.out.write_all(&sanitized_bytes(&outdated.path))?;
         writeln!(context.out)?;
     }
     if let Some((id, title)) = &report.head {
         write!(context.out, "HEAD is now at {id}")?;
         if !title.is_empty() {
             context.out.write_all(b" ")?;
-            context.out.write_all(title)?;
+            context.out.write_all(&sanitized_bytes(title))?;
         }
         writeln!(context.out)?;
     }

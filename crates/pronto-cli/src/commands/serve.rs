@@ -54,21 +54,30 @@ pub(crate) struct Args {
     /// End after the first connection
     #[arg(long)]
     once: bool,
-    /// How many may be connected
+    /// How many sessions may be under way, and how many may wait
     #[arg(long, value_name = "COUNT", default_value = "1024")]
     max_connections: usize,
-    /// How many MiB all sessions together may hold; one takes 96
+    /// How many MiB all sessions together may hold; a session takes 12, and 48 more while it is worked for
     #[arg(long, value_name = "MIB", default_value = "1024")]
     memory: u64,
     /// How many MiB are taken in one session
     #[arg(long, value_name = "MIB")]
     max_received: Option<u64>,
-    /// How many seconds the handshake may take, and then the greeting
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    /// How many seconds the handshake and the greeting may take together
+    #[arg(long, value_name = "SECONDS", default_value = "5")]
     handshake_timeout: u64,
-    /// How many seconds a peer may be silent
+    /// How many seconds a peer may take to move 16 KiB, or to take a step of the protocol
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     idle_timeout: u64,
+    /// After how many seconds without 40 KiB or a step a session may lose its place to one that waits
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    slow_timeout: u64,
+    /// How many seconds a session may wait for a place before it is told to try again later
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    wait_timeout: u64,
+    /// How many seconds a session may take in all
+    #[arg(long, value_name = "SECONDS", default_value = "43200")]
+    session_timeout: u64,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -116,6 +125,7 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     let mut watch = Watch {
         report: &mut |_| {},
         interrupt: &context.interrupt,
+        keep: &|_| Ok(()),
         patience: PATIENCE,
         greeting_patience: GREETING_PATIENCE,
     };
@@ -144,7 +154,7 @@ pub(super) fn failure(error: &Error) -> CliError {
     let hint = match error.kind() {
         _ if error.hint().is_some() => error.hint().map(str::to_owned),
         ErrorKind::Unrelated => Some("use --allow-unrelated if they shall become one".to_owned()),
-        ErrorKind::Busy => Some("try again when it has ended".to_owned()),
+        ErrorKind::Busy => Some("try again later: what has come is kept".to_owned()),
         ErrorKind::Closed => Some("what has come is kept: the next sync goes on there".to_owned()),
         _ => None,
     };
@@ -163,5 +173,6 @@ fn find(directory: Option<&OsString>, context: &mut Context) -> Result<Arc<Repos
     };
     let environment = context.environment()?;
     let found = upload_pack::find(Path::new(directory), &environment)?;
+    context.check_config(found.config())?;
     Ok(Arc::new(found))
 }

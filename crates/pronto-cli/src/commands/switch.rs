@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal("only one reference expected"));
     }
     let creates = creates || creation.plain.is_some();
-    let may_guess = !creates && common.guess.unwrap_or(true) && common.track.is_none();
+    let may_guess = !creates && common.guesses(&repository)? && common.track.is_none();
     let place = (&*repository, &mut *context);
     let how = (Which::Switch, true, may_guess && !creation.follows_nothing);
     let meaning = switching::understand(place, &args.plain, how)?;

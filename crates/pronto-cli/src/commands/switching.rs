@@ -85,6 +85,14 @@ impl Common {
         }
         Ok(())
     }
+
+    /// Whether the branch of a remote may be meant: `--guess`, or else `checkout.guess`.
+    pub(crate) fn guesses(&self, repository: &Repository) -> Result<bool, CliError> {
+        match self.guess {
+            Some(guess) => Ok(guess),
+            None => Ok(repository.config().bool_or("checkout.guess", true)?),
+        }
+    }
 }
 
 /// Hands over what is to update submodules too; `given` is the value of `--recurse-submodules`.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::refs::{Expected, Target, name};
+use pronto::refs::{Expected, RefName, Target, name};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -71,10 +71,12 @@ fn target_of(
         return Ok(None);
     };
     if !follow {
-        return Ok(Some(target));
+        return Ok(Some(target.into_inner()));
     }
     let last = repository.refs().resolve(&target).map_err(|_| missing())?;
-    Ok(Some(last.map_or(target, |last| last.name)))
+    Ok(Some(
+        last.map_or_else(|| target.into_inner(), |last| last.name),
+    ))
 }
 
 fn show(
@@ -106,10 +108,10 @@ fn set(
     if name == "HEAD" && !target.starts_with(b"refs/") {
         return Err(CliError::fatal("Refusing to point HEAD outside of refs/"));
     }
-    if !name::is_valid(target, name::Form::OneLevel) {
+    let Ok(target) = RefName::new(target) else {
         let message = format!("Refusing to set '{name}' to invalid ref '{target}'");
         return Err(CliError::fatal(message));
-    }
+    };
     let message = args
         .message
         .as_ref()

@@ -162,6 +162,8 @@ fn by_tls(
     context: &mut Context,
 ) -> Result<String, CliError> {
     let repository = context.repository()?;
+    let environment = context.environment()?;
+    netsync::check_protocol(netsync::TLS_PROTOCOL, repository.config(), &environment)?;
     let (key, peers) = super::netsync::paths(context)?;
     let (key, known) = (KeyPair::read(&key)?, KnownPeers::read(&peers)?);
     let Met { mut link, peer } = netsync::meet(address, &key, &known, args.name.as_deref())?;
@@ -273,6 +275,7 @@ fn run_session(
     let mut watch = Watch {
         report: &mut |report| meters.show(report, &*progress),
         interrupt: &context.interrupt,
+        keep: &|_| Ok(()),
         patience: PATIENCE,
         greeting_patience: PATIENCE,
     };

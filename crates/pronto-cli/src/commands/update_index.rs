@@ -11,6 +11,7 @@ use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
 use pronto_hash::ObjectId;
 
 use crate::commands::pathspecs::unquote;
+use crate::terminal_text::{sanitized, sanitized_bytes};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `update-index`: each option holds for the paths after it.
@@ -423,7 +424,7 @@ fn test_untracked_cache(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let top = repository.require_work_tree()?;
-    let say = |text: &str| std::io::stderr().write_all(text.as_bytes());
+    let say = |text: &str| std::io::stderr().write_all(sanitized(text).as_bytes());
     say(&format!("Testing mtime in '{}' ", top.display()))?;
     let mut step = || {
         // Nobody to hear of it is no reason to stop.
@@ -464,7 +465,7 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
                 }
                 failed = true;
                 let need = if is_unmerged { "merge" } else { "update" };
-                context.out.write_all(&outdated.path)?;
+                context.out.write_all(&sanitized_bytes(&outdated.path))?;
                 writeln!(context.out, ": needs {need}")?;
             }
             Said::Line(line) => context.remark(&line),
@@ -480,6 +481,6 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
 
 fn name(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
     write!(context.out, "{verb} '")?;
-    context.out.write_all(path)?;
+    context.out.write_all(&sanitized_bytes(path))?;
     Ok(context.out.write_all(b"'\n")?)
 }

@@ -30,6 +30,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // Git has the words for what is wrong with it.
     let elsewhere = |_| CliError::unsupported("a repository that 'upload-pack' cannot open");
     let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
     if !can_serve(&repository)? {
         return Err(CliError::unsupported("'upload-pack' in this repository"));
     }
@@ -45,11 +46,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match ended? {
         Ended::Served => Ok(ExitCode::SUCCESS),
         Ended::Unanswered(request) => {
-            let (git, mark) = fallback::git()?;
+            let git = fallback::git(&context.globals)?;
             let server = Server {
-                program: git.into(),
+                program: git.program.into(),
                 arguments: vec!["upload-pack".into(), directory.clone()],
-                variables: vec![mark],
+                variables: git.variables,
             };
             let status = go_on(&server, &request, input, &mut output)?;
             match status.success() {

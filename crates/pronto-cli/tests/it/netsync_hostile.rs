@@ -1,184 +1,20 @@
 //! Peers that mean harm, beside others who do not.
 
-use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 use gix_object::Kind as ObjectKind;
-use pronto::netsync::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
-use pronto_hash::{Kind, ObjectId};
-use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind};
-use pronto_netsync::repository::{
-    Content, Matcher, Offer, OutgoingSegment, Progress, Repository, Request,
-};
-use pronto_netsync::session::{Admission, Options, Session};
-use pronto_netsync::{Error, ErrorKind};
+use pronto_hash::ObjectId;
+use pronto_netsync::ErrorKind;
 use pronto_pack::entry::Header;
-use pronto_pack::writer::Encoder;
-use pronto_pack::writer::sink::{PackStream, Sink as _};
 
-use crate::netsync_peers::{Server, World};
+use crate::netsync_peers::World;
+use crate::netsync_puppet::{Attacker, id_of, pack, whole};
 use crate::support::stderr;
 
-/// A repository that offers one branch and sends what it likes.
-struct Hostile {
-    offer: Offer,
-    segments: VecDeque<OutgoingSegment>,
-}
-
-impl Repository for Hostile {
-    fn refs(
-        &mut self,
-        _: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
-    ) -> Result<(), Error> {
-        each(&self.offer);
-        Ok(())
-    }
-
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
-        Ok(vec![true; offers.len()])
-    }
-
-    fn commits(
-        &mut self,
-        _: &[ObjectId],
-        _: &[ObjectId],
-        _: &mut dyn FnMut(u64, &ObjectId),
-    ) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn prepare(&mut self, offers: &[Offer], _: &[bool]) -> Result<Progress, Error> {
-        Ok(Progress {
-            wanted: vec![false; offers.len()],
-            ..Progress::default()
-        })
-    }
-
-    fn begin_segment(&mut self, _: SegmentKind, _: u64, _: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn segment_data(&mut self, _: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn end_segment(&mut self, _: &ObjectId, _: Resume) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn land(&mut self, _: &[Offer], _: &[bool]) -> Result<Vec<PublishedRef>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn plan(&mut self, _: Request) -> Result<Plan, Error> {
-        Ok(Plan::default())
-    }
-
-    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
-        Ok(self.segments.pop_front())
-    }
-}
-
-/// Somebody with a key that the server knows.
-struct Attacker {
-    key: KeyPair,
-    known: KnownPeers,
-    address: NetsyncAddress,
-}
-
-impl Attacker {
-    fn new(world: &World, server: &Server, who: &str) -> Self {
-        let place = world.path(&format!("home-{who}/.config/pronto/netsync"));
-        let address = NetsyncAddress::parse(server.url("").as_str().into());
-        Attacker {
-            key: KeyPair::read(&place.join("key")).expect("a key"),
-            known: KnownPeers::read(&place.join("known_peers")).expect("a list"),
-            address: address.expect("an address").expect("an address"),
-        }
-    }
-
-    fn meet(&self) -> Met {
-        meet(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
-    }
-
-    /// Offers `tip`, and sends a pack that is said to have `objects`. What the server says to it.
-    fn attack(&self, tip: ObjectId, (pack, checksum): (Vec<u8>, ObjectId), objects: u64) -> Error {
-        let offer = Offer {
-            name: b"refs/heads/gift".to_vec(),
-            id: tip,
-            peeled: None,
-        };
-        let segment = OutgoingSegment {
-            kind: SegmentKind::Pack,
-            objects,
-            bytes: pack.len() as u64,
-            checksum,
-            resume: Resume {
-                objects,
-                mark: [7; 32],
-            },
-            content: Content::Memory(Arc::new(pack)),
-        };
-        let admission = Admission {
-            repository: Hostile {
-                offer,
-                segments: VecDeque::from([segment]),
-            },
-            object_format: ObjectFormat::Sha1,
-            role: Role::Source,
-            limits: Matcher::default(),
-        };
-        let options = Options {
-            nonce: [9; 32],
-            ..Options::default()
-        };
-        let mut session = Session::initiate(options, admission).expect("a session");
-        let mut link = self.meet().link;
-        let mut watch = Watch {
-            report: &mut |_| {},
-            interrupt: &Interrupt::new(),
-            patience: Duration::from_secs(120),
-            greeting_patience: Duration::from_secs(120),
-        };
-        drive(&mut session, &mut link, &mut watch).expect_err("it is refused")
-    }
-}
-
-/// A pack of these entries, and its checksum.
-fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
-    let mut bytes = Vec::new();
-    let count = u32::try_from(entries.len()).expect("a few");
-    let mut stream = PackStream::begin(&mut bytes, Kind::Sha1, count).expect("a pack");
-    let mut encoder = Encoder::new(6);
-    let mut at = 12;
-    for (header, content) in entries {
-        let entry = encoder.encode(*header, content);
-        let id = ObjectId::null(Kind::Sha1);
-        stream.note(&id, at, entry.crc()).expect("it is noted");
-        stream.put(entry.bytes()).expect("it is written");
-        at += entry.bytes().len() as u64;
-    }
-    let streamed = stream.finish().expect("it ends");
-    (bytes, streamed.checksum)
-}
-
-/// An entry that is no delta.
-fn whole(kind: ObjectKind, content: &[u8]) -> (Header, &[u8]) {
-    (Header::Object(kind), content)
-}
-
-fn id_of(kind: ObjectKind, content: &[u8]) -> ObjectId {
-    let header = gix_object::encode::loose_header(kind, content.len() as u64);
-    pronto_hash::digest(Kind::Sha1, &[&header, content]).expect("an id")
-}
-
 /// A commit of a tree with one file.
-fn commit_of(blob: &ObjectId) -> [(ObjectKind, Vec<u8>); 2] {
+pub(crate) fn commit_of(blob: &ObjectId) -> [(ObjectKind, Vec<u8>); 2] {
     let tree = [b"100644 file\0", blob.as_slice()].concat();
     let id = id_of(ObjectKind::Tree, &tree);
     let who = "a <a@x> 1700000000 +0000";
@@ -350,7 +186,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
         assert!(is_over, "{read:?}");
     }
     server.wait_for(|line| {
-        line.contains("\"peer\":\"mallory\"") && line.contains("nothing came from the peer")
+        line.contains("\"peer\":\"mallory\"") && line.contains("came from the peer within")
     });
     drop(stalled);
     assert!(server.peak_kib() < 400 << 10, "{} KiB", server.peak_kib());

@@ -6,6 +6,7 @@ use pronto_index::{
     CachedTree, Edit, Entry, EntryRef, ErrorKind, Flags, Index, Lock, OffsetTable, Stat, Version,
     Writer, mode,
 };
+use pronto_io::sync::SyncMethod;
 
 fn rewrite(repository: &Repository, writer: &Writer) -> Vec<u8> {
     let index = repository.index();
@@ -216,10 +217,17 @@ fn a_lock_is_seen_and_given_back() {
     let before = on_disk(&repository);
     let held = Lock::acquire(&path).expect("nobody has it");
     let now = repository.index();
-    assert!(!pronto_index::replace(&path, b"", &now).expect("somebody else is writing"));
+    assert!(
+        !pronto_index::replace(&path, b"", &now, SyncMethod::No).expect("somebody else is writing")
+    );
     drop(held);
-    assert!(!pronto_index::replace(&path, b"", &index).expect("somebody else has written"));
-    assert!(pronto_index::replace(&path, &before, &now).expect("it is writable"));
+    assert!(
+        !pronto_index::replace(&path, b"", &index, SyncMethod::No)
+            .expect("somebody else has written")
+    );
+    assert!(
+        pronto_index::replace(&path, &before, &now, SyncMethod::Flush).expect("it is writable")
+    );
     assert_eq!(on_disk(&repository), before);
     assert!(!repository.path(".git/index.lock").exists());
 }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::untrusted::Links;
+
 use super::Identity;
 
 /// How many descriptors all views together keep open between reads.
@@ -58,7 +60,7 @@ impl Pooled {
         if let Some(file) = slot.as_ref() {
             return Ok(file.clone());
         }
-        let file = File::open(&self.path)?;
+        let file = crate::untrusted::open_any(&self.path, Links::Follow)?;
         let metadata = file.metadata()?;
         let found = Identity {
             device: metadata.dev(),

@@ -1,15 +1,19 @@
 //! The place where clients come to: made, held and removed by one monitor at a time.
 
-use crate::client::{Address, is_listening};
+use crate::client::{Address, CLOSED, is_listening};
 use pronto_io::dir::Directory;
-use std::fs::File;
+use rustix::fs::Mode;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// Where a monitor keeps its own, in the directory of the repository.
 const OWN: &str = "fsmonitor--daemon";
+/// Clients that may wait to be let in.
+const BACKLOG: i32 = 128;
 
 /// A claim to be the monitor of a repository, held by a lock that goes with the process.
 pub(super) struct Claim {
@@ -38,7 +42,7 @@ impl Claim {
     /// The directory for cookies, made if it has to be.
     pub(super) fn make_cookies(&self) -> io::Result<PathBuf> {
         let cookies = self.git_dir.open_path().join(OWN).join("cookies");
-        std::fs::create_dir_all(&cookies)?;
+        make_private(&cookies)?;
         Ok(cookies)
     }
 
@@ -50,7 +54,7 @@ impl Claim {
     /// Makes the socket, in place of one that nobody listens to any more.
     pub(super) fn listen(self) -> io::Result<Socket> {
         let path = self.socket();
-        let listener = match UnixListener::bind(&path) {
+        let listener = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 // One of git's does not know of the lock.
                 let address = Address {
@@ -61,7 +65,7 @@ impl Claim {
                     return Err(error);
                 }
                 std::fs::remove_file(&path)?;
-                UnixListener::bind(&path)?
+                bind(&path)?
             }
             bound => bound?,
         };
@@ -74,6 +78,28 @@ impl Claim {
     }
 }
 
+/// Makes a directory that is open to its owner alone, whatever the umask. One that is there already
+/// becomes so if it can.
+fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(directory)?;
+    let _ = std::fs::set_permissions(directory, Permissions::from_mode(0o700));
+    Ok(())
+}
+
+/// A socket at `path` that its owner alone can connect to, whatever the umask.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
+    // Where the system lets a socket have a mode before it has a name, it never has another one.
+    let _ = rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR);
+    net::bind(&socket, &address)?;
+    // Nobody can connect before it listens.
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
 impl Socket {
     /// Claims to be the monitor of the repository at `git_dir`, to be asked at `address`.
     ///
@@ -83,7 +109,7 @@ impl Socket {
         if is_listening(address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        std::fs::create_dir_all(git_dir.join(OWN))?;
+        make_private(&git_dir.join(OWN))?;
         let lock = File::open(git_dir.join(OWN))?;
         match lock.try_lock() {
             Ok(()) => {}

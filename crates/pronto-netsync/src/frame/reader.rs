@@ -10,6 +10,9 @@ use super::{
 use crate::Error;
 use crate::error::exceeded;
 
+/// The most that may come in frames of unknown types, which are passed over.
+const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
+
 /// A frame where it lies in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
@@ -34,6 +37,8 @@ pub struct FrameReader {
     left: [u64; CHANNELS],
     consumed: [u64; CHANNELS],
     offset: u64,
+    /// Bytes of frames of unknown types.
+    passed_over_bytes: u64,
 }
 
 impl Default for FrameReader {
@@ -54,6 +59,7 @@ impl FrameReader {
             left: [window; CHANNELS],
             consumed: [0; CHANNELS],
             offset: 0,
+            passed_over_bytes: 0,
         }
     }
 
@@ -78,7 +84,8 @@ impl FrameReader {
     /// passed over are.
     ///
     /// # Errors
-    /// If it is none, or its channel had no credit left for it. The stream cannot be read on.
+    /// If it is none, its channel had no credit left for it, or too much had to be passed over. The
+    /// stream cannot be read on.
     pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
         loop {
             let Some(header) = self.header()? else {
@@ -89,6 +96,11 @@ impl FrameReader {
             }
             if header.kind.is_some() {
                 break;
+            }
+            self.passed_over_bytes += header.frame_bytes() as u64;
+            if self.passed_over_bytes > MAX_PASSED_OVER_BYTES {
+                let message = "more than 1 MiB of frames of unknown types";
+                return Err(exceeded(message).at_offset(self.offset));
             }
             self.consume();
         }

@@ -124,6 +124,11 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         Ok(was_asked.then_some(writer.out))
     }
 
+    /// How much is held of what was learned.
+    pub fn learned_bytes(&self) -> usize {
+        self.learned_bytes
+    }
+
     /// The set of this side.
     pub fn set(&self) -> &Set {
         &self.set

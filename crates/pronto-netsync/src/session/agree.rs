@@ -13,18 +13,25 @@ use crate::reconcile::{self, Reconciler, SetBuilder};
 use crate::repository::{Matcher, Offer, Repository, Request};
 use crate::{Error, ErrorKind};
 
+/// About what a commit takes in the set that is compared.
+const COMMIT_BYTES: u64 = 96;
+
 impl<R: Repository> Conversation<R> {
     pub(super) fn ref_range(&mut self, body: &[u8]) -> Result<(), Error> {
         let Stage::Refs(reconciler) = &mut self.stage else {
             return Ok(());
         };
         let answer = reconciler.receive(body)?;
+        let learned = reconciler.learned_bytes() as u64;
         self.closed_refs = answer.is_some();
         let is_done = reconciler.is_done();
         if let Some(answer) = answer {
             self.waiting.push_back((FrameType::RefRange, answer));
         }
+        self.hold()?;
         if is_done {
+            // Each ref is held as it was learned, and as an offer.
+            self.set_bytes += 2 * learned;
             self.refs_are_known()
         } else {
             Ok(())
@@ -153,12 +160,15 @@ impl<R: Repository> Conversation<R> {
         let (Some(admission), Some(key)) = (&mut self.admission, &self.key) else {
             return Ok(());
         };
-        let mut set = SetBuilder::default();
+        let (mut set, mut set_bytes) = (SetBuilder::default(), 0);
         (admission.repository).commits(&tips, &common, &mut |date, id| {
             let mut key = date.to_be_bytes().to_vec();
             key.extend_from_slice(id.as_slice());
             set.push(&key, &[]);
+            set_bytes += COMMIT_BYTES;
         })?;
+        self.set_bytes += set_bytes;
+        admission.repository.hold(self.set_bytes)?;
         let set = Arc::new(set.finish(key)?);
         let options = reconcile::Options {
             keeps_learned: false,

@@ -47,6 +47,8 @@ pub(super) struct Conversation<R> {
     pub(super) credits: Vec<Credit>,
     /// Our refs that take part, sorted by name.
     pub(super) own: Vec<Offer>,
+    /// What is held of refs and commits for as long as the session lasts.
+    pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,
     /// Of the peer's refs that are not ours: whether they are held completely, and wanted.
@@ -83,6 +85,7 @@ impl<R: Repository> Conversation<R> {
             waiting: VecDeque::new(),
             credits: Vec::new(),
             own: Vec::new(),
+            set_bytes: 0,
             lacked: Vec::new(),
             complete: Vec::new(),
             wanted: Vec::new(),
@@ -109,6 +112,29 @@ impl<R: Repository> Conversation<R> {
 
     pub(super) fn repository(&mut self) -> Option<&mut R> {
         self.admission.as_mut().map(|each| &mut each.repository)
+    }
+
+    /// Drops the repository and all that was found out for it; what happened stays in the report.
+    pub(super) fn release(&mut self) {
+        (self.admit, self.admission) = (None, None);
+        (self.stage, self.key) = (Stage::Greeting, None);
+        self.waiting.clear();
+        self.own = Vec::new();
+        self.sending = Sending::default();
+    }
+
+    /// Tells the repository how much is held for the session: what the peer said of its refs, and
+    /// the sets that are compared.
+    pub(super) fn hold(&mut self) -> Result<(), Error> {
+        let learned = match &self.stage {
+            Stage::Refs(reconciler) => reconciler.learned_bytes(),
+            _ => 0,
+        };
+        let bytes = self.set_bytes + learned as u64;
+        match &mut self.admission {
+            Some(admission) => admission.repository.hold(bytes),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn is_greeted(&self) -> bool {

@@ -17,6 +17,9 @@ use crate::{Error, ErrorKind};
 const DRY_RUN: u64 = 1;
 pub(super) const ALLOWS_UNRELATED: u64 = 2;
 
+/// About what a ref takes beside its name and value, in the set and in the list.
+const REF_BYTES: u64 = 192;
+
 impl<R: Repository> Conversation<R> {
     pub(super) fn greet(&mut self) -> Result<(), Error> {
         let Some(admission) = &mut self.admission else {
@@ -147,15 +150,18 @@ impl<R: Repository> Conversation<R> {
                 && limits.matches(name)
                 && wishes.iter().all(|wish| wish.matches(name))
         };
-        let (mut own, mut set) = (Vec::new(), SetBuilder::default());
+        let (mut own, mut set, mut set_bytes) = (Vec::new(), SetBuilder::default(), 0);
         admission.repository.refs(&matches, &mut |offer| {
             let mut value = offer.id.as_slice().to_vec();
             value.extend_from_slice(offer.peeled.as_ref().map_or(&[], ObjectId::as_slice));
+            set_bytes += REF_BYTES + 2 * (offer.name.len() + value.len()) as u64;
             set.push(&offer.name, &value);
             own.push(offer.clone());
         })?;
         own.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         self.own = own;
+        self.set_bytes = set_bytes;
+        admission.repository.hold(set_bytes)?;
         let set = Arc::new(set.finish(key)?);
         let mut reconciler = Reconciler::new(set, key, reconcile::Options::default());
         if !self.is_initiator {

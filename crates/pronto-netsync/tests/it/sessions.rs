@@ -547,3 +547,44 @@ fn who_does_not_read_is_not_waited_for_with_memory() {
         "{queued}"
     );
 }
+
+/// A greeting that is complete, but longer than any need be, is refused as one that is not.
+#[test]
+fn long_greetings_are_refused() {
+    let globs = Globs {
+        include: (0..60).map(|_| vec![b'x'; 1000]).collect(),
+        exclude: Vec::new(),
+    };
+    let here = Options {
+        globs,
+        ..options(1)
+    };
+    let repository = Memory::default();
+    let (mut here, mut there) = pair_with((&repository, here), (&repository, options(2)));
+    let mut wire = Vec::new();
+    while here.write_to(&mut wire).expect("a vector takes all") > 0 {}
+    assert_eq!(there.accept(&wire), wire.len());
+    let error = there.advance().expect_err("it is too long");
+    assert_eq!(*error.kind(), ErrorKind::Exceeded);
+}
+
+/// Who drives a session ends it: the peer hears why, and the repository is let go of at once.
+#[test]
+fn a_session_that_is_refused_holds_no_repository() {
+    let repository = Memory::default();
+    let (mut here, mut there) = pair(&repository, &repository);
+    let mut wire = Vec::new();
+    while here.write_to(&mut wire).expect("a vector takes all") > 0 {}
+    assert_eq!(there.accept(&wire), wire.len());
+    there.advance().expect("it is let in");
+    assert!(there.repository().is_some());
+    there.refuse(&Error::new(ErrorKind::Busy, "others wait"));
+    assert!(there.repository().is_none() && !there.wants_input());
+    let mut wire = Vec::new();
+    while there.write_to(&mut wire).expect("a vector takes all") > 0 {}
+    assert_eq!(here.accept(&wire), wire.len());
+    let error = here.advance().expect_err("it was refused");
+    assert_eq!(*error.kind(), ErrorKind::Busy);
+    assert_eq!(error.message(), "the peer says: others wait");
+    there.advance().expect("nothing more is done");
+}

@@ -219,11 +219,8 @@ impl Temporary {
     }
 
     fn publish(self, path: &Path, options: &Options) -> Result<(), Error> {
-        if options.fsync_loose {
-            self.file
-                .sync_all()
-                .context(ErrorKind::Io, "fsync error on", &self.path)?;
-        }
+        let synced = options.fsync_loose.apply(&self.file);
+        synced.context(ErrorKind::Io, "fsync error on", &self.path)?;
         if let Some(mode) = options.sharing.adjust(0o444, false) {
             let permissions = std::fs::Permissions::from_mode(mode);
             self.file.set_permissions(permissions).context(

@@ -39,7 +39,7 @@ fn write_pack(directory: &Path, number: usize) {
     digester.update(&pack);
     pack.extend_from_slice(digester.finish().as_slice());
     let mut options = indexer::Options::default();
-    (options.sync, options.threads) = (false, 1);
+    (options.sync, options.threads) = (pronto_io::sync::SyncMethod::No, 1);
     index_stream(&mut &pack[..], directory, &options, &Context::default()).expect("it is sound");
 }
 

@@ -15,7 +15,10 @@ fn git_reads_what_was_written() {
         for level in [0, 1, 6, 9] {
             let options = Options {
                 loose_compression: level,
-                fsync_loose: level == 9,
+                fsync_loose: match level {
+                    9 => pronto_io::sync::SyncMethod::Flush,
+                    _ => pronto_io::sync::SyncMethod::No,
+                },
                 ..repository.options()
             };
             let store = Store::open(repository.objects(), options).expect("it can be opened");

@@ -65,7 +65,7 @@ pub(super) fn read_chain(
     options: &Options,
     remarks: &mut Vec<Remark>,
 ) -> Option<Vec<u8>> {
-    let text = std::fs::read(path).ok()?;
+    let text = pronto_io::untrusted::content(path).ok()?;
     if text.is_empty() {
         return None;
     }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::pack::{EntryReader, Pack, PackOffset};
 use crate::temporary::Temporary;
 use pronto_hash::{ObjectId, oid};
+use pronto_io::sync::SyncMethod;
 use pronto_io::view::Access;
 use std::io::Read;
 use std::path::Path;
@@ -79,7 +80,8 @@ pub fn examine_stream(
     context: &Context<'_>,
 ) -> Result<Examined, Error> {
     let mut options = options.clone();
-    options.sync = false;
+    options.sync = SyncMethod::No;
+    options.sync_indexes = SyncMethod::No;
     let store = Store::New(Temporary::create(directory, "pack")?);
     let (done, store) = run(&options, context).index(input, store)?;
     let Store::New(temporary) = store else {

@@ -266,17 +266,15 @@ impl Run<'_> {
                 left -= fixed.ids.len() - fixed.added as usize;
                 added = fixed.added;
                 checksum = fixed.checksum.unwrap_or(checksum);
-                if self.options.sync {
-                    store.sync()?;
-                }
+                store.sync(self.options.sync)?;
                 found.push(fixed.ids);
             }
             if left > 0 {
                 return Err(unresolved(left));
             }
             adopt(&mut tables, &forest);
-        } else if self.options.sync {
-            store.sync()?;
+        } else {
+            store.sync(self.options.sync)?;
         }
         let ids = flatten(&found, tables.len(), self.options.kind.len_in_bytes());
         Ok(Indexed {
@@ -294,11 +292,11 @@ impl Run<'_> {
         store: &Store,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if !self.options.sync {
+        if self.options.sync.is_no() {
             return work();
         }
         std::thread::scope(|scope| {
-            let sync = scope.spawn(|| store.sync());
+            let sync = scope.spawn(|| store.sync(self.options.sync));
             let result = work()?;
             join(sync)?;
             Ok(result)

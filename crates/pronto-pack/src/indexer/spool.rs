@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::temporary::Temporary;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::error::IoContext as _;
+use pronto_io::sync::SyncMethod;
 use pronto_io::view::{Access, View};
 use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
@@ -45,10 +46,10 @@ impl Store {
         }
     }
 
-    /// Waits until what was written is on the disk.
-    pub(super) fn sync(&self) -> Result<(), Error> {
+    /// Waits for what was written.
+    pub(super) fn sync(&self, how: SyncMethod) -> Result<(), Error> {
         match self {
-            Store::New(temporary) => temporary.sync(),
+            Store::New(temporary) => temporary.sync(how),
             Store::Given(_) => Ok(()),
         }
     }

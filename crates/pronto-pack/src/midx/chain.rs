@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error>), Error> {
     let directory = directory.join("multi-pack-index.d");
     let path = directory.join("multi-pack-index-chain");
-    let text = match std::fs::read(&path) {
+    let text = match pronto_io::untrusted::content(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok((Vec::new(), None));

@@ -56,7 +56,7 @@ fn index(pack: &[u8], threads: usize, context: &Context<'_>) -> (TempDir, Result
     let directory = TempDir::new().expect("a temporary directory");
     let mut options = Options::default();
     options.threads = threads;
-    options.sync = false;
+    options.sync = pronto_io::sync::SyncMethod::No;
     let outcome = index_stream(&mut &pack[..], directory.path(), &options, context);
     (directory, outcome.map(|outcome| outcome.leftover))
 }

@@ -16,7 +16,7 @@ fn fails(pack: &[u8], threads: usize) -> Error {
     let directory = TempDir::new().expect("a temporary directory");
     let mut options = Options::default();
     options.threads = threads;
-    options.sync = false;
+    options.sync = pronto_io::sync::SyncMethod::No;
     let result = index_stream(
         &mut &pack[..],
         directory.path(),
@@ -292,7 +292,7 @@ fn damage_under_a_right_trailer_is_found_or_harmless() {
         broken.extend_from_slice(digester.finish().as_slice());
         let directory = TempDir::new().expect("a temporary directory");
         let mut options = Options::default();
-        options.sync = false;
+        options.sync = pronto_io::sync::SyncMethod::No;
         options.threads = 1 + round % 2;
         let ours = index_stream(
             &mut &broken[..],

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 fn options(kind: Kind) -> Options {
     let mut options = Options::default();
     options.kind = kind;
-    options.sync = false;
+    options.sync = pronto_io::sync::SyncMethod::No;
     options
 }
 
@@ -194,7 +194,7 @@ fn files_are_read_only_and_marked() {
     let mut options = options(Kind::Sha1);
     options.keep = Some(b"fetch-pack 1 on host\n".to_vec());
     options.promisor = Some(Vec::new());
-    options.sync = true;
+    options.sync = pronto_io::sync::SyncMethod::Flush;
     let (directory, outcome) = index(&pack, &options);
     let outcome = outcome.expect("the pack is sound");
     for path in [&outcome.pack, &outcome.index] {

@@ -67,7 +67,7 @@ fn index(
     change: impl FnOnce(&mut Options),
 ) -> (TempDir, Result<Outcome, Error>) {
     let mut options = Options::default();
-    options.sync = false;
+    options.sync = pronto_io::sync::SyncMethod::No;
     options.fix_thin = true;
     change(&mut options);
     let context = Context {

@@ -1,11 +1,16 @@
 //! `git://`: a plain connection to a daemon (`gitprotocol-pack(5)`, "Git Transport").
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 
 use bstr::BStr;
 
-use super::{Connection, Family, Options, Readiness, Service, version_parameter, watch};
+use super::pace::Pace;
+use super::process::Process;
+use super::{
+    Connection, Family, Options, Readiness, Service, connect_first, version_parameter, watch,
+};
 use crate::error::{Error, ErrorKind};
 use crate::pktline;
 
@@ -18,24 +23,43 @@ pub(super) struct Target<'a> {
     pub(super) path: &'a BStr,
 }
 
-pub(super) struct Daemon(TcpStream);
+pub(super) struct Daemon {
+    stream: TcpStream,
+    pace: Pace,
+}
 
 pub(super) fn connect(
     target: &Target<'_>,
     service: Service,
     options: &Options,
-) -> Result<Daemon, Error> {
+) -> Result<Box<dyn Connection>, Error> {
     if target.path.contains(&b'\n') {
         let message = "newline is forbidden in git:// hosts and repo paths";
         return Err(Error::new(ErrorKind::Address, message));
     }
-    let stream = dial(target.host, target.port.unwrap_or(PORT), options.family)?;
+    let greeting = greeting(target, service, options)?;
+    if let Some(program) = &options.git_proxy {
+        let mut proxy = through(program, target)?;
+        proxy.send(&greeting)?;
+        return Ok(Box::new(proxy));
+    }
+    let stream = dial(target.host, target.port.unwrap_or(PORT), options)?;
     // Requests are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
-    let mut daemon = Daemon(stream);
-    daemon.send(&greeting(target, service, options)?)?;
-    Ok(daemon)
+    let _ = stream.set_write_timeout(Some(options.limits.idle));
+    let pace = Pace::new(options.limits.idle, None);
+    let mut daemon = Daemon { stream, pace };
+    daemon.send(&greeting)?;
+    Ok(Box::new(daemon))
+}
+
+/// Starts the program that makes connections in our place (`core.gitProxy`).
+fn through(program: &OsStr, target: &Target<'_>) -> Result<Process, Error> {
+    let mut command = pronto_io::child::command(program);
+    command.arg(target.host);
+    command.arg(target.port.unwrap_or(PORT).to_string());
+    Process::start(command)
 }
 
 /// The first line: program, path, host, and what else the daemon should know.
@@ -66,7 +90,7 @@ fn greeting(target: &Target<'_>, service: Service, options: &Options) -> Result<
     Ok(out)
 }
 
-fn dial(host: &str, port: u16, family: Family) -> Result<TcpStream, Error> {
+fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
         let reason = error.to_string();
         let reason = reason.rsplit(": ").next().unwrap_or_default().to_owned();
@@ -75,50 +99,45 @@ fn dial(host: &str, port: u16, family: Family) -> Result<TcpStream, Error> {
             format!("unable to look up {host} (port {port}) ({reason})"),
         )
     })?;
-    let fits = |address: &SocketAddr| match family {
+    let fits = |address: &SocketAddr| match options.family {
         Family::Any => true,
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
     };
-    let mut failures = String::new();
-    for (count, address) in found.filter(fits).enumerate() {
-        match TcpStream::connect(address) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => {
-                let reason = pronto_io::error::reason(&error);
-                failures.push_str(&format!(
-                    "\n{host}[{count}: {}]: errno={reason}",
-                    address.ip()
-                ));
-            }
-        }
-    }
-    Err(Error::new(
-        ErrorKind::Connection,
-        format!("unable to connect to {host}:{failures}"),
-    ))
+    let addresses: Vec<SocketAddr> = found.filter(fits).collect();
+    let (mut failures, mut count) = (String::new(), 0);
+    connect_first(&addresses, &options.limits, &mut |address, error| {
+        let reason = pronto_io::error::reason(error);
+        let ip = address.ip();
+        failures.push_str(&format!("\n{host}[{count}: {ip}]: errno={reason}"));
+        count += 1;
+    })
+    .map_err(|_| {
+        let message = format!("unable to connect to {host}:{failures}");
+        Error::new(ErrorKind::Connection, message)
+    })
 }
 
 impl Read for Daemon {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
+        self.pace.read(&self.stream, buffer, None)
     }
 }
 
 impl Connection for Daemon {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
-        self.0.write_all(request).map_err(|error| {
+        self.stream.write_all(request).map_err(|error| {
             Error::new(ErrorKind::Connection, "unable to write to remote").because(error)
         })
     }
 
     fn readiness(&self) -> Option<Readiness> {
-        watch(&self.0)
+        watch(&self.stream)
     }
 
     fn close(&mut self) -> Result<(), Error> {
         // The daemon may have closed its side already: that is the end we want.
-        let _ = self.0.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(Shutdown::Both);
         Ok(())
     }
 }

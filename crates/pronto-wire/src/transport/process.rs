@@ -103,7 +103,7 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     let mut command = match &options.command {
         Some(server) => shell(quoted_call(server.as_ref(), path).as_ref()),
         None => {
-            let mut command = Command::new(&options.git);
+            let mut command = pronto_io::child::command(&options.git);
             let name = service.program().trim_start_matches("git-");
             command.arg(name).arg(OsStr::from_bytes(path));
             command
@@ -127,10 +127,8 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
 
 /// `sh -c LINE`, which calls itself by the line in its messages.
 pub(super) fn shell(line: &BStr) -> Command {
-    let mut command = Command::new("sh");
     let line = OsStr::from_bytes(line);
-    command.arg("-c").arg(line).arg(line);
-    command
+    pronto_io::child::shell(line, line)
 }
 
 /// `program 'path'`, for a shell.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bstr::{BStr, ByteSlice};
+use pronto_io::child;
 
 use super::process::{Process, needs_shell, quoted_call};
 use super::{Family, Options, Service, version_parameter};
@@ -56,14 +57,12 @@ fn program(options: &Options) -> Command {
         Some(line) if needs_shell(line.as_ref()) => {
             let mut script = OsString::from(OsStr::from_bytes(line));
             script.push(" \"$@\"");
-            let mut command = Command::new("sh");
-            command.arg("-c").arg(script).arg(OsStr::from_bytes(line));
-            command
+            child::shell(script, OsStr::from_bytes(line))
         }
-        Some(line) => Command::new(OsStr::from_bytes(line)),
+        Some(line) => child::command(OsStr::from_bytes(line)),
         None => match &options.ssh.program {
-            Some(program) => Command::new(program),
-            None => Command::new("ssh"),
+            Some(program) => child::command(program),
+            None => child::command("ssh"),
         },
     }
 }

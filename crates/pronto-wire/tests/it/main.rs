@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod broken;
+mod limits;
 mod matrix;
 mod negotiation;
 #[path = "../servers/lib.rs"]

@@ -5,18 +5,27 @@ use std::path::Path;
 use pronto_hash::Kind;
 use pronto_wire::advertisement::Version;
 use pronto_wire::fetch::{Deepen, Nothing, Request};
-use pronto_wire::transport::Options;
+use pronto_wire::transport::{Options, http};
 
 use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
-use crate::support::{Scene, VERSIONS, connect, fetch, find, git, refs};
+use crate::support::{Fixed, Scene, VERSIONS, connect, connect_with, fetch, find, git, refs};
 
 /// Clones `url` in each version and lets stock git check what came.
 fn clone_in_all_versions(url: &str, options: &Options, scene: &Scene, format: &str) {
+    clone_with(url, options, &http::Options::default(), scene, format);
+}
+
+/// The same with settings for HTTP.
+fn clone_with(url: &str, options: &Options, web: &http::Options, scene: &Scene, format: &str) {
     let head = git(&scene.origin(), &["rev-parse", "main"]);
     for version in VERSIONS {
         let mut options = options.clone();
         options.version = version;
-        let mut client = connect(url, &options).expect("a connection");
+        let set = Fixed {
+            options: web.clone(),
+            ..Fixed::default()
+        };
+        let mut client = connect_with(url, &options, set).expect("a connection");
         assert_eq!(client.version(), version, "{url}");
         let refs = refs(&mut client);
         let main = find(&refs, "refs/heads/main");
@@ -136,15 +145,20 @@ fn https() {
     let Some(tls) = Tls::before(web.port()) else {
         return skip("openssl");
     };
-    let mut options = Options::default();
+    let options = Options::default();
     let error = connect(&tls.url("origin"), &options).err();
     let error = error.expect("nobody knows the authority").to_string();
     assert!(error.starts_with("unable to access"), "{error}");
-    options.http.ssl_ca_info = Some(tls.authority.clone());
-    clone_in_all_versions(&tls.url("origin"), &options, &scene, "sha1");
-    options.http.ssl_ca_info = None;
-    options.http.ssl_verify = false;
-    clone_in_all_versions(&tls.url("origin"), &options, &scene, "sha1");
+    let known = http::Options {
+        ssl_ca_info: Some(tls.authority.clone()),
+        ..http::Options::default()
+    };
+    clone_with(&tls.url("origin"), &options, &known, &scene, "sha1");
+    let unverified = http::Options {
+        ssl_verify: false,
+        ..http::Options::default()
+    };
+    clone_with(&tls.url("origin"), &options, &unverified, &scene, "sha1");
 }
 
 #[test]

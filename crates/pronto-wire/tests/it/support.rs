@@ -14,6 +14,7 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::{Negotiator, Request, ShallowUpdate};
 use pronto_wire::negotiate::{Commit, Commits};
 use pronto_wire::transport::{Options, http};
+use pronto_wire::url::Url;
 use pronto_wire::{Error, address::Address};
 
 pub(crate) const VERSIONS: [Version; 3] = [Version::V0, Version::V1, Version::V2];
@@ -99,8 +100,8 @@ pub(crate) struct Password(
 );
 
 impl http::Credentials for Password {
-    fn fill(&mut self, url: &str, challenges: &[String]) -> Result<Option<http::Secret>, Error> {
-        assert!(url.starts_with("http"), "{url}");
+    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<http::Secret>, Error> {
+        assert_eq!(url.scheme(), "http");
         assert!(challenges[0].starts_with("Basic"), "{challenges:?}");
         self.note("fill ");
         Ok(Some(http::Secret::Basic {
@@ -124,9 +125,29 @@ impl Password {
     }
 }
 
+/// The same HTTP settings for every URL, and credentials once.
+#[derive(Default)]
+pub(crate) struct Fixed {
+    pub(crate) options: http::Options,
+    pub(crate) credentials: Option<Box<dyn http::Credentials>>,
+}
+
+impl http::Settings for Fixed {
+    fn for_url(&mut self, _: &Url) -> Result<http::UrlSettings, Error> {
+        Ok(http::UrlSettings {
+            options: self.options.clone(),
+            credentials: self.credentials.take(),
+        })
+    }
+}
+
 pub(crate) fn connect(url: &str, options: &Options) -> Result<Client, Error> {
+    connect_with(url, options, Fixed::default())
+}
+
+pub(crate) fn connect_with(url: &str, options: &Options, set: Fixed) -> Result<Client, Error> {
     let address = Address::parse(url.into())?;
-    Client::connect(&address, options, None, &(), &Interrupt::new())
+    Client::connect(&address, options, Box::new(set), &(), &Interrupt::new())
 }
 
 pub(crate) fn find<'a>(refs: &'a [RemoteRef], name: &str) -> &'a RemoteRef {

@@ -10,7 +10,7 @@ use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::transport::{Options, http};
 
 use crate::servers::{Login, Web, skip};
-use crate::support::{Listener, Password, Scene, connect, refs};
+use crate::support::{Fixed, Listener, Password, Scene, connect, connect_with, refs};
 
 #[test]
 fn passwords_are_asked_for_and_remembered() {
@@ -18,14 +18,14 @@ fn passwords_are_asked_for_and_remembered() {
     let Some(web) = Web::start(scene.path(), Login::Basic) else {
         return skip("lighttpd");
     };
-    let address = Address::parse(web.url("origin").as_str().into()).expect("a URL");
     let options = Options::default();
     let attempt = |password: &'static str| {
         let notes = Arc::new(Mutex::new(String::new()));
-        let credentials = Box::new(Password(password, Arc::clone(&notes)));
-        let interrupt = Interrupt::new();
-        let client = Client::connect(&address, &options, Some(credentials), &(), &interrupt);
-        (client, notes)
+        let set = Fixed {
+            credentials: Some(Box::new(Password(password, Arc::clone(&notes)))),
+            ..Fixed::default()
+        };
+        (connect_with(&web.url("origin"), &options, set), notes)
     };
     let (client, notes) = attempt("secret");
     let mut client = client.expect("the password is right");
@@ -54,15 +54,19 @@ fn passwords_in_urls_and_headers() {
     let Some(web) = Web::start(scene.path(), Login::Basic) else {
         return skip("lighttpd");
     };
-    let mut options = Options::default();
+    let options = Options::default();
     let url = web.url_with_login("me:secret", "origin");
     connect(&url, &options).expect("the password is in the URL");
     let url = web.url_with_login("me:wrong", "origin");
     let error = connect(&url, &options).err().expect("it is wrong");
     assert!(!error.to_string().contains("wrong"), "{error}");
     let header = "Authorization: Basic bWU6c2VjcmV0";
-    options.http.extra_headers = vec![header.into()];
-    connect(&web.url("origin"), &options).expect("the password is in a header");
+    let mut set = Fixed::default();
+    set.options.extra_headers.push(http::ExtraHeader {
+        line: header.into(),
+        for_url: false,
+    });
+    connect_with(&web.url("origin"), &options, set).expect("the password is in a header");
 }
 
 #[test]
@@ -73,16 +77,18 @@ fn redirections_are_told_and_can_be_refused() {
     };
     let address = Address::parse(web.moved_url("origin").as_str().into()).expect("a URL");
     let listener = Listener::default();
-    let mut options = Options::default();
+    let options = Options::default();
     let interrupt = Interrupt::new();
-    Client::connect(&address, &options, None, &listener, &interrupt).expect("it is found");
+    let unset = Box::new(http::Unset);
+    Client::connect(&address, &options, unset, &listener, &interrupt).expect("it is found");
     let said = listener.0.lock().expect("no panics").clone();
     assert_eq!(
         said,
         [format!("warning: redirecting to {}/", web.url("origin"))]
     );
-    options.http.follow_redirects = http::Redirects::Never;
-    connect(&web.moved_url("origin"), &options)
+    let mut set = Fixed::default();
+    set.options.follow_redirects = http::Redirects::Never;
+    connect_with(&web.moved_url("origin"), &options, set)
         .err()
         .expect("it may not");
 }

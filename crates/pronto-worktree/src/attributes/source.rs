@@ -1,7 +1,7 @@
 //! Where the `.gitattributes` of a directory is read from.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{ErrorKind as IoErrorKind, Read};
+use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
@@ -10,12 +10,10 @@ use pronto_hash::ObjectId;
 use pronto_index::EntryRef;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 
 use crate::objects::{self, Objects};
 use crate::{Error, ErrorKind};
-
-/// Larger files are passed over (the limit is Git's).
-const LARGEST_BYTES: u64 = 100 * 1024 * 1024;
 
 /// What the files are called.
 const NAME: &[u8] = b".gitattributes";
@@ -169,7 +167,7 @@ impl<O: Objects> Source for FromIndex<O> {
         if let Some(id) = self.blobs.get(directory) {
             let mut buffer = Vec::new();
             objects::blob(&self.objects, id, &mut buffer)?;
-            return Ok((buffer.len() as u64 <= LARGEST_BYTES).then_some(buffer));
+            return Ok((buffer.len() as u64 <= LARGEST_TEXT_BYTES).then_some(buffer));
         }
         match &self.worktree {
             Some(worktree) => worktree.read(directory),
@@ -203,7 +201,7 @@ fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found
     let shown = || Path::new(&directory.to_str_lossy().into_owned()).join(".gitattributes");
     match file {
         Ok(file) => {
-            let content = read_limited(file);
+            let content = read_limited(&file);
             let content = content.context(ErrorKind::Patterns, "unable to read", shown());
             content.map(Found::File)
         }
@@ -224,20 +222,28 @@ fn is_link_error(error: &std::io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
 }
 
-fn read_limited(file: std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() > LARGEST_BYTES {
-        return Ok(None);
+/// What is larger than Git's limit, or no regular file, is passed over.
+fn read_limited(file: &std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
+    match untrusted::read_open(file, LARGEST_TEXT_BYTES) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if is_unfit(&error) => Ok(None),
+        Err(error) => Err(error),
     }
-    let mut bytes = Vec::new();
-    file.take(LARGEST_BYTES).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+}
+
+/// Whether what was found is not a file that is read.
+fn is_unfit(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        IoErrorKind::InvalidInput | IoErrorKind::IsADirectory | IoErrorKind::FileTooLarge
+    )
 }
 
 /// A file that the user or the administrator named.
 pub(super) fn read_global(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    match std::fs::File::open(path) {
-        Ok(file) => read_limited(file).context(ErrorKind::Patterns, "unable to read", path),
+    match untrusted::open(path, Links::Follow) {
+        Err(error) if is_unfit(&error) => Ok(None),
+        Ok(file) => read_limited(&file).context(ErrorKind::Patterns, "unable to read", path),
         Err(error)
             if matches!(
                 error.kind(),

@@ -7,6 +7,7 @@ use super::{Ignored, Untracked};
 use crate::pathspec;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::{Directory, EntryKind};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use std::path::{Path, PathBuf};
 
 /// Directories nested deeper are taken to be untracked as a whole.
@@ -297,18 +298,19 @@ impl Scanner<'_> {
 
 /// The repository whose worktree `directory` looks to be the top of.
 fn repository_at(directory: &Path) -> Option<PathBuf> {
+    let read = |file: &Path| untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES);
     let git = directory.join(".git");
     let metadata = git.symlink_metadata().ok()?;
     let git_dir = if metadata.is_file() {
         use std::os::unix::ffi::OsStrExt;
-        let content = std::fs::read(&git).ok()?;
+        let content = read(&git).ok()?;
         let target = content.strip_prefix(b"gitdir: ")?.trim_end();
         directory.join(std::ffi::OsStr::from_bytes(target))
     } else {
         git
     };
     let head = std::fs::symlink_metadata(git_dir.join("HEAD")).is_ok();
-    let common = match std::fs::read(git_dir.join("commondir")) {
+    let common = match read(&git_dir.join("commondir")) {
         Ok(common) => {
             use std::os::unix::ffi::OsStrExt;
             git_dir.join(std::ffi::OsStr::from_bytes(common.trim_end()))

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pronto_io::progress::{Meter, Progress};
 use pronto_wire::transport::http::{Credentials, Secret};
+use pronto_wire::url::Url;
 
 /// A line that waits to be said. What is reported through it comes behind the line.
 pub(crate) struct Announcement {
@@ -71,7 +72,7 @@ struct Announced {
 impl Credentials for Announced {
     fn fill(
         &mut self,
-        url: &str,
+        url: &Url,
         challenges: &[String],
     ) -> Result<Option<Secret>, pronto_wire::Error> {
         self.announcement.say();

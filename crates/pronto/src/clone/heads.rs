@@ -5,6 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
 
 use super::{Options, Work};
+use crate::refs::RefName;
 use crate::{Error, ErrorKind, Result, refs};
 
 /// A reference of the other side and what it is called here, if anything.
@@ -12,7 +13,7 @@ use crate::{Error, ErrorKind, Result, refs};
 pub(super) struct Mapped<'a> {
     pub(super) theirs: &'a RemoteRef,
     pub(super) id: ObjectId,
-    pub(super) ours: Option<BString>,
+    pub(super) ours: Option<RefName>,
 }
 
 /// The choice.
@@ -28,7 +29,7 @@ pub(super) struct Heads<'a> {
     /// A commit that is to be checked out though no reference names it.
     pub(super) exact: Option<ObjectId>,
     /// The full name of the branch that `HEAD` stands for while it has no commit.
-    pub(super) unborn: Option<BString>,
+    pub(super) unborn: Option<RefName>,
     pub(super) is_empty: bool,
     pub(super) warnings: Vec<String>,
 }
@@ -127,11 +128,15 @@ impl<'a> Heads<'a> {
         let name = match told {
             Some(name) => name,
             None => match work.config.string("init.defaultbranch")? {
-                Some(branch) => [b"refs/heads/", branch.as_bytes()].concat().into(),
-                None => "refs/heads/master".into(),
+                Some(branch) => RefName::new([b"refs/heads/", branch.as_bytes()].concat())
+                    .map_err(|_| {
+                        let message = format!("invalid branch name: init.defaultBranch = {branch}");
+                        Error::new(ErrorKind::ConfigValue, message)
+                    })?,
+                None => RefName::new("refs/heads/master").map_err(refs::bad_name)?,
             },
         };
-        self.chosen = self.refs.iter().find(|found| found.name == name);
+        self.chosen = self.refs.iter().find(|found| name == found.name);
         self.unborn = Some(name);
         Ok(())
     }
@@ -144,7 +149,7 @@ impl<'a> Heads<'a> {
         };
         let named = |name: &BStr| self.refs.iter().find(|found| found.name == name);
         if let Some(target) = &head.symref_target {
-            return Ok(named(target.as_bstr()));
+            return Ok(named(target));
         }
         if head_is_told(self.refs) || work.options.revision.is_some() {
             return Ok(None);
@@ -191,13 +196,14 @@ impl<'a> Heads<'a> {
                 true => is_only,
                 false => !is_tag || options.mirror || options.takes_tags(),
             };
-            let ours = if !is_wanted || !is_valid(name) {
+            let ours = if !is_wanted || !name.starts_with(b"refs/") {
                 None
             } else if options.mirror || is_tag {
-                Some(name.to_owned())
+                RefName::new(name).ok()
             } else {
-                name.strip_prefix(b"refs/heads/")
-                    .map(|branch| [work.branch_top().as_slice(), branch].concat().into())
+                name.strip_prefix(b"refs/heads/").and_then(|branch| {
+                    RefName::new([work.branch_top().as_slice(), branch].concat()).ok()
+                })
             };
             // The other side's `HEAD` is wanted whether or not a branch stands for it.
             let is_head = name == "HEAD" && !(one_branch && options.branch.is_some());
@@ -239,7 +245,7 @@ impl<'a> Heads<'a> {
     pub(super) fn branch(&self) -> Option<&BStr> {
         let full = match self.chosen {
             Some(chosen) => chosen.name.as_bstr(),
-            None => self.unborn.as_ref()?.as_bstr(),
+            None => self.unborn.as_ref()?,
         };
         full.strip_prefix(b"refs/heads/").map(ByteSlice::as_bstr)
     }
@@ -251,8 +257,10 @@ fn head_is_told(refs: &[RemoteRef]) -> bool {
     refs.iter().any(|found| found.symref_target.is_some())
 }
 
-fn is_valid(name: &BStr) -> bool {
-    name.starts_with(b"refs/") && refs::name::is_valid(name, refs::name::Form::Full)
+/// Whether a name that the other side advertises is one that a reference can have.
+pub(super) fn is_usable(name: &BStr) -> bool {
+    name == "HEAD"
+        || (name.starts_with(b"refs/") && refs::name::is_valid(name, refs::name::Form::Full))
 }
 
 impl Work<'_> {

@@ -2,10 +2,12 @@
 //! them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use pronto_io::error::IoContext;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::{Error, ErrorKind, Result, path};
 
@@ -82,20 +84,25 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
             Err(_) => *may_link = false,
         }
     }
-    let time = from.metadata().and_then(|metadata| metadata.modified());
-    fs::copy(from, to).context(ErrorKind::Io, "failed to copy file to", to)?;
-    if let Ok(time) = time
-        && let Ok(file) = fs::File::open(to)
-    {
-        // The age of an object matters to pruning only.
-        let _ = file.set_modified(time);
-    }
+    copy_file(from, to).context(ErrorKind::Io, "failed to copy file to", to)
+}
+
+/// Copies a file with its mode and age. A link that has taken its place is not followed.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = untrusted::open(from, Links::Refuse)?;
+    let metadata = source.metadata()?;
+    let mut target = fs::File::create(to)?;
+    io::copy(&mut source, &mut target)?;
+    target.set_permissions(metadata.permissions())?;
+    // The age of an object matters to pruning only.
+    let _ = metadata.modified().map(|time| target.set_modified(time));
     Ok(())
 }
 
 /// Alternates that are relative paths are taken from where the source is.
 fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
-    let text = fs::read(from).context(ErrorKind::Io, "failed to read", from)?;
+    let text = untrusted::read(from, Links::Refuse, LARGEST_POINTER_BYTES);
+    let text = text.context(ErrorKind::Io, "failed to read", from)?;
     let objects = from.parent().and_then(Path::parent).unwrap_or(from);
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -123,7 +130,11 @@ pub(super) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()>
 
 /// The directory of objects of the repository at `git_dir`, linked work trees considered.
 pub(super) fn objects_of(git_dir: &Path) -> PathBuf {
-    let common = match fs::read(git_dir.join("commondir")) {
+    let common = match untrusted::read(
+        &git_dir.join("commondir"),
+        Links::Follow,
+        LARGEST_POINTER_BYTES,
+    ) {
         Ok(text) => git_dir.join(path::borrow(text.trim_end())),
         Err(_) => git_dir.to_owned(),
     };

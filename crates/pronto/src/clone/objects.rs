@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
+use pronto_io::sync::SyncMethod;
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 use pronto_wire::client::Client;
@@ -15,6 +16,7 @@ use pronto_wire::fetch::{Nothing, Request};
 
 use super::Work;
 use super::heads::Heads;
+use crate::durability::Component;
 use crate::remote::connection::from_wire;
 use crate::remote::{Links, Receive, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -24,10 +26,11 @@ pub(super) struct Received(Vec<JoinHandle<Result<()>>>);
 
 impl Received {
     /// Starts to write `paths` through to the disk; other work goes on meanwhile.
-    fn flush(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        let threads = paths.into_iter().map(|path| {
+    fn flush(files: impl IntoIterator<Item = (PathBuf, SyncMethod)>) -> Self {
+        let waited_for = files.into_iter().filter(|(_, how)| !how.is_no());
+        let threads = waited_for.map(|(path, how)| {
             std::thread::spawn(move || {
-                let synced = File::open(&path).and_then(|file| file.sync_all());
+                let synced = File::open(&path).and_then(|file| how.apply(&file));
                 synced.context(ErrorKind::Io, "fsync error on", &path)
             })
         });
@@ -155,7 +158,11 @@ fn receive(
         )?;
     }
     check(links, request, repository)?;
-    Ok(Received::flush([outcome.pack, outcome.index]))
+    let fsync = repository.fsync()?;
+    Ok(Received::flush([
+        (outcome.pack, fsync.of(Component::Pack)),
+        (outcome.index, fsync.of(Component::PackMetadata)),
+    ]))
 }
 
 /// Sees that nothing is missing.

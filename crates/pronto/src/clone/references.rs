@@ -10,7 +10,7 @@ use pronto_odb::Store;
 
 use super::Work;
 use super::heads::Heads;
-use crate::refs::{Change, Edit, Expected, Target};
+use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
 use crate::remote::{History, from_store};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -41,7 +41,7 @@ pub(super) fn write(
         };
         is_any = true;
         first.push(Edit {
-            name: ours.clone(),
+            name: ours.as_bstr().to_owned(),
             change: Change::Set(Target::Object(mapped.id)),
             expected: Expected::Anything,
             message: None,
@@ -73,7 +73,7 @@ fn write_followed_tags(
         heads
             .mapped
             .iter()
-            .any(|mapped| mapped.ours.as_ref() == Some(name))
+            .any(|mapped| mapped.ours.as_ref().is_some_and(|ours| ours == name))
     };
     for found in heads.refs {
         let Some(id) = found.id else {
@@ -127,15 +127,15 @@ fn write_head(
         .or(heads.chosen.and_then(|chosen| chosen.id))
         .or(heads.remote_head.and_then(|head| head.id));
     if let Some(branch) = heads.branch().filter(|_| heads.exact.is_none()) {
-        let name = BString::from([b"refs/heads/", branch.as_bytes()].concat());
-        set_symbolic_head(repository.git_dir(), name.as_bstr())?;
+        let name = RefName::new([b"refs/heads/", branch.as_bytes()].concat()).map_err(bad_name)?;
+        set_symbolic_head(repository.git_dir(), &name)?;
         let id = heads.chosen.and_then(|chosen| chosen.id);
         if let Some(id) = id.filter(|_| !is_bare) {
             transaction.update("HEAD", id, Expected::Anything, message);
             transaction.commit()?;
         }
         return Ok(Head {
-            name,
+            name: name.into_inner(),
             is_dangling: id.is_none() && !heads.is_empty,
             id,
             detached: None,
@@ -151,7 +151,6 @@ fn write_head(
         let message = format!("object {id} is a tree, not a commit");
         Error::new(ErrorKind::Object, message)
     })?;
-    set_symbolic_head(repository.git_dir(), "refs/heads/.invalid".into())?;
     transaction.detach("HEAD", id, Expected::Anything, message);
     transaction.commit()?;
     Ok(Head {
@@ -163,7 +162,7 @@ fn write_head(
 }
 
 /// Lets `HEAD` be symbolic, without a log entry.
-fn set_symbolic_head(git_dir: &Path, name: &BStr) -> Result<()> {
+fn set_symbolic_head(git_dir: &Path, name: &RefName) -> Result<()> {
     let file = git_dir.join("HEAD");
     let text = [b"ref: ", name.as_bytes(), b"\n"].concat();
     fs::write(&file, text).context(ErrorKind::Io, "could not write", &file)

@@ -132,13 +132,14 @@ impl Work<'_> {
         let mut set = |name: &str, value: &BStr| {
             let key =
                 BString::from([b"branch.", branch.as_bytes(), b".", name.as_bytes()].concat());
-            settings.set_key(key.as_bstr(), value);
+            settings.set_key(config::canonical(key.as_bstr())?.as_bstr(), value);
+            Ok::<(), Error>(())
         };
-        set("remote", self.origin.as_bstr());
-        set("merge", full.as_bstr());
+        set("remote", self.origin.as_bstr())?;
+        set("merge", full.as_bstr())?;
         let rebase = self.config.string("branch.autosetuprebase")?;
         if rebase.is_some_and(|wanted| matches!(wanted.as_bytes(), b"always" | b"remote")) {
-            set("rebase", "true".into());
+            set("rebase", "true".into())?;
         }
         Ok(())
     }

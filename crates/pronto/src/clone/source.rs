@@ -1,9 +1,9 @@
 //! What is cloned, and where to: paths, addresses, and the names made of them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
@@ -72,10 +72,7 @@ fn is_repository(candidate: &Path) -> bool {
 
 /// Where a file with `gitdir: PATH` leads.
 fn linked(file: &Path) -> Option<PathBuf> {
-    if file.metadata().ok()?.len() > 64 * 1024 {
-        return None;
-    }
-    let text = fs::read(file).ok()?;
+    let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
     let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());
     let target = file.parent()?.join(target);
     is_repository(&target).then_some(target)

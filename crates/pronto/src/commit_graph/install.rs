@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
@@ -15,8 +15,9 @@ use pronto_pack::commit_graph::write::Contents;
 use pronto_pack::commit_graph::{chain_path, layer_path, single_path, write};
 
 use super::{Split, Work};
+use crate::durability::Component;
 use crate::init::shared;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result};
 
 /// What becomes of the layers that are there.
@@ -102,15 +103,13 @@ pub(super) fn install(
     let total = (contents.chunk_count() * contents.commits.len()) as u64;
     let meter = work.progress.begin(title, Some(total));
     let mut used = HashSet::new();
+    let sync = work.repository.fsync()?.of(Component::CommitGraph);
     if work.options.split.is_none() {
-        let mut lock = Lock::acquire(single_path(objects_dir), Duration::ZERO)?;
+        let mut lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
         let path = lock.path().to_owned();
         if let Some(file) = lock.file() {
-            write::write(file, contents, &meter).context(
-                ErrorKind::Io,
-                "unable to write",
-                &path,
-            )?;
+            let written = write::write(file, contents, &meter).and_then(|_| sync.apply(file));
+            written.context(ErrorKind::Io, "unable to write", &path)?;
         }
         seal(work, &path)?;
         lock.commit()?;
@@ -131,7 +130,7 @@ fn install_layer(
     meter: &pronto_io::progress::Meter,
     used: &mut HashSet<PathBuf>,
 ) -> Result<()> {
-    let mut lock = Lock::acquire(chain_path(objects_dir), Duration::ZERO)?;
+    let mut lock = Lock::acquire(chain_path(objects_dir), PATIENCE)?;
     let directory = objects_dir.join("info/commit-graphs");
     let name = format!("tmp_graph_{:x}", std::process::id());
     let path = directory.join(name);
@@ -139,6 +138,12 @@ fn install_layer(
     let failed = "unable to create temporary graph layer";
     let mut file = File::create(&path).context(ErrorKind::Io, failed, &path)?;
     let id = write::write(&mut file, contents, meter).context(ErrorKind::Io, failed, &path)?;
+    let synced = work
+        .repository
+        .fsync()?
+        .of(Component::CommitGraph)
+        .apply(&file);
+    synced.context(ErrorKind::Io, failed, &path)?;
     drop(file);
     seal(work, &path)?;
     let mut list = String::new();

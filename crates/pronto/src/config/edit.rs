@@ -3,14 +3,13 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_io::error::IoContext;
 
 use super::key::{self, Key};
 use super::parse::{BadLine, Event, Parser, is_key_byte};
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result, path};
 
 /// Why a well-formed edit was not made.
@@ -302,7 +301,7 @@ pub fn edit_file<T>(
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut lock = Lock::acquire(&target, Duration::ZERO).map_err(|error| {
+    let mut lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),
             _ => error

@@ -90,7 +90,7 @@ fn git_dir_matches(
 }
 
 fn branch_matches(condition: &[u8], place: &Place) -> bool {
-    let Ok(head) = std::fs::read(place.git_dir.join("HEAD")) else {
+    let Ok(head) = pronto_io::untrusted::content(place.git_dir.join("HEAD")) else {
         return false;
     };
     let Some(target) = head.strip_prefix(b"ref:") else {

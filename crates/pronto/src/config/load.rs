@@ -4,6 +4,7 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 
 use super::parse::{BadLine, Event, Parser};
 use super::{Config, Origin, OriginKind, Scope, command, include, key};
@@ -213,7 +214,13 @@ impl<'a> Loader<'a> {
                     scope,
                     lenient,
                 } => {
-                    if let Some(bytes) = read(path, spoken.as_bstr(), *lenient)? {
+                    let bytes = match scope {
+                        Scope::Local | Scope::Worktree => {
+                            read_of_repository(path, spoken.as_bstr())
+                        }
+                        _ => read(path, spoken.as_bstr(), *lenient),
+                    };
+                    if let Some(bytes) = bytes? {
                         let origin = Origin {
                             scope: *scope,
                             kind: OriginKind::File,
@@ -264,8 +271,23 @@ pub(crate) fn spoken(directory: &Path, name: &str) -> BString {
     path::as_bytes(&full).to_owned()
 }
 
+/// A file of a repository, which may be somebody else's.
+fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
+    let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
+    existing(content, spoken, false)
+}
+
+/// A file that the user named, which may be a pipe or a device.
 fn read(path: &Path, spoken: &BStr, lenient: bool) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
+    existing(std::fs::read(path), spoken, lenient)
+}
+
+fn existing(
+    content: std::io::Result<Vec<u8>>,
+    spoken: &BStr,
+    lenient: bool,
+) -> Result<Option<Vec<u8>>> {
+    match content {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(None),
         Err(error) if lenient && error.kind() == Io::PermissionDenied => Ok(None),
@@ -400,7 +422,12 @@ impl Reader<'_> {
             (sibling(base), sibling(path::borrow(&from.name)))
         };
         let spoken = path::as_bytes(&spoken);
-        let Some(bytes) = read(&file, spoken, false)? else {
+        // Whoever can write the file that includes it chose it.
+        let bytes = match from.scope {
+            Scope::Local | Scope::Worktree => read_of_repository(&file, spoken)?,
+            _ => read(&file, spoken, false)?,
+        };
+        let Some(bytes) = bytes else {
             return Ok(());
         };
         self.depth += 1;

@@ -1,13 +1,13 @@
 //! `FETCH_HEAD`: what was fetched last, for `merge` and `pull`.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
 
 use super::Work;
 use super::map::{Mapped, Standing};
+use crate::lock::{Lock, PATIENCE};
 use crate::{ErrorKind, Repository, Result};
 
 /// Empties the file, or makes it.
@@ -16,9 +16,19 @@ pub(super) fn truncate(repository: &Repository) -> Result<()> {
     fs::write(&file, "").context(ErrorKind::Io, "cannot open", &file)
 }
 
-/// Adds `entries` to the file.
+/// Writes `entries` to the file as a whole, so that no reader sees a part of them: in place of what
+/// it holds, or after that with `--append`.
 pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
+    let file = work.repository.git_path("FETCH_HEAD");
+    let mut lock = Lock::acquire(&file, PATIENCE)?;
     let mut text = Vec::new();
+    if work.options.append {
+        match fs::read(&file) {
+            Ok(before) => text = before,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            failed => text = failed.context(ErrorKind::Io, "cannot open", &file)?,
+        }
+    }
     for entry in entries {
         let mark: &[u8] = match entry.merge {
             Standing::Merge => b"",
@@ -40,13 +50,8 @@ pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
         text.extend_from_slice(&work.url.replace("\n", "\\n"));
         text.push(b'\n');
     }
-    let file = work.repository.git_path("FETCH_HEAD");
-    let written = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(&file)
-        .and_then(|mut file| file.write_all(&text));
-    written.context(ErrorKind::Io, "cannot open", &file)
+    lock.write_and_close(&text)?;
+    lock.commit()
 }
 
 /// What kind of reference a name is of, and its short name.

@@ -102,7 +102,7 @@ fn tell_dangling(
     };
     for reference in work.repository.refs().all("refs/")? {
         if let crate::refs::Target::Symbolic(target) = &reference.target
-            && stale.iter().any(|(name, _)| name == target)
+            && stale.iter().any(|(name, _)| *target == *name)
         {
             let line = format!("   ({} {verb})", reference.name);
             outcome.dangling.push(line);

@@ -19,48 +19,77 @@ struct Planned {
     message: BString,
 }
 
-/// Moves the references, writes `FETCH_HEAD`, and tells what became of each.
-pub(super) fn apply(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+/// Moves the references, writes `FETCH_HEAD`, and says what became of each.
+///
+/// A reference that another process changes meanwhile is decided anew: by then it may hold what was
+/// fetched, or the update may be a forced one.
+pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+    let mut entries: Vec<Mapped> = all
+        .iter()
+        .filter(|entry| !entry.needs_cut)
+        .cloned()
+        .collect();
+    let before = outcome.clone();
+    for attempt in 1.. {
+        let ordered = update(work, &entries, outcome, attempt < MOST_ATTEMPTS)?;
+        let Some(ordered) = ordered else {
+            *outcome = before.clone();
+            for local in entries.iter_mut().filter_map(|entry| entry.local.as_mut()) {
+                local.old = work.repository.refs().id_of(&local.name)?;
+            }
+            continue;
+        };
+        if !outcome.updates.is_empty() {
+            outcome.summary_width = summary_width(work, all)?;
+        }
+        let is_undone = work.options.atomic && outcome.failed;
+        if work.options.write_fetch_head && !work.options.dry_run && !is_undone {
+            let entries: Vec<&Mapped> = ordered.iter().collect();
+            head_file::write(work, &entries)?;
+        }
+        break;
+    }
+    Ok(())
+}
+
+/// How often a fetch decides anew because other processes change the same references.
+const MOST_ATTEMPTS: u32 = 20;
+
+/// Decides what becomes of each reference, and does it. `None` if another process has changed one
+/// of them, or holds its lock, and `may_repeat` allows another attempt; nothing has changed then.
+fn update(
+    work: &Work<'_>,
+    entries: &[Mapped],
+    outcome: &mut Outcome,
+    may_repeat: bool,
+) -> Result<Option<Vec<Mapped>>> {
     let mut planner = Planner {
         work,
         history: History::new(work.repository.objects()?, &work.cut),
         planned: Vec::new(),
         outcome,
     };
-    let mut ordered: Vec<Mapped> = Vec::with_capacity(entries.len());
-    for entry in entries.iter().filter(|entry| !entry.needs_cut) {
-        let mut entry = entry.clone();
-        let is_commit = planner
-            .history
-            .peel(&entry.id)
-            .map_err(from_store)?
-            .is_some();
-        if !is_commit && entry.merge == Standing::Merge {
+    let mut ordered = entries.to_vec();
+    for entry in &mut ordered {
+        let commit = planner.history.peel(&entry.id).map_err(from_store)?;
+        if commit.is_none() && entry.merge == Standing::Merge {
             entry.merge = Standing::NotForMerge;
         }
-        ordered.push(entry);
     }
     ordered.sort_by_key(|entry| entry.merge);
     for entry in &ordered {
         planner.plan(entry)?;
     }
     let planned = std::mem::take(&mut planner.planned);
-    if !outcome.updates.is_empty() {
-        outcome.summary_width = summary_width(work, entries)?;
-    }
     let merges = ordered
         .iter()
         .filter(|entry| entry.merge == Standing::Merge);
     outcome.for_merge = merges.map(|entry| entry.name.clone()).collect();
     let may_commit = !(work.options.atomic && outcome.failed);
-    if !work.options.dry_run && may_commit {
-        commit(work, &planned, outcome)?;
+    if !work.options.dry_run && may_commit && !commit(work, &planned, outcome, may_repeat)? {
+        return Ok(None);
     }
-    if work.options.write_fetch_head && !work.options.dry_run && may_commit {
-        let entries: Vec<&Mapped> = ordered.iter().collect();
-        head_file::write(work, &entries)?;
-    }
-    Ok(())
+    Ok(Some(ordered))
 }
 
 struct Planner<'a> {
@@ -197,22 +226,32 @@ impl Planner<'_> {
 }
 
 /// Makes the changes in one transaction. If that is refused, those that can be made are made one
-/// by one, unless all or none was asked for.
-fn commit(work: &Work<'_>, planned: &[Planned], outcome: &mut Outcome) -> Result<()> {
+/// by one, unless `--atomic` asks for all or none. `false` if another process is in the way and
+/// `may_repeat` is set.
+fn commit(
+    work: &Work<'_>,
+    planned: &[Planned],
+    outcome: &mut Outcome,
+    may_repeat: bool,
+) -> Result<bool> {
     let _region = pronto_io::region!("fetch", "consume_refs");
     if planned.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let all: Vec<&Planned> = planned.iter().collect();
     let error = match commit_some(work, &all) {
-        Ok(()) => return Ok(()),
-        Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+        Ok(()) => return Ok(true),
         Err(error) => error,
     };
+    match error.kind() {
+        ErrorKind::Interrupted => return Err(error),
+        ErrorKind::Moved | ErrorKind::Locked if may_repeat => return Ok(false),
+        _ => {}
+    }
     outcome.failed = true;
     if work.options.atomic {
         outcome.errors.push(error.to_string());
-        return Ok(());
+        return Ok(true);
     }
     for one in planned {
         if let Err(error) = commit_some(work, &[one]) {
@@ -222,7 +261,7 @@ fn commit(work: &Work<'_>, planned: &[Planned], outcome: &mut Outcome) -> Result
             told.note = Some("unable to update local ref".into());
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use bstr::{BStr, ByteSlice};
 
 use super::{Findings, Message};
 use crate::config::parse::{Event, Parser};
+use crate::gitmodules::is_safe_name;
 
 /// No line of attributes may be longer.
 const LONGEST_LINE: usize = 2048;
@@ -40,7 +41,7 @@ fn check_setting(parser: &Parser<'_>, findings: &mut Findings<'_>) {
         return;
     };
     let name = name.as_bstr();
-    if !is_good_name(name) {
+    if !is_safe_name(name) {
         let text = format!("disallowed submodule name: {name}");
         findings.report(Message::GitmodulesName, text);
     }
@@ -55,14 +56,6 @@ fn check_setting(parser: &Parser<'_>, findings: &mut Findings<'_>) {
         _ => return,
     };
     findings.report(message, format!("disallowed submodule {what}: {value}"));
-}
-
-/// Names become paths below `.git/modules`, which they must not leave.
-fn is_good_name(name: &BStr) -> bool {
-    !name.is_empty()
-        && name
-            .split(|byte| b"/\\".contains(byte))
-            .all(|part| part != b"..")
 }
 
 /// Whether an address is no option, and names the host that it seems to name.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
@@ -13,7 +12,7 @@ use pronto_pack::midx::write;
 
 use super::{CHAIN, Contents, LAYER_ENDINGS, Present, Work, WriteOptions, merge, number};
 use crate::history::from_graph;
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result};
 
 impl Work<'_> {
@@ -45,7 +44,7 @@ impl Work<'_> {
         let numbers = number(&mut sources, &BTreeSet::new())?;
         let contents = Contents::new(&sources, entries, &numbers)?;
         let directory = self.chain_directory();
-        let mut lock = Lock::acquire(directory.join(CHAIN), Duration::ZERO)?;
+        let mut lock = Lock::acquire(directory.join(CHAIN), PATIENCE)?;
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }

@@ -162,6 +162,24 @@ pub(super) struct SegmentBases<'a> {
     pub(super) links: &'a Mutex<Vec<Link>>,
 }
 
+impl SegmentBases<'_> {
+    /// Reads what the peer may know of, without making it part of the pack.
+    pub(super) fn look(
+        &self,
+        id: &oid,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, pronto_pack::Error> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bases.arrive(&links).map_err(unreadable)?;
+        drop(links);
+        if !self.bases.allows(id).map_err(unreadable)? {
+            return Ok(None);
+        }
+        let found = self.bases.store.find(id, out);
+        found.map_err(from_odb).map_err(unreadable)
+    }
+}
+
 impl Existing for SegmentBases<'_> {
     fn contains_batch(
         &self,

@@ -58,11 +58,14 @@ type Place = (ObjectId, Vec<ObjectId>);
 /// The id in an entry of a tree, and whether it is a directory's.
 type Entry<'a> = (&'a [u8], bool);
 
-/// What is to be done about a commit: first its parents, then its tree.
+/// What is to be done about a commit: first its parents, then its tree, which is here with them.
 enum Step {
     Commit(ObjectId),
-    Place(Place),
+    Place(ObjectId, Vec<ObjectId>),
 }
+
+/// A tip may lead to its commit by so many tags.
+const MOST_TAGS: usize = 64;
 
 impl<'a> Judge<'a> {
     pub(super) fn new(
@@ -84,7 +87,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The first thing that is wrong with `offers` and what they lead to.
+    /// The first thing that is wrong with `offers` and what they lead to. What is here but not known
+    /// of both gives the same answer as what is nowhere.
     pub(super) fn judge(&mut self, offers: &[&Offer]) -> Result<Result<(), Fault>> {
         let mut commits = Vec::new();
         for (at, offer) in offers.iter().enumerate() {
@@ -101,18 +105,37 @@ impl<'a> Judge<'a> {
         Ok(missing.map_or(Ok(()), |id| Err(Fault::Missing(id))))
     }
 
-    /// The first object that is missing of what `commits` lead to.
-    fn first_missing(&mut self, commits: Vec<ObjectId>) -> Result<Option<ObjectId>> {
-        // Parents come before their children: so that what is in a tree of a parent was judged when
-        // it is passed over in the child's.
-        let mut places: Vec<Place> = Vec::new();
-        let mut left: Vec<Step> = commits.into_iter().map(Step::Commit).collect();
+    /// The first object that is missing of what `tips` lead to.
+    fn first_missing(&mut self, tips: Vec<ObjectId>) -> Result<Option<ObjectId>> {
+        let new = self.arrived_commits(tips)?;
+        if let Some(unknown) = self.unknown_of_boundary()? {
+            return Ok(Some(unknown));
+        }
+        let mut buffer = Vec::new();
+        for (tree, parents) in new {
+            let mut bases = Vec::with_capacity(parents.len());
+            for parent in &parents {
+                bases.push(links_in(self.store, parent, &mut buffer)?.tree);
+            }
+            if let Some(missing) = self.trees((tree, bases))? {
+                return Ok(Some(missing));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The trees and parents of the commits that have come, each behind its parents: so that what is
+    /// in a tree of a parent was judged when it is passed over in the child's. Takes note of the
+    /// boundary, and reads nothing of it.
+    fn arrived_commits(&mut self, tips: Vec<ObjectId>) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
+        let mut new = Vec::new();
+        let mut left: Vec<Step> = tips.into_iter().map(Step::Commit).collect();
         let mut buffer = Vec::new();
         while let Some(step) = left.pop() {
             let id = match step {
                 Step::Commit(id) => id,
-                Step::Place(place) => {
-                    places.push(place);
+                Step::Place(tree, parents) => {
+                    new.push((tree, parents));
                     continue;
                 }
             };
@@ -123,54 +146,46 @@ impl<'a> Judge<'a> {
                 self.boundary.insert(id);
                 continue;
             }
-            let links = links_in(self.store, &id, &mut buffer)?;
-            let mut bases = Vec::new();
-            for parent in &links.parents {
-                if !self.store.contains(parent).map_err(from_odb)? {
-                    return Ok(Some(*parent));
-                }
-                bases.push(links_in(self.store, parent, &mut buffer)?.tree);
-            }
-            left.push(Step::Place((links.tree, bases)));
-            left.extend(links.parents.iter().copied().map(Step::Commit));
+            let links = links_in(&self.arrived, &id, &mut buffer)?;
+            let parents = links.parents.iter().copied();
+            let place = Step::Place(links.tree, links.parents.clone());
+            left.push(place);
+            left.extend(parents.map(Step::Commit));
         }
-        // What was here before has to be known of both.
-        let boundary: Vec<ObjectId> = self.boundary.iter().copied().collect();
-        for id in &boundary {
-            if !self.store.contains(id).map_err(from_odb)? {
-                return Ok(Some(*id));
-            }
-        }
-        let reached = walk::reached(self.repository, &boundary, self.known)?;
-        if let Some(hidden) = boundary.iter().find(|id| !reached.contains(*id)) {
-            return Ok(Some(*hidden));
-        }
-        for place in places {
-            if let Some(missing) = self.trees(place)? {
-                return Ok(Some(missing));
+        Ok(new)
+    }
+
+    /// One of the boundary that is not known of both, whether it is here or not: the one with the
+    /// least id, so that the answer does not depend on which of several are here.
+    fn unknown_of_boundary(&self) -> Result<Option<ObjectId>> {
+        let mut here = Vec::new();
+        for id in &self.boundary {
+            let header = self.store.header(id).map_err(from_odb)?;
+            if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
+                here.push(*id);
             }
         }
-        Ok(None)
+        let reached = walk::reached(self.repository, &here, self.known)?;
+        let unknown = self.boundary.iter().filter(|id| !reached.contains(*id));
+        Ok(unknown.min().copied())
     }
 
     /// The commit that a tip leads to by tags, all of which have come or are known; or what is
-    /// missing.
+    /// missing. What has not come is taken for a commit, and judged as one.
     fn commit_of(&self, tip: ObjectId) -> Result<Result<ObjectId, ObjectId>> {
         let (mut id, mut content) = (tip, Vec::new());
-        loop {
-            match self.store.find(&id, &mut content).map_err(from_odb)? {
+        for _ in 0..MOST_TAGS {
+            match self.arrived.find(&id, &mut content).map_err(from_odb)? {
+                None => return Ok(Ok(self.known_tags.get(&id).copied().unwrap_or(id))),
                 Some(ObjectKind::Commit) => return Ok(Ok(id)),
-                Some(ObjectKind::Tag) => match self.known_tags.get(&id) {
-                    Some(commit) => return Ok(Ok(*commit)),
-                    None if !self.arrived.contains(&id).map_err(from_odb)? => return Ok(Err(id)),
-                    None => match tag_target(&content) {
-                        Some(target) => id = target,
-                        None => return Ok(Err(id)),
-                    },
+                Some(ObjectKind::Tag) => match tag_target(&content) {
+                    Some(target) => id = target,
+                    None => return Ok(Err(id)),
                 },
-                _ => return Ok(Err(id)),
+                Some(_) => return Ok(Err(id)),
             }
         }
+        Ok(Err(id))
     }
 
     /// The first that is missing of a tree; all of those of the parents were judged.

@@ -12,6 +12,7 @@ use pronto_wire::transport::LOCAL_VARIABLES;
 
 use crate::config::Config;
 use crate::environment::Environment;
+use crate::remote::connection;
 use crate::{Error, ErrorKind, Result};
 
 /// Whom to reach, and as whom.
@@ -39,12 +40,27 @@ pub struct Peer {
     pub input: ChildStdin,
 }
 
+/// The name by which `protocol.NAME.allow` and `GIT_ALLOW_PROTOCOL` know TLS over TCP
+/// (`netsync://`). Like other names that Git does not know, it may be used by default if the user
+/// named the address (`user`).
+pub const TLS_PROTOCOL: &str = "netsync";
+
+/// Whether the user allows the transport called `protocol`.
+///
+/// # Errors
+/// It is not allowed, or a setting is not well formed.
+pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
+    let policy = connection::policy(config, environment)?;
+    policy.check(protocol).map_err(connection::from_wire)
+}
+
 /// Starts the child that serves the other side. What it prints as errors is seen.
 ///
 /// # Errors
-/// The address is none of these, or the program cannot be started.
+/// The address is none of these, its transport is not allowed, or the program cannot be started.
 pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Result<Peer> {
-    let address = Address::parse(dial.address).map_err(crate::remote::connection::from_wire)?;
+    let address = Address::parse(dial.address).map_err(connection::from_wire)?;
+    check_protocol(address.protocol(), config, environment)?;
     let mut arguments: Vec<&[u8]> = vec![b"serve", b"--netsync", b"--stdio", b"--peer"];
     arguments.push(dial.own_name.as_bytes());
     if dial.allows_unrelated {
@@ -53,10 +69,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     arguments.push(b"--");
     let mut command = match &address {
         Address::File { path } => {
-            let mut command = Command::new(&dial.program);
-            for name in LOCAL_VARIABLES {
-                command.env_remove(name);
-            }
+            let mut command = pronto_io::child::command(&dial.program);
             command.args(arguments.iter().copied().map(OsStr::from_bytes));
             command.arg(environment.absolute(crate::path::borrow(path)));
             command.current_dir(environment.current_dir());
@@ -82,6 +95,10 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
             return Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint));
         }
     };
+    // What says which repository is meant here does not hold there.
+    for name in LOCAL_VARIABLES {
+        command.env_remove(name);
+    }
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = || Error::new(ErrorKind::Transport, format!("cannot run {name}"));
@@ -136,16 +153,12 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Command> {
     if let Some(line) = line {
         let mut script = line.clone();
         script.push_str(" \"$@\"");
-        let mut command = Command::new("sh");
-        command
-            .arg("-c")
-            .arg(OsStr::from_bytes(&script))
-            .arg(OsStr::from_bytes(&line));
-        return Ok(command);
+        let (script, line) = (OsStr::from_bytes(&script), OsStr::from_bytes(&line));
+        return Ok(pronto_io::child::shell(script, line));
     }
     Ok(match environment.path("GIT_SSH") {
-        Some(program) => Command::new(program),
-        None => Command::new("ssh"),
+        Some(program) => pronto_io::child::command(program),
+        None => pronto_io::child::command("ssh"),
     })
 }
 

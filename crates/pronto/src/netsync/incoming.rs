@@ -8,42 +8,31 @@
 //! Memory is bounded whatever a peer sends: by the size of segments and of objects that are held,
 //! and by what the indexer keeps.
 
+mod segment;
+
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome, index_stream};
 use rustix::fs::{FlockOperation, flock};
 
-use super::bases::{Bases, Link, SegmentBases};
+use super::bases::Bases;
 use super::state::State;
 use super::{failed, refused};
-use crate::fsck::{Inspector, Levels, Scope};
 use crate::objects::from_odb;
-use crate::revision::parse_commit;
-use crate::{ErrorKind, Repository, Result, packs};
+use crate::{ErrorKind, Repository, Result};
+use segment::{Arrived, Indexer, Segment};
 
 type Refusal = pronto_netsync::Error;
-
-/// How many pieces may wait for the indexer.
-const WAITING_PIECES: usize = 4;
 
 /// The most that a segment may have that is not a single large object.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
-
-/// Blobs above this that are stored whole pass through in pieces, others are made in files without a
-/// name.
-const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
 /// How long a session waits for an earlier one with the same peer to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -54,8 +43,16 @@ pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
 /// The largest blob that a delta may make, or be made of.
 pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
 
-/// What the indexer may keep of contents, and of deltas that wait for their base.
-const KEPT_BYTES: usize = 8 << 20;
+/// How segments are taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// How many bytes are taken in all.
+    pub(super) budget_bytes: u64,
+    /// How many threads index; 0 for as many as there are cores.
+    pub(super) threads: usize,
+    /// Whether a segment is kept in a file until all of it has come.
+    pub(super) spools: bool,
+}
 
 /// What has come of one peer.
 pub(super) struct Incoming {
@@ -68,38 +65,10 @@ pub(super) struct Incoming {
     bases: Arc<Bases>,
     /// What may still be stored.
     left_bytes: u64,
-    threads: usize,
+    terms: Terms,
     current: Option<Segment>,
     /// Held as long as this is: one session at a time receives from a peer.
     _lock: File,
-}
-
-/// A segment while it comes.
-struct Segment {
-    objects: u64,
-    bytes: u64,
-    pieces: Option<SyncSender<Vec<u8>>>,
-    indexer: Option<JoinHandle<Indexed>>,
-}
-
-/// What has come of a segment.
-struct Arrived {
-    outcome: Outcome,
-    /// The checksum that it came with.
-    checksum: Vec<u8>,
-    links: Vec<Link>,
-}
-
-type Indexed = Result<Arrived, Refusal>;
-
-/// What a segment is indexed with.
-struct Indexer {
-    repository: Arc<Repository>,
-    store: Store,
-    bases: Arc<Bases>,
-    directory: PathBuf,
-    bytes: u64,
-    threads: usize,
 }
 
 /// Takes the lock; `false` if somebody else has it for long. The end of a session that is over for
@@ -123,7 +92,7 @@ impl Incoming {
         repository: &Arc<Repository>,
         directory: &Path,
         known: &[ObjectId],
-        (budget_bytes, threads): (u64, usize),
+        terms: Terms,
     ) -> Result<Self, Refusal> {
         let store = repository.objects().map_err(failed)?.without_replacements();
         let prepare = || -> Result<File> {
@@ -153,8 +122,8 @@ impl Incoming {
             has_past: state.resume.is_some(),
             state,
             bases: Arc::new(bases.map_err(failed)?),
-            left_bytes: budget_bytes,
-            threads,
+            left_bytes: terms.budget_bytes,
+            terms,
             current: None,
             _lock: lock,
         })
@@ -200,26 +169,16 @@ impl Incoming {
         let left = self.left_bytes.checked_sub(bytes);
         self.left_bytes = left.ok_or_else(quota)?;
         self.bases.limit(self.left_bytes);
-        let (pieces, receiver) = sync_channel(WAITING_PIECES);
         let indexer = Indexer {
             repository: Arc::clone(&self.repository),
             store: self.quarantine.store().clone(),
             bases: Arc::clone(&self.bases),
             directory: self.quarantine.pack_directory(),
             bytes,
-            threads: self.threads,
+            threads: self.terms.threads,
         };
-        let work = move || indexer.run(receiver);
-        let indexer = std::thread::Builder::new()
-            .name("netsync".into())
-            .spawn(work);
-        let indexer = indexer.context(ErrorKind::Io, "cannot start a thread", &self.directory);
-        self.current = Some(Segment {
-            objects,
-            bytes,
-            pieces: Some(pieces),
-            indexer: Some(indexer.map_err(failed)?),
-        });
+        let segment = Segment::begin(indexer, objects, self.terms.spools);
+        self.current = Some(segment.map_err(failed)?);
         Ok(())
     }
 
@@ -227,17 +186,9 @@ impl Incoming {
         let Some(segment) = &mut self.current else {
             return Err(refused("data without a segment"));
         };
-        let sent = segment
-            .pieces
-            .as_ref()
-            .map(|pieces| pieces.send(bytes.to_vec()));
-        match sent {
-            Some(Ok(())) => Ok(()),
-            // The indexer has stopped, and says why.
-            _ => {
-                let why = segment.finish().err();
-                Err(self.spoiled(why.unwrap_or_else(|| refused("data behind a pack"))))
-            }
+        match segment.data(bytes) {
+            Ok(()) => Ok(()),
+            Err(why) => Err(self.spoiled(why)),
         }
     }
 
@@ -332,163 +283,5 @@ fn remove_temporary(directory: &Path) {
         if file.file_name().as_encoded_bytes().starts_with(b"tmp_") {
             let _ = std::fs::remove_file(file.path());
         }
-    }
-}
-
-impl Segment {
-    /// Waits for the indexer.
-    fn finish(&mut self) -> Indexed {
-        self.pieces = None;
-        let Some(indexer) = self.indexer.take() else {
-            return Err(refused("a segment that has failed"));
-        };
-        let died = || refused("a segment could not be indexed");
-        indexer.join().map_err(|_| died())?
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        if self.indexer.is_some() {
-            let _ = self.finish();
-        }
-    }
-}
-
-impl Indexer {
-    /// Indexes a pack, checked as `transfer.fsckObjects` has it checked, whatever is configured.
-    fn run(&self, pieces: Receiver<Vec<u8>>) -> Indexed {
-        let (options, levels) = self.options().map_err(failed)?;
-        let scope = Scope {
-            objects: true,
-            store: Some(&self.store),
-            ..Scope::default()
-        };
-        let look = Look {
-            inspector: Inspector::new(options.kind, &levels, scope),
-            links: Mutex::default(),
-        };
-        let bases = SegmentBases {
-            bases: &self.bases,
-            links: &look.links,
-        };
-        let context = Context {
-            existing: Some(&self.store),
-            bases: Some(&bases),
-            inspect: Some(&look),
-            ..Context::default()
-        };
-        let mut input = Pieces {
-            receiver: pieces,
-            piece: Vec::new(),
-            at: 0,
-            id_bytes: options.kind.len_in_bytes(),
-            last: Vec::new(),
-        };
-        let outcome = index_stream(&mut input, &self.directory, &options, &context);
-        let reports = look.inspector.take_reports();
-        let outcome = outcome.map_err(|error| {
-            let found = reports.iter().find(|report| report.is_error);
-            let found = found.map_or_else(String::new, |report| format!(": {}", report.text));
-            match error.kind() {
-                pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
-                _ => refused(format!("a segment is refused: {}{found}", error.message())),
-            }
-        })?;
-        let (checksum, links) = (input.last, look.links.into_inner());
-        let links = links.unwrap_or_else(PoisonError::into_inner);
-        Ok(Arrived {
-            outcome,
-            checksum,
-            links,
-        })
-    }
-
-    fn options(&self) -> Result<(Options, Levels)> {
-        let config = self.repository.config();
-        let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        options.threads = self.threads;
-        options.max_input_size_bytes = Some(self.bytes);
-        options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
-        options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
-        options.in_files = Some(InFiles {
-            directory: self.directory.clone(),
-            from_bytes: LARGE_BLOB_BYTES,
-            most_bytes: MOST_DELTA_BYTES,
-        });
-        options.base_cache_bytes = KEPT_BYTES;
-        options.kept_deltas_bytes = KEPT_BYTES;
-        options.must_end = true;
-        options.fix_thin = true;
-        options.sync = true;
-        options.forbid_duplicates = true;
-        options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
-        let mut levels = Levels::strict();
-        let home = self.repository.environment().home();
-        let warn = &mut |warning| self.repository.warn(warning);
-        levels.configure(config, "fetch.fsck.", home, warn)?;
-        Ok((options, levels))
-    }
-}
-
-/// Sees that objects are sound, and which commits there are.
-struct Look<'a> {
-    inspector: Inspector<'a>,
-    links: Mutex<Vec<Link>>,
-}
-
-impl Inspect for Look<'_> {
-    fn object(
-        &self,
-        kind: ObjectKind,
-        id: &ObjectId,
-        content: &[u8],
-    ) -> Result<(), pronto_pack::Error> {
-        if kind == ObjectKind::Commit
-            && let Some(links) = parse_commit(content)
-        {
-            let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push((*id, links.parents));
-        }
-        self.inspector.object(kind, id, content)
-    }
-
-    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), pronto_pack::Error> {
-        self.inspector.large_blob(id, size_bytes)
-    }
-
-    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
-        self.inspector.complete(contents)
-    }
-}
-
-/// Pieces of a pack as one stream, which ends when nobody sends any more.
-struct Pieces {
-    receiver: Receiver<Vec<u8>>,
-    piece: Vec<u8>,
-    at: usize,
-    /// How many bytes a checksum has, and the last so many bytes.
-    id_bytes: usize,
-    last: Vec<u8>,
-}
-
-impl Read for Pieces {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.piece.len() {
-            match self.receiver.recv() {
-                Ok(piece) => {
-                    let start = piece.len().saturating_sub(self.id_bytes);
-                    self.last.extend_from_slice(&piece[start..]);
-                    let surplus = self.last.len().saturating_sub(self.id_bytes);
-                    self.last.drain(..surplus);
-                    (self.piece, self.at) = (piece, 0);
-                }
-                Err(_) => return Ok(0),
-            }
-        }
-        let count = buffer.len().min(self.piece.len() - self.at);
-        buffer[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
     }
 }

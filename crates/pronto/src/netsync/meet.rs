@@ -15,6 +15,9 @@ use crate::{Error, ErrorKind, Result};
 /// How long a connection to one address may take, and then the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// How many addresses of a host are tried.
+const MOST_ADDRESSES: usize = 8;
+
 /// A peer that is the one that was meant.
 pub struct Met {
     /// The way to it.
@@ -116,7 +119,8 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
             .with_hint(hint)
     };
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    for address in (host, port).to_socket_addrs().map_err(failed)? {
+    let addresses = (host, port).to_socket_addrs().map_err(failed)?;
+    for address in addresses.take(MOST_ADDRESSES) {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,

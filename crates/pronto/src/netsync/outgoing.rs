@@ -116,12 +116,7 @@ impl Outgoing {
         };
         if !goes_on {
             let mut common = request.common.clone();
-            for id in &request.held {
-                let header = store.header(id).map_err(from_odb)?;
-                if header.is_some_and(|header| header.kind == gix_object::Kind::Commit) {
-                    common.push(*id);
-                }
-            }
+            common.extend(seen_of(repository, &store, &tips, request)?);
             if common.len() > request.common.len() {
                 new = find(&common)?;
                 (sequence, marked) = (begin(&new)?, Marked::new());
@@ -357,6 +352,27 @@ impl Chosen {
         }
         bases
     }
+}
+
+/// Those of the commits that the peer says it holds that it may see: what it wants, or has in common
+/// with this side, leads to them. Others that are here are as if they were not, or a peer could ask
+/// for the name of any hidden commit by naming it.
+fn seen_of(
+    repository: &Repository,
+    store: &Store,
+    tips: &[ObjectId],
+    request: &Request,
+) -> Result<Vec<ObjectId>> {
+    let mut here = Vec::new();
+    for id in &request.held {
+        let header = store.header(id).map_err(from_odb)?;
+        if header.is_some_and(|header| header.kind == gix_object::Kind::Commit) {
+            here.push(*id);
+        }
+    }
+    let seen_from = [tips, &request.common].concat();
+    let seen = walk::reached(repository, &here, &seen_from)?;
+    Ok(here.into_iter().filter(|id| seen.contains(id)).collect())
 }
 
 /// The options of packs that are made in little memory, by so many threads unless that is 0.

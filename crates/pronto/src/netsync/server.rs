@@ -1,22 +1,28 @@
 //! Serving many peers at once over TLS, one thread for each.
 //!
-//! Who connects has a short while for the handshake and the greeting; until its key is found among
-//! the known peers it costs a thread, a socket and less than 256 KiB, and nothing of any
-//! repository is said or looked at. Then it waits for its part of one budget of memory for all.
-//! When there are too many connections, those that have not shown a known key end first.
+//! What a connection may use grows with what is known of its peer:
+//!
+//! 1. A stranger ([`lobby`]) has a few seconds for the handshake and the greeting together, a thread,
+//!    a socket and less than 256 KiB. Nothing of any repository is said or looked at.
+//! 2. A peer with a known key waits for a place ([`places`]): a little memory for as long as the session
+//!    lasts. Each peer has a quarter of the places at most, and slow sessions lose theirs to others.
+//! 3. The memory that work needs ([`gate`]) is taken for each piece of work, and given back before the
+//!    session waits for the peer again. So a peer that stalls holds none of it.
 //!
 //! The list of peers is read for each connection: what was revoked counts from the next one on.
 
 mod admit;
-mod budget;
+mod gate;
+mod gated;
+mod lobby;
+mod places;
 
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pronto_io::error::IoContext as _;
@@ -24,20 +30,19 @@ use pronto_io::interrupt::Interrupt;
 use pronto_netsync::session::{self, Report, Session};
 use pronto_netsync::{Error, ErrorKind};
 
-use super::PeerRepository;
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Interest, Watch, drive, wait};
 use super::tls::Acceptor;
 use crate::Result;
 use crate::environment::Environment;
-use budget::Budget;
+use admit::Arrival;
+use gate::Gate;
+use gated::Gated;
+use lobby::{Lobby, Network};
+use places::{Places, Signal};
 
 /// How often the server looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// What a session with a known peer may hold: both directions, each with the largest object that
-/// is held, what it is made of, and what is kept besides.
-pub const SESSION_BYTES: u64 = 96 << 20;
 
 /// What may be under way to a session, for each channel; and what may wait to be written.
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -45,19 +50,28 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// What a server holds to.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How many may be connected.
+    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
+    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// How many sessions a peer may have at once.
+    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
+    /// and how many may wait.
     pub sessions_per_peer: usize,
-    /// What all sessions may hold: as many run at once as [`SESSION_BYTES`] fits into it, one at
-    /// least.
+    /// What all sessions may hold: one half while they wait for their peers, where there is room for
+    /// four at least, and the other while the server works for them, for one at least.
     pub memory_bytes: u64,
-    /// How long the handshake may take, and then the greeting.
+    /// How long the handshake and the greeting may take together.
     pub handshake: Duration,
-    /// How long a peer may be silent.
+    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
     pub idle: Duration,
-    /// How long a peer may have to wait for memory.
+    /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
+    /// may lose its place to another that waits.
+    pub slow: Duration,
+    /// After how long one that waits gets the place of a peer or network that has more than its own.
+    pub turn: Duration,
+    /// How long a peer may have to wait for a place.
     pub waiting: Duration,
+    /// How long a session may take in all.
+    pub session: Duration,
     /// How much is taken in one session.
     pub budget_bytes: u64,
 }
@@ -68,9 +82,12 @@ impl Default for Limits {
             connections: 1024,
             sessions_per_peer: 16,
             memory_bytes: 1 << 30,
-            handshake: Duration::from_secs(10),
+            handshake: Duration::from_secs(5),
             idle: Duration::from_secs(300),
-            waiting: Duration::from_secs(120),
+            slow: Duration::from_secs(10),
+            turn: Duration::from_secs(20),
+            waiting: Duration::from_secs(60),
+            session: Duration::from_secs(12 * 3600),
             budget_bytes: 1 << 40,
         }
     }
@@ -109,7 +126,7 @@ pub enum Event {
         /// What it is known by.
         key: PublicKey,
     },
-    /// A connection was ended at once: there are too many.
+    /// A connection was ended at once: the system has no room for it.
     Overloaded {
         /// Whose.
         address: SocketAddr,
@@ -170,16 +187,7 @@ pub fn serve(
     let address = listener
         .local_addr()
         .context(crate::ErrorKind::Io, unusable, "")?;
-    let server = Arc::new(Server {
-        budget: Budget::new(options.limits.memory_bytes),
-        key: options.key.public(),
-        options,
-        acceptor,
-        stop: stop.clone(),
-        tell,
-        present: Mutex::default(),
-        begun: AtomicU64::new(0),
-    });
+    let server = Arc::new(Server::new(options, acceptor, stop, tell));
     let key = server.key;
     (server.tell)(&Event::Listening { address, key });
     while !drain.is_triggered() && !stop.is_triggered() {
@@ -200,17 +208,26 @@ pub fn serve(
             }
             // Who connected has gone again, or there is no room: in both cases others may come.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => std::thread::sleep(LOOK),
+            Err(_) => {
+                server.lobby.make_room();
+                std::thread::sleep(LOOK);
+            }
         }
     }
-    let connections = server.present().len();
+    let connections = server.connected.load(Relaxed);
     if connections > 0 && !server.options.is_once {
         (server.tell)(&Event::Draining { connections });
     }
-    while !server.present().is_empty() {
+    while server.connected.load(Relaxed) > 0 {
         std::thread::sleep(LOOK / 10);
     }
     Ok(())
+}
+
+/// A connection: what its thread reads and writes, and what others look at, or end it by.
+struct Sockets {
+    socket: TcpStream,
+    other: Arc<TcpStream>,
 }
 
 /// What all threads share.
@@ -220,65 +237,59 @@ struct Server {
     acceptor: Acceptor,
     stop: Interrupt,
     tell: Box<Tell>,
-    budget: Budget,
-    /// Who is connected, by number.
-    present: Mutex<BTreeMap<u64, Present>>,
+    lobby: Lobby,
+    places: Arc<Places>,
+    gate: Arc<Gate>,
+    /// How many are connected.
+    connected: AtomicUsize,
     begun: AtomicU64,
 }
 
-/// Somebody who is connected.
-struct Present {
-    /// To end it from another thread.
-    socket: Option<TcpStream>,
-    /// Once it has shown a known key.
-    peer: Option<String>,
-}
-
 impl Server {
-    fn present(&self) -> MutexGuard<'_, BTreeMap<u64, Present>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(options: Options, acceptor: Acceptor, stop: &Interrupt, tell: Box<Tell>) -> Self {
+        let limits = &options.limits;
+        let half = limits.memory_bytes / 2;
+        Server {
+            key: options.key.public(),
+            lobby: Lobby::new(limits.connections),
+            places: Arc::new(Places::new(limits, half)),
+            gate: Arc::new(Gate::new(half)),
+            options,
+            acceptor,
+            stop: stop.clone(),
+            tell,
+            connected: AtomicUsize::new(0),
+            begun: AtomicU64::new(0),
+        }
     }
 
     /// Takes up a connection in a thread of its own.
     fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
         let number = self.begun.fetch_add(1, Relaxed);
-        let mut present = self.present();
-        if present.len() >= self.options.limits.connections {
-            // The oldest that has not shown a known key has had the longest time to.
-            let oldest = present
-                .values_mut()
-                .find(|each| each.peer.is_none() && each.socket.is_some());
-            let Some(socket) = oldest.and_then(|each| each.socket.take()) else {
-                drop(present);
-                (self.tell)(&Event::Overloaded { address });
-                return;
-            };
-            let _ = socket.shutdown(Shutdown::Both);
-        }
-        let other = socket.try_clone().ok();
-        present.insert(
-            number,
-            Present {
-                socket: other,
-                peer: None,
-            },
-        );
-        drop(present);
-        let server = Arc::clone(self);
+        let Ok(other) = socket.try_clone().map(Arc::new) else {
+            self.lobby.make_room();
+            (self.tell)(&Event::Overloaded { address });
+            return;
+        };
+        let network = Network::of(address.ip());
+        self.lobby.enter(number, network, Arc::clone(&other));
+        self.connected.fetch_add(1, Relaxed);
+        let gone = Gone(Arc::clone(self), number);
+        let sockets = Sockets { socket, other };
         let work = move || {
-            let _gone = Gone(&server, number);
-            let ended = server.session(number, socket, address);
+            let server = Arc::clone(&gone.0);
+            let ended = server.session(number, sockets, address);
             (server.tell)(&Event::Ended(ended));
+            drop(gone);
         };
         let thread = std::thread::Builder::new().name("peer".into()).spawn(work);
         if thread.is_err() {
-            self.present().remove(&number);
             (self.tell)(&Event::Overloaded { address });
         }
     }
 
     /// One connection from its beginning to its end.
-    fn session(self: &Arc<Self>, number: u64, socket: TcpStream, address: SocketAddr) -> Ended {
+    fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
         let begun = Instant::now();
         let mut ended = Ended {
             number,
@@ -292,15 +303,16 @@ impl Server {
             duration: Duration::ZERO,
             error: None,
         };
-        if let Err(error) = self.run(socket, &mut ended) {
+        if let Err(error) = self.run(sockets, &mut ended) {
             ended.error = Some(error.to_string());
         }
         ended.duration = begun.elapsed();
         ended
     }
 
-    fn run(self: &Arc<Self>, socket: TcpStream, ended: &mut Ended) -> Result<(), Error> {
-        let limits = &self.options.limits;
+    fn run(self: &Arc<Self>, sockets: Sockets, ended: &mut Ended) -> Result<(), Error> {
+        let (limits, begun) = (&self.options.limits, Instant::now());
+        let Sockets { socket, other } = sockets;
         let mut link = self.acceptor.accept(socket, limits.handshake)?;
         let key = link
             .peer_key()
@@ -308,23 +320,8 @@ impl Server {
         ended.key = Some(key);
         let known = self.known_peer(&key);
         ended.peer = known.as_ref().ok().map(|known| known.name.clone());
-        let known = known.and_then(|known| {
-            self.enter(ended.number, &known.name)?;
-            Ok(known)
-        });
-        // Whoever is known has room for a session; others get none, and hear why.
-        let (known, _room) = match known {
-            Ok(known) => match self.budget.take(SESSION_BYTES, limits.waiting, &self.stop) {
-                Some(room) => (Ok(known), Some(room)),
-                None => {
-                    let message = "too many sessions are under way";
-                    (Err(Error::new(ErrorKind::Busy, message)), None)
-                }
-            },
-            Err(error) => (Err(error), None),
-        };
         let why = known.as_ref().err().map(|error| error.message().to_owned());
-        let asked = Arc::new(Mutex::new(None));
+        let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
         let options = session::Options {
             nonce: super::nonce().map_err(super::failed)?,
             globs: self.options.globs.clone(),
@@ -333,13 +330,29 @@ impl Server {
             queue_bytes: WINDOW_BYTES as usize,
             ..session::Options::default()
         };
-        let admit = admit::admission(Arc::clone(self), known, Arc::clone(&asked));
-        let mut session: Session<PeerRepository> = Session::respond(options, admit);
+        let arrival = Arrival {
+            server: Arc::clone(self),
+            number: ended.number,
+            network: Network::of(ended.address.ip()),
+            socket: other,
+            signal: Arc::clone(&signal),
+            asked: Arc::clone(&asked),
+        };
+        let mut session: Session<Gated> = Session::respond(options, arrival.admission(known));
+        let keep = |quiet| {
+            if begun.elapsed() > limits.session {
+                let message = format!("a session takes {} s at most", limits.session.as_secs());
+                return Err(Error::new(ErrorKind::Busy, message));
+            }
+            signal.keep(quiet)
+        };
         let mut watch = Watch {
             report: &mut |_| {},
             interrupt: &self.stop,
+            keep: &keep,
             patience: limits.idle,
-            greeting_patience: limits.handshake,
+            // One time for the handshake and the greeting together.
+            greeting_patience: limits.handshake.saturating_sub(begun.elapsed()),
         };
         let result = drive(&mut session, &mut link, &mut watch);
         note(ended, session.report());
@@ -350,23 +363,6 @@ impl Server {
             (result, _) => result,
         }
     }
-
-    /// Takes note of who it is. Known peers are not ended for others.
-    fn enter(&self, number: u64, name: &str) -> Result<(), Error> {
-        let mut present = self.present();
-        let of_peer = present
-            .values()
-            .filter(|each| each.peer.as_deref() == Some(name));
-        if of_peer.count() >= self.options.limits.sessions_per_peer {
-            let message = format!("'{name}' has too many sessions already");
-            return Err(Error::new(ErrorKind::Busy, message));
-        }
-        if let Some(each) = present.get_mut(&number) {
-            each.peer = Some(name.to_owned());
-            each.socket = None;
-        }
-        Ok(())
-    }
 }
 
 fn note(ended: &mut Ended, report: &Report) {
@@ -376,10 +372,11 @@ fn note(ended: &mut Ended, report: &Report) {
 }
 
 /// Takes a connection off the list, however its thread ends.
-struct Gone<'a>(&'a Server, u64);
+struct Gone(Arc<Server>, u64);
 
-impl Drop for Gone<'_> {
+impl Drop for Gone {
     fn drop(&mut self) {
-        self.0.present().remove(&self.1);
+        self.0.lobby.leave(self.1);
+        self.0.connected.fetch_sub(1, Relaxed);
     }
 }

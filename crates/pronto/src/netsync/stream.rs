@@ -11,14 +11,13 @@ use pronto_netsync::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use super::pace::Pace;
+
 /// How often an interrupt is looked for while nothing happens.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How long a peer that is told why it is over may take to hear it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// A peer that moves less than this, and ends no frame, counts as silent.
-const LEAST_BYTES: usize = 4096;
 
 /// Who looks at a session while it runs.
 pub struct Watch<'a> {
@@ -26,7 +25,11 @@ pub struct Watch<'a> {
     pub report: &'a mut dyn FnMut(&Report),
     /// Ends it.
     pub interrupt: &'a Interrupt,
-    /// How long a peer may be silent.
+    /// Called about four times a second and whenever something happened, with how long the peer has
+    /// been slow; time in which this side works does not count. An error of it ends the session, and
+    /// the peer is told if it is [`ErrorKind::Busy`].
+    pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
+    /// How long a peer may take to move 16 KiB, or to take a step of the protocol.
     pub patience: Duration,
     /// How long it may take until it has said who it is and what it wants.
     pub greeting_patience: Duration,
@@ -120,6 +123,11 @@ pub fn drive<R: Repository>(
 ) -> Result<(), Error> {
     link.prepare().map_err(lost)?;
     let result = run(session, link, watch);
+    match &result {
+        Err(error) if *error.kind() == ErrorKind::Busy => session.refuse(error),
+        Err(_) => session.release(),
+        Ok(()) => {}
+    }
     let limit = Instant::now() + LAST_WORDS;
     let mut has_finished = false;
     while Instant::now() < limit {
@@ -172,43 +180,16 @@ fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
     Ok(())
 }
 
-/// How much has happened since the peer was last seen to be there.
-struct Pulse {
-    heard: Instant,
-    bytes: usize,
-    frames: u64,
-}
-
-impl Pulse {
-    fn moved(&mut self, bytes: usize, frames: u64) {
-        self.bytes += bytes;
-        if self.bytes >= LEAST_BYTES || frames > self.frames {
-            *self = Pulse {
-                heard: Instant::now(),
-                bytes: 0,
-                frames,
-            };
-        }
-    }
-}
-
 fn run<R: Repository>(
     session: &mut Session<R>,
     link: &mut impl Link,
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
     let begun = Instant::now();
-    let mut pulse = Pulse {
-        heard: begun,
-        bytes: 0,
-        frames: 0,
-    };
+    let mut pace = Pace::new();
     loop {
-        let before = Instant::now();
         session.advance()?;
-        // Work of this side is no silence of the other.
-        pulse.heard += before.elapsed();
-        pulse.moved(0, session.report().received_frames);
+        pace.stepped(session.report().received_steps);
         (watch.report)(session.report());
         let has_output = session.wants_output() || link.has_pending_output();
         if session.is_finished() && !has_output {
@@ -218,7 +199,14 @@ fn run<R: Repository>(
             .interrupt
             .check()
             .map_err(|reason| Error::new(ErrorKind::Closed, reason.to_string()))?;
-        check_patience(session, watch, (begun, pulse.heard))?;
+        (watch.keep)(pace.quiet())?;
+        let (since, patience) = match session.is_greeted() {
+            true => (pace.idle(), watch.patience),
+            false => (begun.elapsed(), watch.greeting_patience),
+        };
+        if since > patience {
+            return Err(too_slow(patience));
+        }
         let (input, output) = link.ends();
         let interest = Interest {
             input: session.wants_input().then_some(input),
@@ -226,54 +214,57 @@ fn run<R: Repository>(
         };
         let has_input = session.wants_input() && link.has_pending_input();
         let patience = if has_input { Duration::ZERO } else { LOOK };
+        let asleep = Instant::now();
         let (can_read, can_write) = wait(&interest, patience)?;
+        pace.waited(asleep.elapsed());
         if can_write && has_output {
-            let written = match session.wants_output() {
-                true => session.write_to(link),
-                false => link.flush_pending().map(|()| LEAST_BYTES),
-            };
-            match written {
-                Ok(count) => pulse.moved(count, 0),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // What the peer said before it went says more.
-                Err(error) if is_gone(&error) && session.wants_input() => {
-                    while matches!(session.read_from(link), Ok(1..)) {
-                        session.advance()?;
-                    }
-                    return Err(lost(error));
-                }
-                Err(error) => return Err(lost(error)),
-            }
+            pace.moved(write(session, link)?);
         }
         if can_read || has_input {
-            match session.read_from(link) {
-                Ok(0) => {
-                    session.advance()?;
-                    session.end_of_input()?;
-                }
-                Ok(count) => pulse.moved(count, 0),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(lost(error)),
-            }
+            pace.moved(read(session, link)?);
         }
     }
 }
 
-fn check_patience<R: Repository>(
-    session: &Session<R>,
-    watch: &Watch<'_>,
-    (begun, heard): (Instant, Instant),
-) -> Result<(), Error> {
-    let (since, patience) = match session.is_greeted() {
-        true => (heard, watch.patience),
-        false => (begun, watch.greeting_patience),
+/// Writes what can be written. Returns how many bytes the peer took.
+fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
+    let written = match session.wants_output() {
+        true => session.write_to(link),
+        // What is encrypted already was counted when it was taken.
+        false => link.flush_pending().map(|()| 0),
     };
-    if since.elapsed() <= patience {
-        return Ok(());
+    match written {
+        Ok(count) => Ok(count),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        // What the peer said before it went says more.
+        Err(error) if is_gone(&error) && session.wants_input() => {
+            while matches!(session.read_from(link), Ok(1..)) {
+                session.advance()?;
+            }
+            Err(lost(error))
+        }
+        Err(error) => Err(lost(error)),
     }
+}
+
+/// Reads what has come. Returns how many bytes that were.
+fn read<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
+    match session.read_from(link) {
+        Ok(0) => {
+            session.advance()?;
+            session.end_of_input()?;
+            Ok(0)
+        }
+        Ok(count) => Ok(count),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        Err(error) => Err(lost(error)),
+    }
+}
+
+fn too_slow(patience: Duration) -> Error {
     let seconds = patience.as_secs();
-    let message = format!("nothing came from the peer for {seconds} s");
-    Err(Error::new(ErrorKind::Closed, message))
+    let message = format!("nothing, or too little, came from the peer within {seconds} s");
+    Error::new(ErrorKind::Closed, message)
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -64,6 +64,34 @@ pub(super) fn reached(
     Ok(reached)
 }
 
+/// How far back commits are named.
+const FURTHEST: usize = 1024;
+
+/// First parents of `tip`: 1, 2, 4, … commits back, `most` at most.
+pub(super) fn further_back(
+    repository: &Repository,
+    tip: ObjectId,
+    most: usize,
+) -> Result<Vec<ObjectId>> {
+    let (mut found, mut next) = (Vec::new(), 1);
+    if most == 0 {
+        return Ok(found);
+    }
+    let mut commits = Commits::new(repository)?;
+    let mut number = commits.number(&tip)?;
+    for at in 1..=FURTHEST {
+        if found.len() == most || commits.parent_count(number) == 0 {
+            break;
+        }
+        number = commits.parent(number, 0)?;
+        if at == next {
+            found.push(commits.id(number)?);
+            next *= 2;
+        }
+    }
+    Ok(found)
+}
+
 const SEEN: u8 = 1;
 const COMMON: u8 = 2;
 const POPPED: u8 = 4;

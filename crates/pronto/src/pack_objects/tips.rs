@@ -30,7 +30,7 @@ impl Repository {
         let store = self.objects()?.without_replacements();
         let (mut seen, mut tips) = (HashSet::new(), Vec::new());
         for (name, path) in logs {
-            let content = match std::fs::read(&path) {
+            let content = match pronto_io::untrusted::content(&path) {
                 // The reference went with its log.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 content => content.map_err(|error| unreadable(&path, error))?,

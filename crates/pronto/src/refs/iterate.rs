@@ -7,7 +7,7 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::{Reference, References, Target, loose, name, packed::PackedRef};
+use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
 use crate::{Result, path};
 
 /// How deep directories of references are looked into.
@@ -21,7 +21,7 @@ pub struct ReferenceRef<'a> {
     /// The object it leads to.
     pub id: ObjectId,
     /// The name that a symbolic reference holds.
-    pub symbolic: Option<&'a BStr>,
+    pub symbolic: Option<&'a RefName>,
     /// What the tag points to in the end, where that is known without reading it.
     pub peeled: Option<ObjectId>,
 }
@@ -97,10 +97,11 @@ impl References {
     }
 
     fn visit_loose(&self, name: &BStr, visit: Visit<'_>) -> Result<ControlFlow<()>> {
-        if !name::is_valid(name, name::Form::Full) {
+        let Some(safe) = full(name) else {
             return visit(Err(Broken::Contents(name)));
-        }
-        let target = match loose::read(&self.file_of(name), name, self.object_hash) {
+        };
+        let contents = loose::read(&self.file_of(safe), name, self.object_hash);
+        let target = match contents.and_then(|found| found.map(|it| it.target(name)).transpose()) {
             Ok(Some(target)) => target,
             // It was packed meanwhile, or removed.
             Ok(None) => match self.find(name)? {
@@ -118,9 +119,7 @@ impl References {
         match target {
             Target::Object(id) => visit(Ok(found(id, None))),
             Target::Symbolic(to) => match self.resolve(&to) {
-                Ok(Some(super::Resolved { id: Some(id), .. })) => {
-                    visit(Ok(found(id, Some(to.as_bstr()))))
-                }
+                Ok(Some(super::Resolved { id: Some(id), .. })) => visit(Ok(found(id, Some(&to)))),
                 Ok(_) => visit(Err(Broken::Dangling(name))),
                 Err(_) => visit(Err(Broken::Contents(name))),
             },
@@ -136,7 +135,7 @@ impl References {
         let mut all = Vec::new();
         self.for_each(prefix, |reference| {
             let target = match reference.symbolic {
-                Some(to) => Target::Symbolic(to.to_owned()),
+                Some(to) => Target::Symbolic(to.clone()),
                 None => Target::Object(reference.id),
             };
             all.push(Reference {
@@ -209,6 +208,12 @@ impl References {
         names.sort_unstable();
         names
     }
+}
+
+/// `name`, if it is well formed and has at least two components.
+fn full(name: &BStr) -> Option<RefNameRef<'_>> {
+    let name = RefNameRef::new(name).ok()?;
+    name.contains(&b'/').then_some(name)
 }
 
 const OWN_DIRECTORIES: [&str; 3] = ["refs/bisect", "refs/rewritten", "refs/worktree"];

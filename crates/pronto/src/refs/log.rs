@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::References;
+use super::{RefNameRef, References};
 use crate::{Error, ErrorKind, Result, path};
 
 /// One line of a log.
@@ -71,9 +71,15 @@ impl Log {
 
 impl References {
     /// The file that holds the log of `name`, whether it exists or not.
-    pub fn log_path(&self, name: impl AsRef<[u8]>) -> PathBuf {
-        let (base, rest) = self.base_of(name.as_ref().as_bstr());
+    pub(crate) fn log_path(&self, name: RefNameRef<'_>) -> PathBuf {
+        let (base, rest) = self.base_of(name);
         base.join("logs").join(path::borrow(rest))
+    }
+
+    /// Whether `name` has a log. Costs one system call.
+    pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
+        RefNameRef::existing(name.as_ref().as_bstr())
+            .is_ok_and(|name| self.log_path(name).is_file())
     }
 
     /// The log of `name`, if it has one.
@@ -81,8 +87,11 @@ impl References {
     /// # Errors
     /// It cannot be read.
     pub fn log(&self, name: impl AsRef<[u8]>) -> Result<Option<Log>> {
+        let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
+            return Ok(None);
+        };
         let file = self.log_path(name);
-        match std::fs::read(&file) {
+        match pronto_io::untrusted::content(&file) {
             Ok(bytes) => Ok(Some(Log(bytes))),
             Err(error)
                 if matches!(
@@ -100,7 +109,7 @@ impl References {
     }
 
     /// Adds a line to the log of `name`; where there is no log, only if `create` says so.
-    pub(super) fn append_log(&self, name: &BStr, create: bool, line: &[u8]) -> Result<()> {
+    pub(super) fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
         let file = self.log_path(name);
         let opened = if create {
             open_or_create(&file)

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::{References, Target, log};
+use super::{BadName, RefName, RefNameRef, References, Target, log};
 use crate::config::Config;
 use crate::identity::{self, Care, Role};
 use crate::lock::Lock;
@@ -87,7 +87,7 @@ pub struct Prepared<'r> {
 /// One edit, or one of those that follow from it.
 #[derive(Debug)]
 struct Step {
-    name: BString,
+    name: RefName,
     change: Change,
     message: Option<BString>,
     create_log: bool,
@@ -151,12 +151,12 @@ impl<'r> Transaction<'r> {
     pub fn set_symbolic(
         &mut self,
         name: impl AsRef<[u8]>,
-        target: impl AsRef<[u8]>,
+        target: RefName,
         message: Option<&BStr>,
     ) -> &mut Self {
         self.push(Edit {
             name: name.as_ref().into(),
-            change: Change::Set(Target::Symbolic(target.as_ref().into())),
+            change: Change::Set(Target::Symbolic(target)),
             expected: Expected::Anything,
             message: message.map(BStr::to_owned),
             follow: false,
@@ -247,14 +247,14 @@ impl Prepared<'_> {
                 write_log(repository, step, &mut who)?;
             }
             if let Some(lock) = step.lock.take_if(|_| step.must_move) {
-                move_into_place(lock, step.name.as_bstr())?;
+                move_into_place(lock, &step.name)?;
             }
         }
         let deleted = |step: &&mut Step| step.change == Change::Delete && !step.only_log;
         for step in self.steps.iter_mut().filter(deleted) {
-            let log = refs.log_path(&step.name);
+            let log = refs.log_path(step.name.borrow());
             if std::fs::remove_file(&log).is_ok() {
-                remove_empty_parents(refs, step.name.as_bstr(), true);
+                remove_empty_parents(refs, step.name.borrow(), true);
             }
         }
         if let Some(packed) = self.packed.take() {
@@ -262,14 +262,14 @@ impl Prepared<'_> {
         }
         for step in self.steps.iter_mut().filter(deleted) {
             if step.is_loose {
-                let file = refs.file_of(step.name.as_bstr());
+                let file = refs.file_of(step.name.borrow());
                 std::fs::remove_file(&file).map_err(|error| {
                     let message = format!("unable to unlink {}", file.display());
                     Error::new(ErrorKind::Io, message).because(error)
                 })?;
             }
             step.lock = None;
-            remove_empty_parents(refs, step.name.as_bstr(), false);
+            remove_empty_parents(refs, step.name.borrow(), false);
         }
         self.steps.clear();
         self.aborts = false;
@@ -331,6 +331,12 @@ impl Drop for Prepared<'_> {
     }
 }
 
+/// The error that a transaction reports for a name that no reference can have.
+pub(crate) fn bad_name(BadName { name }: BadName) -> Error {
+    let message = format!("refusing to update ref with bad name '{name}'");
+    Error::new(ErrorKind::Reference, message)
+}
+
 /// How long to wait for the lock of one reference.
 fn patience(config: &Config) -> Duration {
     timeout(config, "core.filesreflocktimeout", 100)
@@ -344,7 +350,7 @@ fn timeout(config: &Config, key: &str, default: i64) -> Duration {
 
 fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> Result<()> {
     let refs = repository.refs();
-    let name = step.name.as_bstr();
+    let name = step.name.borrow();
     let null = repository.object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
@@ -355,7 +361,7 @@ fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> 
         Change::Delete if step.only_log => null,
         Change::Delete | Change::Verify => return Ok(()),
     };
-    let wanted = step.create_log || refs.wants_log(name);
+    let wanted = step.create_log || refs.wants_log(&name);
     if !wanted && !refs.log_path(name).exists() {
         return Ok(());
     }
@@ -395,7 +401,7 @@ fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
 
 /// Removes the directories that held a removed reference, or its log, as far as they are empty
 /// now; those two components deep stay.
-fn remove_empty_parents(refs: &References, name: &BStr, logs: bool) {
+fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
     let file = if logs {
         refs.log_path(name)
     } else {

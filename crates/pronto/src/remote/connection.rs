@@ -1,5 +1,7 @@
 //! Connecting to a remote with the user's settings.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
@@ -9,11 +11,12 @@ use pronto_wire::address::Address;
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
 use pronto_wire::policy::{Allow, Policy};
-use pronto_wire::transport::http::{Credentials, Redirects};
-use pronto_wire::transport::{Family, Options, Ssh, http};
+use pronto_wire::transport::http::{self, Unset};
+use pronto_wire::transport::{Family, Options, Ssh};
 
-use super::credentials::Helpers;
-use crate::config::{Config, NormalUrl};
+use super::Remote;
+use super::web::{self, WebSettings, Wrap};
+use crate::config::Config;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
@@ -24,11 +27,49 @@ pub struct Settings {
     pub upload_pack: Option<bstr::BString>,
     /// The HTTP proxy; an empty one means none.
     pub proxy: Option<bstr::BString>,
+    /// How to log in to the proxy (`remote.<name>.proxyAuthMethod`).
+    pub proxy_auth_method: Option<bstr::BString>,
     /// Which kind of internet address to use.
     pub family: Family,
     /// The program that serves local repositories when called with `upload-pack`; `git` if that is
     /// not said.
     pub server: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The same with what is configured for `remote`.
+    ///
+    /// # Errors
+    /// A value is not well formed.
+    pub fn for_remote(&self, remote: &Remote, config: &Config) -> Result<Self> {
+        let mut settings = self.clone();
+        if settings.upload_pack.is_none() {
+            settings.upload_pack.clone_from(&remote.upload_pack);
+        }
+        settings.proxy.clone_from(&remote.proxy);
+        if !remote.name.is_empty() {
+            let key = [b"remote.", remote.name.as_bytes(), b".proxyauthmethod"].concat();
+            settings.proxy_auth_method = config.string(key)?.map(BStr::to_owned);
+        }
+        Ok(settings)
+    }
+}
+
+/// Fails if what is set for the connection to `url` is not well formed, or cannot be obeyed. Sends
+/// nothing.
+///
+/// # Errors
+/// As said; with [`ErrorKind::Unsupported`] if git can obey it.
+pub fn check(
+    url: &BStr,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Result<()> {
+    match Address::parse(url).map_err(from_wire)? {
+        Address::Http { url } => web::check(&url, settings, config, environment),
+        _ => Ok(()),
+    }
 }
 
 /// Connects to the repository at `url`.
@@ -42,9 +83,8 @@ pub fn connect(
     environment: &Environment,
     watch: (&dyn Progress, &Interrupt),
 ) -> Result<Client> {
-    connect_with(url, settings, (config, environment), watch, |helpers| {
-        helpers
-    })
+    let wrap: Wrap = Box::new(|helpers| helpers);
+    connect_with(url, settings, (config, environment), watch, wrap)
 }
 
 /// As [`connect`], with what `wrap` makes of those who know the user's passwords.
@@ -53,19 +93,21 @@ pub(crate) fn connect_with(
     settings: &Settings,
     (config, environment): (&Config, &Environment),
     watch: (&dyn Progress, &Interrupt),
-    wrap: impl FnOnce(Box<dyn Credentials>) -> Box<dyn Credentials>,
+    wrap: Wrap,
 ) -> Result<Client> {
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
-    let credentials = match &address {
-        Address::Http { url } => {
-            let helpers = Helpers::new(url, config, environment)?;
-            Some(wrap(Box::new(helpers)))
-        }
-        _ => None,
+    let web: Box<dyn http::Settings> = match &address {
+        Address::Http { .. } => Box::new(WebSettings {
+            config: config.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            wrap,
+        }),
+        _ => Box::new(Unset),
     };
     let (progress, interrupt) = watch;
-    Client::connect(&address, &options, credentials, progress, interrupt).map_err(from_wire)
+    Client::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
 }
 
 /// The error of the crate below as one of this crate.
@@ -105,7 +147,10 @@ fn options(
     }
     match address {
         Address::Ssh { .. } => options.ssh = ssh(config, environment)?,
-        Address::Http { url } => options.http = web(url, settings, config, environment)?,
+        Address::Git { host, .. } => {
+            let program = web::git_proxy(host.as_bytes().into(), config, environment);
+            options.git_proxy = program.map(|program| OsString::from_vec(program.into()));
+        }
         _ => {}
     }
     Ok(options)
@@ -126,7 +171,8 @@ fn version(config: &Config) -> Result<Version> {
     }
 }
 
-fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
+/// Which transports the user allows.
+pub(crate) fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
             let message = format!("unknown value for config '{key}': {value}");
@@ -168,101 +214,6 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
         program: environment.path("GIT_SSH").map(PathBuf::from),
         variant,
     })
-}
-
-fn web(
-    url: &str,
-    settings: &Settings,
-    config: &Config,
-    environment: &Environment,
-) -> Result<http::Options> {
-    let normal = NormalUrl::parse(url.into())?;
-    let text = |name: &str| -> Result<Option<String>> {
-        let entry = config.for_url("http", name, &normal);
-        let value = entry.map(|entry| entry.string()).transpose()?;
-        Ok(value.map(|value| value.to_string()))
-    };
-    let boolean = |name: &str, default: bool| -> Result<bool> {
-        let entry = config.for_url("http", name, &normal);
-        Ok(entry
-            .map(|entry| entry.bool())
-            .transpose()?
-            .unwrap_or(default))
-    };
-    let file = |variable: &str, name: &str| -> Result<Option<PathBuf>> {
-        if let Some(path) = environment.path(variable) {
-            return Ok(Some(environment.absolute(path)));
-        }
-        let entry = config.for_url("http", name, &normal);
-        let path = entry
-            .map(|entry| entry.path(environment.home()))
-            .transpose()?;
-        Ok(path.flatten().map(|path| environment.absolute(path)))
-    };
-    let proxy = match &settings.proxy {
-        Some(proxy) => Some(proxy.to_string()),
-        None => text("proxy")?.or_else(|| proxy_from(environment, url)),
-    };
-    let no_verify = environment.get("GIT_SSL_NO_VERIFY").is_some();
-    let follow_redirects = match text("followredirects")?.as_deref() {
-        None | Some("initial") => Redirects::Initial,
-        _ if boolean("followredirects", true)? => Redirects::Initial,
-        _ => Redirects::Never,
-    };
-    Ok(http::Options {
-        proxy,
-        no_proxy: first_of(environment, &["no_proxy", "NO_PROXY"]),
-        ssl_verify: !no_verify && boolean("sslverify", true)?,
-        ssl_ca_info: file("GIT_SSL_CAINFO", "sslcainfo")?,
-        ssl_ca_path: file("GIT_SSL_CAPATH", "sslcapath")?,
-        ssl_cert: file("GIT_SSL_CERT", "sslcert")?,
-        ssl_key: file("GIT_SSL_KEY", "sslkey")?,
-        extra_headers: extra_headers(config, &normal),
-        user_agent: match environment.text("GIT_HTTP_USER_AGENT") {
-            Some(agent) => Some(agent.to_owned()),
-            None => text("useragent")?,
-        },
-        follow_redirects,
-        accept_language: None,
-    })
-}
-
-/// The headers of the sections for this URL, or else the general ones.
-fn extra_headers(config: &Config, url: &NormalUrl) -> Vec<String> {
-    let mut headers = Vec::new();
-    for entry in config.iter() {
-        let key = crate::config::Key::split(entry.key);
-        let meant = key.section == "http"
-            && key.variable == "extraheader"
-            && key
-                .subsection
-                .is_none_or(|pattern| url.matched_by(pattern).is_some());
-        match entry.value {
-            Some(value) if meant && value.is_empty() => headers.clear(),
-            Some(value) if meant => headers.push(value.to_string()),
-            _ => {}
-        }
-    }
-    headers
-}
-
-/// The proxy that the environment names for `url`. `HTTP_PROXY` in capitals is not looked at: web
-/// servers set it from a header for programs they run.
-fn proxy_from(environment: &Environment, url: &str) -> Option<String> {
-    match url.starts_with("https:") {
-        true => first_of(
-            environment,
-            &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
-        ),
-        false => first_of(environment, &["http_proxy", "all_proxy", "ALL_PROXY"]),
-    }
-}
-
-fn first_of(environment: &Environment, names: &[&str]) -> Option<String> {
-    names
-        .iter()
-        .find_map(|name| environment.text(name).filter(|value| !value.is_empty()))
-        .map(str::to_owned)
 }
 
 /// The address of `url` as other messages show it: without a password.

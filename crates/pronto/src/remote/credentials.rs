@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
+use gix_credentials::Program;
 use gix_credentials::helper::{Action, Cascade, NextAction};
-use gix_credentials::protocol::Context;
-use gix_credentials::{Program, protocol};
+use gix_credentials::protocol::{Context, ContextOptions};
 use pronto_wire::transport::http::{Credentials, Secret};
+use pronto_wire::url::Url;
 use pronto_wire::{Error, ErrorKind};
 
 use crate::Result;
-use crate::config::{Config, Key, NormalUrl};
+use crate::config::{Config, Key};
 use crate::environment::Environment;
 
 /// The helpers that are configured for one URL.
@@ -18,14 +19,15 @@ pub(super) struct Helpers {
     definitions: Vec<BString>,
     username: Option<String>,
     use_http_path: bool,
+    protect_protocol: bool,
     askpass: Option<PathBuf>,
     may_prompt: bool,
     given: Option<NextAction>,
 }
 
 impl Helpers {
-    pub(super) fn new(url: &str, config: &Config, environment: &Environment) -> Result<Self> {
-        let normal = NormalUrl::parse(url.into())?;
+    pub(super) fn new(url: &Url, config: &Config, environment: &Environment) -> Result<Self> {
+        let normal = url.normal();
         let mut definitions: Vec<BString> = Vec::new();
         for entry in config.iter() {
             let key = Key::split(entry.key);
@@ -40,9 +42,18 @@ impl Helpers {
                 _ => {}
             }
         }
-        let entry = |name: &str| config.for_url("credential", name, &normal);
+        let entry = |name: &str| config.for_url("credential", name, normal);
         let username = entry("username").map(|entry| entry.string()).transpose()?;
         let use_http_path = entry("usehttppath").map(|entry| entry.bool()).transpose()?;
+        let protect_protocol = entry("protectprotocol")
+            .map(|entry| entry.bool())
+            .transpose()?;
+        let is_interactive = match entry("interactive") {
+            Some(entry) if entry.value == Some("never".into()) => false,
+            Some(entry) if matches!(entry.value, Some(value) if is_word(value)) => true,
+            Some(entry) => entry.bool()?,
+            None => true,
+        };
         let askpass = match environment.path("GIT_ASKPASS") {
             Some(program) => Some(program.to_owned()),
             None => config
@@ -53,8 +64,9 @@ impl Helpers {
             definitions,
             username: username.map(|name| name.to_string()),
             use_http_path: use_http_path.unwrap_or(false),
-            askpass: askpass.filter(|program| !program.as_os_str().is_empty()),
-            may_prompt: environment.boolean("GIT_TERMINAL_PROMPT", true)?,
+            protect_protocol: protect_protocol.unwrap_or(true),
+            askpass: askpass.filter(|program| is_interactive && !program.as_os_str().is_empty()),
+            may_prompt: is_interactive && environment.boolean("GIT_TERMINAL_PROMPT", true)?,
             given: None,
         })
     }
@@ -64,9 +76,36 @@ impl Helpers {
             .definitions
             .iter()
             .filter_map(|definition| Program::from_custom_definition(definition.clone()).ok());
-        Cascade::default()
-            .extend(programs)
-            .use_http_path(self.use_http_path)
+        let mut cascade = Cascade::default().extend(programs);
+        cascade.context_options = self.context_options();
+        cascade
+    }
+
+    fn context_options(&self) -> ContextOptions {
+        ContextOptions {
+            protect_protocol: self.protect_protocol,
+        }
+    }
+
+    /// What helpers are told, from the parts of the URL that the connection uses: they never see
+    /// a URL that they could read in another way.
+    fn context(&self, url: &Url, challenges: &[String]) -> Result<Context, Error> {
+        let text = |value: &BStr| {
+            value.to_str().map(str::to_owned).map_err(|_| {
+                let message = "a user name for a credential helper must be UTF-8";
+                Error::new(ErrorKind::Address, message)
+            })
+        };
+        let user = url.user().map(text).transpose()?;
+        Ok(Context {
+            options: self.context_options(),
+            protocol: Some(url.scheme().to_owned()),
+            host: Some(url.origin().authority()),
+            path: self.use_http_path.then(|| url.decoded_path()),
+            username: user.or_else(|| self.username.clone()),
+            www_authenticate: challenges.iter().map(|text| text.as_str().into()).collect(),
+            ..Context::default()
+        })
     }
 
     fn prompt(&self) -> gix_prompt::Options {
@@ -89,17 +128,20 @@ impl Helpers {
 }
 
 impl Credentials for Helpers {
-    fn fill(&mut self, url: &str, challenges: &[String]) -> Result<Option<Secret>, Error> {
-        let mut context = Context::from_url(url, protocol::ContextOptions::default());
-        context.www_authenticate = challenges.iter().map(|text| text.as_str().into()).collect();
-        if !url.contains('@') {
-            context.username.clone_from(&self.username);
+    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error> {
+        if challenges.is_empty() {
+            return Ok(None);
         }
+        if !challenges.iter().any(|challenge| offers_basic(challenge)) {
+            let message = format!("'{}' offers no way to log in that pronto has", url.origin());
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let context = self.context(url, challenges)?;
         let outcome = self
             .cascade()
             .invoke(Action::Get(context), self.prompt())
             .map_err(|error| {
-                let message = format!("could not read Username for '{}'", origin(url));
+                let message = format!("could not read Username for '{}'", url.origin());
                 if self.may_prompt {
                     Error::new(ErrorKind::Authentication, message).because(error.to_string())
                 } else {
@@ -125,9 +167,16 @@ impl Credentials for Helpers {
     }
 }
 
-/// Scheme and host of a URL, as prompts show it.
-fn origin(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let end = url.as_bytes()[start..].find_byte(b'/');
-    &url[..end.map_or(url.len(), |at| start + at)]
+/// Whether a `WWW-Authenticate` header, which may name several schemes, names the basic one: a
+/// password is not shown in clear to a server that did not ask for it.
+fn offers_basic(challenge: &str) -> bool {
+    challenge
+        .split(',')
+        .filter_map(|part| part.split_whitespace().next())
+        .any(|scheme| scheme.eq_ignore_ascii_case("basic"))
+}
+
+/// Whether `value` is one of the words for the default of `credential.interactive`.
+fn is_word(value: &BStr) -> bool {
+    value == "auto" || value == "always"
 }

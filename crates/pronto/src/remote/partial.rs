@@ -42,6 +42,27 @@ pub fn filter_spec(spec: &BStr) -> Result<BString> {
     Ok(spec.to_owned())
 }
 
+impl Repository {
+    /// Whether objects that are missing can be had from a remote: the repository is a partial clone.
+    ///
+    /// # Errors
+    /// A configured value is no boolean.
+    pub fn has_promisor(&self) -> Result<bool> {
+        let config = self.config();
+        if config.contains("extensions.partialclone") {
+            return Ok(true);
+        }
+        for remote in config.subsections("remote") {
+            let key = |variable: &str| format!("remote.{remote}.{variable}");
+            if config.bool_or(key("promisor"), false)? || config.contains(key("partialclonefilter"))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 /// Notes in the repository's configuration that `remote` holds what `filter` leaves out, and that
 /// `filter` is what to ask of it from now on, unless another one is.
 pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) -> Result<()> {

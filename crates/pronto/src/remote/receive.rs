@@ -7,6 +7,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::sync::SyncMethod;
 use pronto_odb::Store;
 use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
 use pronto_wire::client::Pack;
@@ -49,14 +50,14 @@ pub(crate) struct Unpack<'a> {
 /// How many objects a pack has that stays a pack, if nothing is configured.
 const UNPACK_LIMIT: i32 = 100;
 
-/// `transfer.unpackLimit` or else `fetch.unpackLimit`, in the order in which Git 2.39 asks them; a
-/// negative one counts as none, and zero means that no pack stays.
+/// `fetch.unpackLimit` or else `transfer.unpackLimit`; a negative one counts as none, and zero means
+/// that no pack stays.
 ///
 /// # Errors
 /// One of them is no number.
 pub(crate) fn unpack_limit(config: &Config) -> Result<Option<u32>> {
     let mut limit = UNPACK_LIMIT;
-    for key in ["fetch.unpacklimit", "transfer.unpacklimit"] {
+    for key in ["transfer.unpacklimit", "fetch.unpacklimit"] {
         if let Some(set @ 0..) = config.i32(key)? {
             limit = set;
         }
@@ -212,7 +213,10 @@ fn options(receive: &Receive<'_>) -> Result<Options> {
     let config = repository.config();
     let mut options = packs::indexer_options(config, repository.object_hash())?;
     options.fix_thin = receive.existing.is_some();
-    options.sync = receive.sync;
+    if !receive.sync {
+        options.sync = SyncMethod::No;
+        options.sync_indexes = SyncMethod::No;
+    }
     options.promisor.clone_from(&receive.promisor);
     options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
     Ok(options)

@@ -1,13 +1,12 @@
 //! The commits at which the history here is cut off: the file `shallow`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 use pronto_wire::fetch::ShallowUpdate;
 
-use crate::lock::Lock;
+use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Reads the list. It is empty for a whole history.
@@ -16,7 +15,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The file cannot be read or holds something else than ids.
 pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
     let path = repository.shallow_path();
-    let text = match std::fs::read(&path) {
+    let text = match pronto_io::untrusted::content(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => {
@@ -48,7 +47,7 @@ pub fn updated(mut list: BTreeSet<ObjectId>, update: &ShallowUpdate) -> BTreeSet
 /// # Errors
 /// The file is locked or cannot be written.
 pub fn write(repository: &Repository, list: &BTreeSet<ObjectId>) -> Result<()> {
-    let mut lock = Lock::acquire(repository.shallow_path(), Duration::ZERO)?;
+    let mut lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
     if list.is_empty() {
         match std::fs::remove_file(repository.shallow_path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 
 use super::git_dir::{self, Candidate};
 use super::{Format, safety};
@@ -264,7 +265,8 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         git_dir.to_owned()
     };
     let common_dir = git_dir::common_dir(&git_dir, environment)?;
-    let local_config = std::fs::read(common_dir.join("config")).ok();
+    let config = common_dir.join("config");
+    let local_config = untrusted::read(&config, Links::Follow, LARGEST_TEXT_BYTES).ok();
     let mut layout = Layout {
         git_dir,
         common_dir,

@@ -4,12 +4,10 @@ use std::io::{ErrorKind as Io, Read};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
-
-/// No file that points to a repository is longer.
-const MAX_GIT_FILE_SIZE: u64 = 1 << 20;
 
 /// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
 /// directory it shares with other work trees) objects and refs.
@@ -31,7 +29,8 @@ pub(crate) fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
 fn has_valid_head(directory: &Path) -> bool {
     let head = directory.join("HEAD");
     let mut start = [0u8; 256];
-    let read = std::fs::File::open(&head).and_then(|mut file| file.read(&mut start));
+    let opened = untrusted::open(&head, Links::Follow);
+    let read = opened.and_then(|mut file| file.read(&mut start));
     let length = match read {
         Ok(length) => length,
         Err(_) => {
@@ -53,7 +52,7 @@ pub(crate) fn common_dir(git_dir: &Path, environment: &Environment) -> Result<Pa
         return Ok(environment.absolute(common));
     }
     let file = git_dir.join("commondir");
-    match std::fs::read(&file) {
+    match untrusted::read(&file, Links::Follow, LARGEST_POINTER_BYTES) {
         Ok(bytes) => {
             let target = path::borrow(bytes.trim_end_with(|c| c == '\n' || c == '\r')).to_owned();
             if target.is_absolute() {
@@ -123,11 +122,11 @@ pub(crate) fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, F
         let directory = metadata.is_dir();
         return Err(Flaw::NotAFile { directory });
     }
-    if metadata.len() > MAX_GIT_FILE_SIZE {
+    if metadata.len() > LARGEST_POINTER_BYTES {
         return Err(Flaw::TooLarge);
     }
-    let bytes =
-        std::fs::read(file).map_err(|error| Flaw::Unreadable(pronto_io::error::reason(&error)))?;
+    let bytes = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES)
+        .map_err(|error| Flaw::Unreadable(pronto_io::error::reason(&error)))?;
     let target = bytes.strip_prefix(b"gitdir: ").ok_or(Flaw::Format)?;
     let target = target.trim_end_with(|c| c == '\n' || c == '\r');
     if target.is_empty() {

@@ -52,6 +52,7 @@ pub(crate) fn check_owner(found: &Found<'_>, environment: &Environment) -> Resul
 
 /// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
 pub(crate) fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
+    pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;
     let Some(value) = config.raw("safe.barerepository") else {
         return Ok(());
@@ -110,28 +111,36 @@ fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool 
             allowed = true;
             continue;
         }
-        let Some(path) = path::expand_user(value, environment.home()) else {
-            continue;
-        };
-        if path == Path::new(".") {
-            allowed |= environment.current_dir() == place;
-            continue;
+        if let Some(path) = path::expand_user(value, environment.home()) {
+            allowed |= names(&path, place, environment);
         }
-        let (base, below) = match path::as_bytes(&path).strip_suffix(b"/*") {
-            Some(base) => (path::from_bytes(base), true),
-            None => (path.clone(), false),
-        };
-        if !base.is_absolute() && !base.as_os_str().is_empty() {
-            continue;
-        }
-        let base = std::fs::canonicalize(&base).unwrap_or(base);
-        allowed |= if below {
-            place != base && place.starts_with(&base)
-        } else {
-            place == base
-        };
     }
     allowed
+}
+
+/// Whether a value of `safe.directory` names `place`, which is a real path. What the value names is
+/// made real, too: no spelling of a path and no link is told apart from where it leads.
+fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
+    if value == Path::new(".") {
+        let here = std::fs::canonicalize(environment.current_dir());
+        return here.is_ok_and(|here| here == place);
+    }
+    let (base, below) = match path::as_bytes(value).strip_suffix(b"/*") {
+        Some(b"") => (path::from_bytes(b"/"), true),
+        Some(base) => (path::from_bytes(base), true),
+        None => (value.to_owned(), false),
+    };
+    if !base.is_absolute() {
+        return false;
+    }
+    // One that is not there may be meant for another machine.
+    let Ok(base) = std::fs::canonicalize(&base) else {
+        return false;
+    };
+    match below {
+        true => place != base && place.starts_with(&base),
+        false => place == base,
+    }
 }
 
 /// As the shell needs it: bare when it is harmless.

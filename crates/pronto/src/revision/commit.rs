@@ -44,7 +44,7 @@ impl Repository {
             return Ok(known);
         }
         let mut ids = Vec::new();
-        match std::fs::read(self.shallow_path()) {
+        match pronto_io::untrusted::content(self.shallow_path()) {
             Ok(text) => {
                 for line in text.lines().filter(|line| !line.is_empty()) {
                     let Ok(id) = ObjectId::from_hex(line) else {

@@ -47,9 +47,9 @@ impl Repository {
                 continue;
             };
             let Some(id) = resolved.id else { continue };
-            let log = if self.refs().log_path(&candidate).is_file() {
+            let log = if self.refs().has_log(&candidate) {
                 candidate.clone()
-            } else if resolved.is_symbolic && self.refs().log_path(&resolved.name).is_file() {
+            } else if resolved.is_symbolic && self.refs().has_log(&resolved.name) {
                 resolved.name
             } else {
                 continue;

@@ -4,6 +4,7 @@ use super::conversion::Converter;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_io::dir::Directory;
+use pronto_io::untrusted;
 use pronto_odb::Store;
 use pronto_worktree::diff::Side;
 use pronto_worktree::status::{Conversion, digest_file};
@@ -56,13 +57,13 @@ impl Contents<'_> {
             return Some(content);
         }
         let (directory, name) = split(path);
-        let mut file = self
+        let file = self
             .root
             .open_beneath(directory)
             .ok()?
             .open_file(name)
             .ok()?;
-        std::io::Read::read_to_end(&mut file, &mut content).ok()?;
+        content = untrusted::read_open(&file, u64::MAX).ok()?;
         self.converter.to_git(path, content, &side.id).ok()
     }
 }

@@ -4,10 +4,9 @@ use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Flags, Index, Stat};
 use pronto_io::dir::Directory;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use pronto_odb::Store;
 use pronto_worktree::ignore::Patterns;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 
 /// `core.excludesFile` (or its default place) and `info/exclude` of `repository`.
@@ -61,10 +60,9 @@ pub(super) fn exclude_contents(repository: &Repository) -> Result<ExcludeContent
     // Paths are relative to where Git would be: the top of the worktree.
     let top = repository.work_tree().unwrap_or(repository.git_dir());
     let read = |path: PathBuf, name: PathBuf| {
-        let mut file = File::open(path).ok()?;
+        let file = untrusted::open(&path, Links::Follow).ok()?;
         let stat = Stat::from_metadata(&file.metadata().ok()?);
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).ok()?;
+        let content = untrusted::read_open(&file, LARGEST_TEXT_BYTES).ok()?;
         Some(ExcludeContent {
             name,
             content,
@@ -100,9 +98,8 @@ pub(crate) fn read_ignore_file(
     } else {
         root.open_file_beneath(&[directory.as_bytes(), b"/", name].concat())
     };
-    if let Ok(mut file) = opened {
-        let mut content = Vec::new();
-        return file.read_to_end(&mut content).is_ok().then_some(content);
+    if let Ok(file) = opened {
+        return untrusted::read_open(&file, LARGEST_TEXT_BYTES).ok();
     }
     let path = path::as_bytes(&path::borrow(directory).join(path::borrow(name))).to_owned();
     let entry = index.entry(index.find(path.as_bstr(), 0).ok()?);

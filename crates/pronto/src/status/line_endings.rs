@@ -4,6 +4,7 @@ use crate::attributes::{AttributeCheck, Selection, State};
 use crate::{Repository, Result, path};
 use bstr::BStr;
 use pronto_index::{EntryRef, mode};
+use pronto_io::untrusted::{self, Links};
 use pronto_worktree::filter::{attributes_in_words, endings_in_words};
 
 /// Tells the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`);
@@ -57,7 +58,8 @@ impl LineEndings<'_> {
         if !metadata.is_ok_and(|metadata| metadata.is_file()) {
             return "";
         }
-        std::fs::read(file).map_or("", |content| endings_in_words(&content))
+        let content = untrusted::read(&file, Links::Refuse, u64::MAX);
+        content.map_or("", |content| endings_in_words(&content))
     }
 
     /// What attributes say of `path`.

@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Edit, Fsmonitor, Index, Outline, UntrackedCache};
 use pronto_monitor::{Answer, client};
 use pronto_worktree::status::{Monitored, Remembered};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::SystemTime;
 
 /// Paths beyond which the index is written so that the next answer is shorter.
@@ -127,7 +127,7 @@ fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) 
     }
     let started = options.monitor_program.as_ref().is_some_and(|program| {
         let top = repository.work_tree().unwrap_or(repository.git_dir());
-        let mut command = Command::new(program);
+        let mut command = pronto_io::child::command(program);
         command
             .args(["fsmonitor--daemon", "start"])
             .current_dir(top)
@@ -167,12 +167,10 @@ fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answe
 }
 
 fn run_hook(repository: &Repository, hook: &BStr, version: &str, token: &BStr) -> Option<Vec<u8>> {
-    let mut command = Command::new("/bin/sh");
     let script = [hook.as_bytes(), b" \"$@\""].concat();
+    let script = path::from_bytes(&script);
+    let mut command = pronto_io::child::shell(script, path::from_bytes(hook));
     command
-        .arg("-c")
-        .arg(path::from_bytes(&script))
-        .arg(path::from_bytes(hook))
         .arg(version)
         .arg(path::from_bytes(token))
         .current_dir(repository.work_tree()?)

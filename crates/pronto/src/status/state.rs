@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 
     fn text(&self, name: &str) -> Option<BString> {
-        let mut text = std::fs::read(self.repository.git_path(name)).ok()?;
+        let mut text = pronto_io::untrusted::content(self.repository.git_path(name)).ok()?;
         while text.last() == Some(&b'\n') {
             text.pop();
         }

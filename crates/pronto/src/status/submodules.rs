@@ -2,6 +2,7 @@
 
 use super::{Options, SubmoduleState};
 use crate::environment::LOCAL_VARIABLES;
+use crate::gitmodules::{self, Gitmodules};
 use crate::{Repository, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
@@ -9,7 +10,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_worktree::status::{Submodules, Untracked};
 use pronto_worktree::{Error, ErrorKind};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which changes of submodules do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +85,7 @@ impl<'a> Inspector<'a> {
             .unwrap_or(0);
         let by_path = match general {
             Some(_) => HashMap::new(),
-            None => ignored_by_path(repository, &work_tree)?,
+            None => ignored_by_path(repository, &work_tree),
         };
         Ok(Inspector {
             repository,
@@ -112,30 +113,22 @@ const DEPTH: &str = "PRONTO_SUBMODULE_DEPTH";
 /// `submodule.<name>.ignore` of the configuration and of `.gitmodules`, by path.
 fn ignored_by_path(
     repository: &Repository,
-    work_tree: &std::path::Path,
-) -> crate::Result<HashMap<BString, IgnoreSubmodules>> {
-    let mut by_path = HashMap::new();
-    let Ok(bytes) = std::fs::read(work_tree.join(".gitmodules")) else {
-        return Ok(by_path);
-    };
-    let mut loader = repository.config_loader();
-    let Ok(modules) = loader.local_from(bytes).load() else {
-        return Ok(by_path);
-    };
+    work_tree: &Path,
+) -> HashMap<BString, IgnoreSubmodules> {
+    let modules = Gitmodules::read(work_tree);
     let config = repository.config();
-    for name in modules.subsections("submodule") {
-        let key = |variable: &str| [&b"submodule."[..], name, b".", variable.as_bytes()].concat();
-        let Some(path) = modules.raw(key("path")) else {
+    let mut by_path = HashMap::new();
+    for name in modules.names() {
+        let Some(path) = modules.value(name, "path") else {
             continue;
         };
-        let value = config
-            .raw(key("ignore"))
-            .or_else(|| modules.raw(key("ignore")));
+        let value = config.raw(gitmodules::key(name, "ignore"));
+        let value = value.or_else(|| modules.value(name, "ignore"));
         if let Some(ignore) = value.and_then(|value| IgnoreSubmodules::parse(value)) {
             by_path.insert(path.to_owned(), ignore);
         }
     }
-    Ok(by_path)
+    by_path
 }
 
 impl Submodules for Inspector<'_> {

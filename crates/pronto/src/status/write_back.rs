@@ -2,6 +2,8 @@
 
 use super::monitor::Told;
 use super::untracked_cache::Fate;
+use crate::durability::Component;
+use crate::init::shared;
 use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 use std::time::{Duration, SystemTime};
@@ -83,7 +85,14 @@ pub(super) fn write_back(
         return Ok(());
     };
     // Someone who was faster knows better; a full disk is not the business of a status.
-    let _ = replace(&repository.index_path(), &bytes, index);
+    let sync = repository.fsync()?.of(Component::Index);
+    let path = repository.index_path();
+    if let (Ok(true), Ok(sharing)) = (
+        replace(&path, &bytes, index, sync),
+        shared::configured(repository.config()),
+    ) {
+        let _ = shared::adjust(sharing, &path);
+    }
     Ok(())
 }
 

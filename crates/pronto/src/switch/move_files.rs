@@ -93,7 +93,7 @@ impl<'r> Prepared<'r> {
         read: impl FnOnce() -> Result<Index>,
     ) -> Result<(Self, Result<Lock>)> {
         repository.require_work_tree()?;
-        let lock = Lock::acquire(&repository.index_path()).map_err(from_index);
+        let lock = repository.lock_index();
         Ok((Self::without_lock(repository, read)?, lock))
     }
 

@@ -73,7 +73,7 @@ impl Apply<'_> {
     }
 
     fn commit_of(&self, name: &str) -> Result<Option<ObjectId>> {
-        match std::fs::read(self.repository.git_path(name)) {
+        match pronto_io::untrusted::content(self.repository.git_path(name)) {
             Ok(content) => {
                 let hex = content.lines().next().unwrap_or_default();
                 Ok(ObjectId::from_hex(hex.trim()).ok())

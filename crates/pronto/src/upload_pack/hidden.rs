@@ -9,8 +9,22 @@ use crate::config::Config;
 pub(crate) struct Hidden(Vec<BString>);
 
 impl Hidden {
+    /// Those that are hidden from who fetches.
     pub(crate) fn configured(config: &Config) -> Hidden {
-        let keys: [&[u8]; 2] = [b"transfer.hiderefs", b"uploadpack.hiderefs"];
+        Hidden::of(config, &[b"transfer.hiderefs", b"uploadpack.hiderefs"])
+    }
+
+    /// Those that are hidden from who fetches or pushes.
+    pub(crate) fn from_peers(config: &Config) -> Hidden {
+        let keys: [&[u8]; 3] = [
+            b"transfer.hiderefs",
+            b"uploadpack.hiderefs",
+            b"receive.hiderefs",
+        ];
+        Hidden::of(config, &keys)
+    }
+
+    fn of(config: &Config, keys: &[&[u8]]) -> Hidden {
         let entries = config
             .iter()
             .filter(|entry| keys.contains(&entry.key.as_bytes()));

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
@@ -35,7 +35,7 @@ pub fn go_on(
     mut input: impl Read + Send + 'static,
     output: &mut dyn Write,
 ) -> Result<ExitStatus> {
-    let mut command = Command::new(&server.program);
+    let mut command = pronto_io::child::command(&server.program);
     command.args(&server.arguments);
     for (name, value) in &server.variables {
         command.env(name, value);

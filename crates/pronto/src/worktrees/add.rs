@@ -13,7 +13,7 @@ use pronto_io::progress::Progress;
 
 use super::locks::Mark;
 use super::refused;
-use crate::refs::{Expected, name};
+use crate::refs::{Expected, RefName, bad_name, name};
 use crate::revision::Want;
 use crate::switch::{NewBranch, Point, Tracking};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
@@ -166,6 +166,11 @@ impl Repository {
                             true => self.remote_branches_named(name.as_bstr())?.chosen,
                             false => None,
                         };
+                        // Git may begin a history of its own here, or say what is missing.
+                        if remote.is_none() && self.commit_named(b"HEAD".as_bstr())?.is_none() {
+                            let lacking = "pronto does not have worktrees of an unborn branch";
+                            return Err(Error::new(ErrorKind::Unsupported, lacking));
+                        }
                         start = remote.unwrap_or(start);
                         new_branch = Some((name, false));
                     }
@@ -431,7 +436,11 @@ impl Target {
         let mut transaction = inside.transaction();
         match self {
             Target::Branch(full, _) | Target::Unborn(full) => {
-                transaction.set_symbolic("HEAD", full, None);
+                transaction.set_symbolic(
+                    "HEAD",
+                    RefName::new(full.clone()).map_err(bad_name)?,
+                    None,
+                );
             }
             Target::Commit(commit) => {
                 transaction.update("HEAD", *commit, Expected::Anything, "");

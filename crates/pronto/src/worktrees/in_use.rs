@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -80,7 +81,12 @@ impl Repository {
             };
             return (!bare).then(|| top.to_owned());
         }
-        let back = std::fs::read(git_dir.join("gitdir")).ok()?;
+        let back = untrusted::read(
+            &git_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        )
+        .ok()?;
         let back = back.trim_ascii_end();
         Some(path::from_bytes(
             back.strip_suffix(b"/.git").unwrap_or(back),
@@ -90,7 +96,7 @@ impl Repository {
 
 fn uses(git_dir: &Path, full: &BStr) -> bool {
     let holds = |file: &str, wanted: &BStr| {
-        std::fs::read(git_dir.join(file))
+        untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
             .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
     };
     let head: BString = [b"ref: ", full.as_bytes()].concat().into();

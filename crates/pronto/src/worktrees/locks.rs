@@ -50,8 +50,11 @@ impl Repository {
         if !exists(&file) {
             return Ok(LockState::Unlocked);
         }
-        let reason =
-            std::fs::read(&file).context(ErrorKind::Io, "failed to read", self.spoken(&file))?;
+        let reason = pronto_io::untrusted::content(&file).context(
+            ErrorKind::Io,
+            "failed to read",
+            self.spoken(&file),
+        )?;
         Ok(LockState::Locked(reason.trim_ascii().into()))
     }
 

@@ -142,7 +142,7 @@ impl Repository {
         if std::fs::metadata(&file).is_err() {
             return prune("gitdir file does not exist");
         }
-        let place = match std::fs::read(&file) {
+        let place = match pronto_io::untrusted::content(&file) {
             Ok(place) => place,
             Err(error) => {
                 let reason = pronto_io::error::reason(&error);

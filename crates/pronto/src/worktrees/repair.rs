@@ -118,7 +118,7 @@ impl Repository {
             Err(_) => return impossible("unable to locate repository; .git file broken"),
         };
         let pointer = own_dir.join("gitdir");
-        let what = match std::fs::read(&pointer) {
+        let what = match pronto_io::untrusted::content(&pointer) {
             Err(_) => "gitdir unreadable",
             Ok(old) => {
                 let old = old.trim_ascii_end().as_bstr();

@@ -1,13 +1,17 @@
 //! Changing references.
 
 use pronto::ErrorKind;
-use pronto::refs::Expected;
+use pronto::refs::{Expected, RefName};
 use pronto_hash::ObjectId;
 
 use crate::support::Sandbox;
 
 fn id(hex: &str) -> ObjectId {
     ObjectId::from_hex(hex.as_bytes()).expect("an id")
+}
+
+fn name(text: &str) -> RefName {
+    RefName::new(text).expect("a name")
 }
 
 fn two_commits() -> (Sandbox, ObjectId, ObjectId) {
@@ -64,7 +68,7 @@ fn symbolic_and_detached_heads() {
     assert_eq!(repository.head().expect("a head").name(), None);
     assert_eq!(sandbox.git("r", &["rev-parse", "main"]), two.to_string());
     let mut change = repository.transaction();
-    change.set_symbolic("HEAD", "refs/heads/main", Some("home".into()));
+    change.set_symbolic("HEAD", name("refs/heads/main"), Some("home".into()));
     change.commit().expect("it can be changed");
     assert_eq!(
         sandbox.git("r", &["symbolic-ref", "HEAD"]),
@@ -250,7 +254,11 @@ fn a_new_repository_gets_its_references_at_once() {
     change.update("refs/remotes/origin/main", two, Expected::Missing, "");
     change.update("refs/tags/v1", one, Expected::Missing, "");
     change.update("refs/remotes/origin/a/b", one, Expected::Missing, "");
-    change.set_symbolic("refs/remotes/origin/HEAD", "refs/remotes/origin/main", None);
+    change.set_symbolic(
+        "refs/remotes/origin/HEAD",
+        name("refs/remotes/origin/main"),
+        None,
+    );
     change.commit_initial().expect("they can be made");
     let refs = sandbox.git(
         "new",
@@ -262,4 +270,43 @@ fn a_new_repository_gets_its_references_at_once() {
     );
     assert_eq!(refs, expected);
     assert!(!sandbox.root.join("new/.git/refs/tags/v1").exists());
+}
+
+#[test]
+fn no_change_leads_out_of_the_repository() {
+    let (sandbox, one, two) = two_commits();
+    sandbox.repository("neighbour");
+    let before = sandbox.git("neighbour", &["rev-parse", "refs/heads/main"]);
+    for target in [
+        "refs/heads/../../../../neighbour/.git/refs/heads/main",
+        "../../neighbour/.git/refs/heads/main",
+        "refs/../config",
+        "config",
+        "/tmp/reference",
+        "refs/heads/a..b",
+        "refs/heads/a.lock",
+    ] {
+        let head = sandbox.root.join("r/.git/refs/heads/link");
+        std::fs::write(head, format!("ref: {target}\n")).expect("it is ours");
+        let repository = sandbox.open("r");
+        let mut change = repository.transaction();
+        change.update("refs/heads/link", one, Expected::Anything, "");
+        let error = change.commit().expect_err("it leads elsewhere");
+        assert_eq!(*error.kind(), ErrorKind::Reference, "{target}");
+        assert!(repository.refs().resolve("refs/heads/link").is_err());
+        assert_eq!(
+            repository
+                .refs()
+                .log(target)
+                .expect("no file is read")
+                .map(|_| ()),
+            None
+        );
+        let mut change = repository.transaction();
+        change.set_symbolic("refs/heads/link", name("refs/heads/main"), None);
+        change.commit().expect("a broken one can be replaced");
+        assert_eq!(sandbox.git("r", &["rev-parse", "link"]), two.to_string());
+    }
+    let after = sandbox.git("neighbour", &["rev-parse", "refs/heads/main"]);
+    assert_eq!(after, before);
 }

@@ -9,7 +9,6 @@ use pronto_hash::ObjectId;
 use pronto_odb::{Content, Location, Store};
 
 use super::format::{Format, Known};
-use super::has_promisor;
 use super::input::Lines;
 use super::parallel::{self, Placed};
 use super::single::{big_file_threshold, copy};
@@ -69,7 +68,7 @@ pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, 
         content: Vec::new(),
         line: Vec::new(),
     };
-    let partial = has_promisor(&repository)?;
+    let partial = repository.has_promisor()?;
     if options.all_objects {
         if partial {
             context.warn("This repository uses promisor remotes. Some objects may not be loaded.");

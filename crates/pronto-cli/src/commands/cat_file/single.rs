@@ -11,7 +11,7 @@ use pronto::revision::Want;
 use pronto_hash::ObjectId;
 use pronto_odb::{Content, Store};
 
-use super::{Query, has_promisor};
+use super::Query;
 use crate::{CliError, Context, ExitCode};
 
 /// How many tags and commits are followed to the kind that is wanted.
@@ -94,7 +94,7 @@ fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
 
 /// An object that is not there may be fetched by git.
 fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
-    match has_promisor(repository)? {
+    match repository.has_promisor()? {
         true => Err(CliError::unsupported("objects fetched as they are needed")),
         false => Ok(()),
     }

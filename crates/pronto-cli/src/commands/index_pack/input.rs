@@ -1,7 +1,7 @@
 //! Where a pack comes from when it is not a file that has a name.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use pronto_pack::{Error, ErrorKind};
 
 use super::Args;
 use crate::Context;
-use crate::context::write_to_stderr;
 
 /// The standard input, after what somebody has read of it already.
 pub(crate) struct Input {
@@ -144,9 +143,10 @@ impl Watch {
     }
 }
 
-/// Tells whoever wrote the pack that all of it is here.
+/// Tells the writer of the pack, which waits for a NUL byte, that all of it is here.
 fn report_end() {
-    write_to_stderr(b"\0");
+    // A writer that has gone does not wait.
+    let _ = io::stderr().write_all(b"\0");
 }
 
 /// Shows the second phase only.

@@ -37,6 +37,9 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
         memory_bytes: mib(args.memory),
         handshake: Duration::from_secs(args.handshake_timeout),
         idle: Duration::from_secs(args.idle_timeout),
+        slow: Duration::from_secs(args.slow_timeout.max(1)),
+        waiting: Duration::from_secs(args.wait_timeout),
+        session: Duration::from_secs(args.session_timeout),
         budget_bytes: args.max_received.map_or(limits.budget_bytes, mib),
         ..limits
     };

@@ -68,7 +68,8 @@ impl Settings {
                 "Unsupported combination of ignored and untracked-files arguments",
             ));
         }
-        let advice = |name: &str| config.bool_or(name, true);
+        let advises = context.wants_advice();
+        let advice = |name: &str| config.bool_or(name, true).map(|wanted| wanted && advises);
         Ok(Settings {
             format,
             branch,
@@ -110,6 +111,11 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     };
     if summary {
         return Err(CliError::unsupported("status.submoduleSummary"));
+    }
+    let is_commented = config.bool_or("status.displayCommentPrefix", false)?;
+    let comment = ["core.commentChar", "core.commentString"];
+    if is_commented && comment.iter().any(|key| config.contains(key)) {
+        return Err(CliError::unsupported("other marks of comments in status"));
     }
     Ok(())
 }

@@ -5,15 +5,11 @@ use super::{Slot, View};
 use crate::{CliError, Context, fallback};
 use pronto::diff::MOST_SIMILAR;
 use pronto::status::Renames;
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::Command;
 
 /// How git is called for the differences.
 pub(super) struct Differences {
-    git: PathBuf,
-    variables: Vec<(OsString, OsString)>,
+    git: fallback::Git,
     /// Whether those of the work tree are shown, too.
     worktree: bool,
     /// Whether what is staged is shown: all of it, as git does, even if only some paths were looked at.
@@ -36,12 +32,8 @@ impl Differences {
         if !(staged || worktree && report.is_worktree_dirty()) {
             return Ok(None);
         }
-        let (git, mark) = fallback::git()?;
-        let globals = context.globals.variables();
-        let globals = globals.map(|(name, value)| (name.into(), value.to_owned()));
         Ok(Some(Differences {
-            git,
-            variables: globals.chain([mark]).collect(),
+            git: fallback::git(&context.globals)?,
             worktree,
             staged,
         }))
@@ -75,7 +67,7 @@ impl Differences {
         prefixes: Option<(&str, &str)>,
     ) -> Result<(), CliError> {
         lines.flush()?;
-        let mut command = Command::new(&self.git);
+        let mut command = self.git.command();
         command.args(["--no-pager", "--no-optional-locks", "diff", "--patch"]);
         command.args(["--no-ext-diff", "--no-textconv", "--ita-invisible-in-index"]);
         command.args(what);
@@ -86,10 +78,8 @@ impl Differences {
         if let Some((from, to)) = prefixes {
             command.args([format!("--src-prefix={from}"), format!("--dst-prefix={to}")]);
         }
-        let variables = self.variables.iter().map(|(name, value)| (name, value));
-        let status = command.envs(variables).status().map_err(|error| {
-            CliError::fatal(format!("cannot run '{}': {error}", self.git.display()))
-        })?;
+        let status = command.status();
+        let status = status.map_err(|error| self.git.cannot_run(&error))?;
         if status.success() {
             return Ok(());
         }

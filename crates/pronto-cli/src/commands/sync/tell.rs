@@ -172,13 +172,15 @@ fn fate(published: &PublishedRef) -> String {
     }
 }
 
-/// A name as people say it.
+/// A name as people say it. Control characters, which a peer may give, become question marks.
 fn short(name: &[u8]) -> String {
     let prefixes: [&[u8]; 3] = [b"refs/heads/", b"refs/remotes/", b"refs/"];
     let found = prefixes
         .iter()
         .find_map(|prefix| name.strip_prefix(*prefix));
-    found.unwrap_or(name).to_str_lossy().into_owned()
+    let name = found.unwrap_or(name).to_str_lossy();
+    let shown = |each: char| if each.is_control() { '?' } else { each };
+    name.chars().map(shown).collect()
 }
 
 /// A string of JSON. What is no UTF-8 is replaced.

@@ -9,6 +9,7 @@ use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Preparation};
 
 use super::Args;
 use crate::commands::switching::{follows_nothing, tell_failures, text};
+use crate::terminal_text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(
@@ -137,9 +138,15 @@ fn tell_head(report: &Report, context: &mut Context) -> Result<(), CliError> {
     if let Some((id, title)) = &report.head {
         let line: BString = match title.is_empty() {
             true => format!("HEAD is now at {id}\n").into(),
-            false => [b"HEAD is now at ", id.as_slice(), b" ", title, b"\n"]
-                .concat()
-                .into(),
+            false => [
+                b"HEAD is now at ",
+                id.as_slice(),
+                b" ",
+                &sanitized_bytes(title),
+                b"\n",
+            ]
+            .concat()
+            .into(),
         };
         context.out.write_all(&line)?;
     }

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bstr::ByteSlice;
 use ureq::config::{AutoHeaderValue, IpFamily};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Proxy};
+use ureq::{Agent, Proxy, ProxyProtocol};
 
 use super::Redirects;
-use super::dial::{self, Current};
+use super::dial::{self, Current, Dialer};
 use crate::error::{Error, ErrorKind};
-use crate::transport::{Family, Options as TransportOptions};
+use crate::transport::{Family, Limits, LowSpeed};
+use crate::url::Url;
 
 /// How to speak HTTP: the settings that hold for the one URL that is used.
 #[derive(Clone, Debug)]
@@ -30,14 +32,45 @@ pub struct Options {
     pub ssl_cert: Option<PathBuf>,
     /// The key of our certificate, if it is in another file (`http.sslKey`).
     pub ssl_key: Option<PathBuf>,
-    /// More headers, `Name: value` (`http.extraHeader`).
-    pub extra_headers: Vec<String>,
+    /// More headers (`http.extraHeader`).
+    pub extra_headers: Vec<ExtraHeader>,
     /// What to call ourselves (`http.userAgent`).
     pub user_agent: Option<String>,
     /// When to follow redirections (`http.followRedirects`).
     pub follow_redirects: Redirects,
     /// The languages in which messages are welcome (`Accept-Language`).
     pub accept_language: Option<String>,
+    /// When a transfer is too slow to go on.
+    pub low_speed: Option<LowSpeed>,
+}
+
+/// One header for all requests.
+#[derive(Clone, Debug)]
+pub struct ExtraHeader {
+    /// `Name: value`.
+    pub line: String,
+    /// Whether the user set it for the URL in use, not for all.
+    pub for_url: bool,
+}
+
+impl ExtraHeader {
+    /// Whether it may go to an origin to which the user was redirected: one that the user set for
+    /// this URL, or one that tells nobody who the user is.
+    fn may_follow(&self) -> bool {
+        const SECRET: [&str; 8] = [
+            "auth",
+            "cookie",
+            "token",
+            "key",
+            "secret",
+            "password",
+            "credential",
+            "session",
+        ];
+        let name = self.line.split(':').next().unwrap_or_default();
+        let name = name.to_ascii_lowercase();
+        self.for_url || !SECRET.iter().any(|word| name.contains(word))
+    }
 }
 
 impl Default for Options {
@@ -54,6 +87,7 @@ impl Default for Options {
             user_agent: None,
             follow_redirects: Redirects::default(),
             accept_language: None,
+            low_speed: None,
         }
     }
 }
@@ -64,74 +98,99 @@ const USER_AGENT: &str = concat!("git/pronto-", env!("CARGO_PKG_VERSION"));
 /// Large enough for the bytes of many packets: one read of the socket, one system call.
 const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 
-/// A client for `base`, and what tells of its connections.
-pub(super) fn agent(base: &str, options: &TransportOptions) -> Result<(Agent, Current), Error> {
-    let http = &options.http;
+/// The longest head of an answer. Curl allows more, but no server of Git needs it.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// A client for `url`, and what tells of its connections.
+pub(super) fn agent(
+    url: &Url,
+    options: &Options,
+    family: Family,
+    limits: Limits,
+) -> Result<(Agent, Current), Error> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        .user_agent(http.user_agent.clone().unwrap_or(USER_AGENT.into()))
+        .max_response_header_size(LONGEST_HEAD)
+        .timeout_connect(Some(limits.connect))
+        .timeout_recv_response(Some(limits.head))
+        .timeout_per_read(Some(limits.idle))
+        .timeout_per_write(Some(limits.idle))
+        .user_agent(options.user_agent.clone().unwrap_or(USER_AGENT.into()))
         .accept("*/*")
         .accept_encoding(AutoHeaderValue::Default)
         .input_buffer_size(INPUT_BUFFER_BYTES)
-        .proxy(proxy(base, http)?)
-        .ip_family(match options.family {
+        .proxy(proxy(url, options)?)
+        .ip_family(match family {
             Family::Any => IpFamily::Any,
             Family::V4 => IpFamily::Ipv4Only,
             Family::V6 => IpFamily::Ipv6Only,
         });
-    if base.starts_with("https:") {
-        config = config.tls_config(tls(http)?);
+    if url.scheme() == "https" {
+        config = config.tls_config(tls(options)?);
     }
     let current = Current::default();
-    let connector = dial::connector(current.clone());
+    let connector = dial::connector(Dialer {
+        current: current.clone(),
+        limits,
+        low_speed: options.low_speed,
+    });
     let agent = Agent::with_parts(config.build(), connector, DefaultResolver::default());
     Ok((agent, current))
 }
 
-/// The headers of every request.
-pub(super) fn headers(options: &Options) -> Vec<(String, String)> {
+/// The headers of every request. `redirected` says whether a server chose the origin.
+pub(super) fn headers(options: &Options, redirected: bool) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     if let Some(language) = &options.accept_language {
         headers.push(("Accept-Language".into(), language.clone()));
     }
-    for line in &options.extra_headers {
-        if let Some((name, value)) = line.split_once(':') {
+    for header in &options.extra_headers {
+        if redirected && !header.may_follow() {
+            continue;
+        }
+        if let Some((name, value)) = header.line.split_once(':') {
             headers.push((name.trim().into(), value.trim().into()));
         }
     }
     headers
 }
 
-fn proxy(base: &str, options: &Options) -> Result<Option<Proxy>, Error> {
+fn proxy(url: &Url, options: &Options) -> Result<Option<Proxy>, Error> {
     let Some(address) = options.proxy.as_deref().filter(|proxy| !proxy.is_empty()) else {
         return Ok(None);
     };
-    if is_direct(base, options.no_proxy.as_deref().unwrap_or_default()) {
+    if is_direct(url, options.no_proxy.as_deref().unwrap_or_default()) {
         return Ok(None);
     }
     let address = match address.contains("://") {
-        true => address.to_owned(),
-        false => format!("http://{address}"),
+        true => Url::parse(address.into())?,
+        false => Url::parse(format!("http://{address}").as_str().into())?,
     };
-    Proxy::new(&address).map(Some).map_err(|_| {
+    let invalid = || {
         let message = format!("Invalid proxy URL '{address}'");
         Error::new(ErrorKind::Address, message)
-    })
+    };
+    let protocol = ProxyProtocol::try_from(address.scheme()).map_err(|_| invalid())?;
+    let mut proxy = Proxy::builder(protocol)
+        .host(address.host())
+        .port(address.port());
+    if let Some(user) = address.user() {
+        proxy = proxy.username(user.to_str().map_err(|_| invalid())?);
+    }
+    if let Some(password) = address.password() {
+        proxy = proxy.password(password.to_str().map_err(|_| invalid())?);
+    }
+    proxy.build().map(Some).map_err(|_| invalid())
 }
 
-/// Whether `no_proxy` names the host of `base`, or a domain that it is in.
-fn is_direct(base: &str, no_proxy: &str) -> bool {
-    let authority = base.split_once("://").map_or(base, |(_, rest)| rest);
-    let authority = authority.split('/').next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
+/// Whether `no_proxy` names the host of `url`, or a domain that it is in.
+fn is_direct(url: &Url, no_proxy: &str) -> bool {
+    let host = url.bare_host();
     no_proxy
         .split([',', ' '])
-        .map(|name| name.trim_start_matches('.'))
+        .map(|name| name.trim_start_matches('.').trim_matches(['[', ']']))
         .filter(|name| !name.is_empty())
         .any(|name| {
             name == "*"
@@ -215,9 +274,37 @@ mod tests {
 
     #[test]
     fn hosts_and_their_domains_go_past_the_proxy() {
+        let is_direct = |url: &str, no_proxy: &str| {
+            is_direct(&Url::parse(url.into()).expect("a URL"), no_proxy)
+        };
         assert!(is_direct("http://a.example.com/x", "other, .example.com"));
         assert!(is_direct("http://localhost:80/x", "localhost"));
         assert!(is_direct("http://[::1]:80/x", "::1"));
+        assert!(is_direct("http://me:x@example.com?y", "example.com"));
         assert!(!is_direct("http://badexample.com/x", "example.com"));
+    }
+
+    #[test]
+    fn secrets_do_not_follow_a_redirect_unless_they_are_meant_for_its_target() {
+        let options = Options {
+            extra_headers: [
+                ("Authorization: a", false),
+                ("X-Api-Key: b", false),
+                ("cookie: c", false),
+                ("X-Trace: d", false),
+                ("Authorization: e", true),
+            ]
+            .map(|(line, for_url)| ExtraHeader {
+                line: line.into(),
+                for_url,
+            })
+            .into(),
+            ..Options::default()
+        };
+        let sent = |redirected| -> String {
+            let headers = headers(&options, redirected);
+            headers.into_iter().map(|(_, value)| value).collect()
+        };
+        assert_eq!((sent(false), sent(true)), ("abcde".into(), "de".into()));
     }
 }

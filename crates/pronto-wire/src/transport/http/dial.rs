@@ -3,18 +3,20 @@
 //! The client's own keep their sockets to themselves. So the plain connections are made here, and
 //! what goes through proxies, or is encrypted, is built on top of them as the client does it.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use pronto_io::descriptor;
-use ureq::Error;
 use ureq::unversioned::transport::{
     Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
-    RustlsConnector, SocksConnector, Transport,
+    RustlsConnector, SocksConnector, Transport, time,
 };
+use ureq::{Error, Timeout};
 
-use crate::transport::Readiness;
+use crate::transport::pace::{Limits, LowSpeed, Pace};
+use crate::transport::{Readiness, connect_first};
 
 /// The connection that was made last; none if it has been closed.
 #[derive(Clone, Debug, Default)]
@@ -37,17 +39,19 @@ impl Current {
 }
 
 /// What makes the connections of a client, of which the last is always in `current`.
-pub(super) fn connector(current: Current) -> impl Connector {
+pub(super) fn connector(dialer: Dialer) -> impl Connector {
     ().chain(SocksConnector::default())
         .chain(ConnectProxyConnector::default())
-        .chain(Dialer { current })
+        .chain(dialer)
         .chain(RustlsConnector::default())
 }
 
 /// Makes plain connections, unless there is one to a proxy already.
 #[derive(Debug)]
-struct Dialer {
-    current: Current,
+pub(super) struct Dialer {
+    pub(super) current: Current,
+    pub(super) limits: Limits,
+    pub(super) low_speed: Option<LowSpeed>,
 }
 
 impl<In: Transport> Connector<In> for Dialer {
@@ -61,22 +65,53 @@ impl<In: Transport> Connector<In> for Dialer {
         if let Some(proxied) = chained {
             return Ok(Some(Either::A(proxied)));
         }
-        let stream = Arc::new(TcpStream::connect(&details.addrs[..])?);
+        let start = Instant::now();
+        let limits = &self.limits;
+        let stream = connect_first(&details.addrs, limits, &mut |_: SocketAddr, _| {})?;
+        let stream = Arc::new(stream);
+        let _ = stream.set_write_timeout(Some(limits.idle));
         // Requests are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
         let _ = rustix::net::sockopt::set_socket_keepalive(&*stream, true);
         *self.current.lock() = Arc::downgrade(&stream);
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(Either::B(Plain { stream, buffers })))
+        let connected_by = start + limits.connect;
+        let pace = Pace::new(limits.idle, self.low_speed);
+        Ok(Some(Either::B(Plain {
+            stream,
+            buffers,
+            pace,
+            connected_by,
+        })))
     }
 }
 
-/// A plain connection. It waits as long as it takes: the client is given no time limits.
+/// A plain connection.
 #[derive(Debug)]
-struct Plain {
+pub(super) struct Plain {
     stream: Arc<TcpStream>,
     buffers: LazyBuffers,
+    pace: Pace,
+    /// When what is built on top of it, a tunnel or encryption, must be there.
+    connected_by: Instant,
+}
+
+impl Plain {
+    /// How much time the client leaves for a read.
+    fn left(&self, timeout: NextTimeout) -> Option<Duration> {
+        let left = match timeout.after {
+            time::Duration::Exact(left) => Some(left),
+            time::Duration::NotHappening => None,
+        };
+        match timeout.reason {
+            Timeout::Connect => {
+                let until = self.connected_by.saturating_duration_since(Instant::now());
+                Some(left.map_or(until, |left| left.min(until)))
+            }
+            _ => left,
+        }
+    }
 }
 
 impl Transport for Plain {
@@ -89,14 +124,10 @@ impl Transport for Plain {
         Ok(())
     }
 
-    fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let left = self.left(timeout);
         let room = self.buffers.input_append_buf();
-        let count = loop {
-            match (&*self.stream).read(room) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result?,
-            }
-        };
+        let count = self.pace.read(&self.stream, room, left)?;
         self.buffers.input_appended(count);
         Ok(count > 0)
     }
@@ -113,8 +144,9 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::mpsc;
 
-    use super::super::agent::agent;
-    use crate::transport::Options;
+    use super::super::agent::{Options, agent};
+    use crate::transport::{Family, Limits};
+    use crate::url::Url;
 
     #[test]
     fn an_answer_is_ready_when_it_has_come() {
@@ -136,7 +168,9 @@ mod tests {
             stream
         });
         let base = format!("http://{address}");
-        let (agent, current) = agent(&base, &Options::default()).expect("a client");
+        let url = Url::parse(base.as_str().into()).expect("a URL");
+        let (options, limits) = (Options::default(), Limits::default());
+        let (agent, current) = agent(&url, &options, Family::Any, limits).expect("a client");
         assert!(!current.readiness()(), "there is no connection yet");
         let response = agent.get(&base).call().expect("the head of an answer");
         let ready = current.readiness();

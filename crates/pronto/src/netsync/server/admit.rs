@@ -1,5 +1,6 @@
 //! Who is let in to what.
 
+use std::net::TcpStream;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,38 +9,94 @@ use pronto_netsync::message::Hello;
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Admit};
 use pronto_netsync::{Error, ErrorKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Server;
+use super::gated::Gated;
+use super::lobby::Network;
+use super::places::{Place, Signal, Who};
 use crate::netsync::keys::PublicKey;
 use crate::netsync::known::{KnownPeer, KnownPeers};
 use crate::netsync::{Options, PeerRepository, failed};
 use crate::{Repository, upload_pack};
 
-/// What decides when the peer has said what it wants. `asked` is told the repository.
-pub(super) fn admission(
-    server: Arc<Server>,
-    known: Result<KnownPeer, Error>,
-    asked: Arc<Mutex<Option<Vec<u8>>>>,
-) -> Admit<PeerRepository> {
-    Box::new(move |hello| {
-        let peer = known?;
-        let role = server.role(&peer, hello)?;
-        let found = server.find(&hello.repository)?;
-        *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.repository.clone());
-        let options = Options {
-            peer: peer.name,
-            fast_forward: server.options.fast_forward,
-            budget_bytes: server.options.limits.budget_bytes,
-            threads: 1,
-        };
-        let repository = PeerRepository::new(Arc::new(found), options, server.stop.clone())?;
-        Ok(Admission {
-            object_format: repository.object_format(),
-            repository,
-            role,
-            limits: Matcher::new(peer.globs),
+/// What a session keeps in memory of delta bases.
+const BASE_CACHE_BYTES: usize = 8 << 20;
+
+/// A connection before its peer has said what it wants.
+pub(super) struct Arrival {
+    pub(super) server: Arc<Server>,
+    pub(super) number: u64,
+    pub(super) network: Network,
+    /// The socket, to see whether the peer is still there.
+    pub(super) socket: Arc<TcpStream>,
+    pub(super) signal: Arc<Signal>,
+    /// Is told the repository.
+    pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl Arrival {
+    /// What decides when the peer has said what it wants.
+    pub(super) fn admission(self, known: Result<KnownPeer, Error>) -> Admit<Gated> {
+        Box::new(move |hello| {
+            let peer = known?;
+            let server = Arc::clone(&self.server);
+            let role = server.role(&peer, hello)?;
+            let place = self.place(&peer.name)?;
+            let found = server.find(&hello.repository)?;
+            let store = found.objects().map_err(failed)?;
+            store.lower_base_cache(BASE_CACHE_BYTES);
+            *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(hello.repository.clone());
+            let options = Options {
+                peer: peer.name.clone(),
+                fast_forward: server.options.fast_forward,
+                budget_bytes: server.options.limits.budget_bytes,
+                threads: 1,
+            };
+            let repository = PeerRepository::new(Arc::new(found), options, server.stop.clone())?;
+            let object_format = repository.object_format();
+            Ok(Admission {
+                object_format,
+                repository: Gated::new(
+                    repository,
+                    peer.name,
+                    place,
+                    Arc::clone(&server.gate),
+                    server.stop.clone(),
+                ),
+                role,
+                limits: Matcher::new(peer.globs),
+            })
         })
-    })
+    }
+
+    /// Waits for a place.
+    fn place(&self, name: &str) -> Result<Place, Error> {
+        let server = &self.server;
+        if !server.lobby.leave(self.number) {
+            let message = "too many connections";
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
+        let who = Who {
+            name: name.to_owned(),
+            network: self.network,
+        };
+        let is_over = || server.stop.is_triggered() || has_gone(&self.socket);
+        server
+            .places
+            .take(self.number, &who, &self.signal, &is_over)
+    }
+}
+
+/// Whether the other end of a socket was closed. A peer that has said hello waits for the answer.
+fn has_gone(socket: &TcpStream) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut fds, Some(&now)), Ok(1..))
 }
 
 impl Server {

@@ -7,6 +7,7 @@ use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
 
 use super::super::packed::{Packed, PackedRef};
+use crate::durability::Component;
 use crate::lock::Lock;
 use crate::{Repository, Result};
 
@@ -33,7 +34,8 @@ impl Removal {
 
 pub(super) fn lock(repository: &Repository) -> Result<Lock> {
     let patience = super::timeout(repository.config(), "core.packedrefstimeout", 1000);
-    Lock::acquire(repository.common_dir().join("packed-refs"), patience)
+    let lock = Lock::acquire(repository.common_dir().join("packed-refs"), patience)?;
+    Ok(lock.waits(repository.fsync()?.of(Component::Reference)))
 }
 
 /// Locks the file if something may have to go, so that nobody packs it meanwhile, and writes the

@@ -6,8 +6,10 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::super::{Target, loose, name};
-use super::{Change, Edit, Expected, Prepared, Step, packed};
+use super::super::loose::{self, Contents};
+use super::super::{BadName, RefName, RefNameRef, Target};
+use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
+use crate::durability::Component;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -18,7 +20,7 @@ pub(super) fn prepare(repository: &Repository, edits: Vec<Edit>) -> Result<Prepa
     let names = check_names(&edits)?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
-            Target::Symbolic(target) => Some(target),
+            Target::Symbolic(target) => Some(target.into_inner()),
             Target::Object(_) => None,
         },
         _ => None,
@@ -54,20 +56,22 @@ pub(super) fn prepare(repository: &Repository, edits: Vec<Edit>) -> Result<Prepa
 pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
     let mut names = BTreeSet::new();
     for edit in edits {
-        let name = edit.name.as_bstr();
-        let is_good = match edit.change {
-            Change::Set(_) => name::is_valid(name, name::Form::OneLevel) && name::is_safe(name),
-            Change::Delete | Change::Verify => name::is_safe(name),
-        };
-        let fail = |message| Err(Error::new(ErrorKind::Reference, message));
-        if !is_good {
-            return fail(format!("refusing to update ref with bad name '{name}'"));
-        }
-        if !names.insert(edit.name.clone()) {
-            return fail(format!("multiple updates for ref '{name}' not allowed"));
+        let name = checked_name(edit).map_err(bad_name)?;
+        if !names.insert(name.as_bstr().to_owned()) {
+            let message = format!("multiple updates for ref '{name}' not allowed");
+            return Err(Error::new(ErrorKind::Reference, message));
         }
     }
     Ok(names)
+}
+
+/// The name of the reference that `edit` is about.
+fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
+    let name = edit.name.as_bstr();
+    match edit.change {
+        Change::Set(_) => RefNameRef::new(name),
+        Change::Delete | Change::Verify => RefNameRef::existing(name),
+    }
 }
 
 struct Preparation<'r> {
@@ -83,21 +87,24 @@ struct Preparation<'r> {
 
 /// What a reference holds, read under its lock.
 struct Current {
-    target: Option<Target>,
+    contents: Option<Contents>,
     is_loose: bool,
 }
 
 impl Preparation<'_> {
     fn add(&mut self, edit: &Edit) -> Result<()> {
-        let mut name = edit.name.clone();
+        let mut name = checked_name(edit).map_err(bad_name)?.to_owned();
         let mut through_head = edit.name == "HEAD";
         let mut passed: Vec<usize> = Vec::new();
         for _ in 0..=MAX_SYMBOLIC_DEPTH {
-            let (mut lock, current) = self.lock(edit, name.as_bstr())?;
-            if let (true, Some(Target::Symbolic(next))) = (edit.follow, &current.target) {
+            let (mut lock, current) = self.lock(edit, name.borrow())?;
+            if let (true, Some(Contents::Symbolic(next))) = (edit.follow, &current.contents) {
+                let next = RefName::new(next.clone()).map_err(|_| {
+                    let reason = format!("unable to resolve reference '{name}': reference broken");
+                    cannot_lock(edit, &reason)
+                })?;
                 lock.close();
                 passed.push(self.steps.len());
-                let next = next.clone();
                 self.steps.push(step(edit, name, lock, true));
                 through_head |= next == "HEAD";
                 name = next;
@@ -108,8 +115,8 @@ impl Preparation<'_> {
             for &at in &passed {
                 self.steps[at].old = old;
             }
-            if current.target.is_none() && matches!(edit.change, Change::Set(_)) {
-                self.check_available(name.as_bstr())
+            if current.contents.is_none() && matches!(edit.change, Change::Set(_)) {
+                self.check_available(&name)
                     .map_err(|error| cannot_lock(edit, error.message()))?;
             }
             let mut done = step(edit, name.clone(), lock, false);
@@ -118,7 +125,7 @@ impl Preparation<'_> {
             self.write(&mut done, &current)?;
             let changes = done.must_move || edit.change == Change::Delete;
             self.steps.push(done);
-            if changes && !through_head && self.head.as_ref() == Some(&name) {
+            if changes && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
                 self.add_head(edit, old)?;
             }
             return Ok(());
@@ -135,22 +142,23 @@ impl Preparation<'_> {
             );
             return Err(Error::new(ErrorKind::Reference, message));
         }
-        let (mut lock, _) = self.lock(edit, "HEAD".into())?;
+        let head = RefName::new("HEAD").map_err(bad_name)?;
+        let (mut lock, _) = self.lock(edit, head.borrow())?;
         lock.close();
-        let mut head = step(edit, "HEAD".into(), lock, true);
+        let mut head = step(edit, head, lock, true);
         head.old = old;
         self.steps.push(head);
         Ok(())
     }
 
-    fn lock(&mut self, edit: &Edit, name: &BStr) -> Result<(Lock, Current)> {
+    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Lock, Current)> {
         let refs = self.repository.refs();
         let file = refs.file_of(name);
         let lock = Lock::acquire(&file, self.patience).map_err(|error| {
             if *error.kind() == ErrorKind::Locked {
                 return cannot_lock(edit, error.message()).map_kind(|_| ErrorKind::Locked);
             }
-            match self.check_available(name) {
+            match self.check_available(&name) {
                 Err(conflict) if must_exist(edit) => {
                     let _ = conflict;
                     cannot_lock(edit, &format!("unable to resolve reference '{name}'"))
@@ -159,26 +167,28 @@ impl Preparation<'_> {
                 Ok(()) => cannot_lock(edit, &error.to_string()),
             }
         })?;
+        let lock = lock.waits(self.repository.fsync()?.of(Component::Reference));
         let hash = self.repository.object_hash();
         let found =
-            loose::read(&file, name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
+            loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
         let is_loose = found.is_some();
-        let target = match found {
-            Some(target) => Some(target),
+        let contents = match found {
+            Some(contents) => Some(contents),
             None => {
-                let found = refs.find_packed(name)?;
-                found.map(|found| found.target)
+                let found = refs.find_packed(&name)?;
+                let id = found.and_then(|found| found.target.object());
+                id.map(Contents::Object)
             }
         };
-        Ok((lock, Current { target, is_loose }))
+        Ok((lock, Current { contents, is_loose }))
     }
 
     /// The object that the reference leads to before the change.
     fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
-        match &current.target {
+        match &current.contents {
             None => Ok(None),
-            Some(Target::Object(id)) => Ok(Some(*id)),
-            Some(Target::Symbolic(target)) => match self.repository.refs().id_of(target) {
+            Some(Contents::Object(id)) => Ok(Some(*id)),
+            Some(Contents::Symbolic(target)) => match self.repository.refs().id_of(target) {
                 Ok(id) => Ok(id),
                 Err(_) if edit.expected == Expected::Anything => Ok(None),
                 Err(_) => Err(cannot_lock(edit, "error reading reference")),
@@ -191,10 +201,9 @@ impl Preparation<'_> {
             return Ok(());
         };
         match &step.change {
-            Change::Set(target)
-                if current.target.as_ref() == Some(target) && target.object().is_some() => {}
+            Change::Set(Target::Object(id)) if current.contents == Some(Contents::Object(*id)) => {}
             Change::Set(Target::Object(id)) => {
-                self.repository.check_storable(step.name.as_bstr(), id)?;
+                self.repository.check_storable(&step.name, id)?;
                 lock.write_and_close(format!("{id}\n").as_bytes())?;
                 step.must_move = true;
             }
@@ -240,7 +249,7 @@ impl Preparation<'_> {
     }
 }
 
-fn step(edit: &Edit, name: BString, lock: Lock, only_log: bool) -> Step {
+fn step(edit: &Edit, name: RefName, lock: Lock, only_log: bool) -> Step {
     Step {
         name,
         change: edit.change.clone(),
@@ -268,10 +277,10 @@ fn cannot_lock(edit: &Edit, reason: &str) -> Error {
 
 fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
     let name = &edit.name;
-    let fail = |reason: String| Err(cannot_lock(edit, &reason));
+    let fail = |reason: String| Err(cannot_lock(edit, &reason).map_kind(|_| ErrorKind::Moved));
     match (&edit.expected, old) {
         (Expected::Anything, _) => Ok(()),
-        (Expected::Missing, _) if current.target.is_none() => Ok(()),
+        (Expected::Missing, _) if current.contents.is_none() => Ok(()),
         (Expected::Missing, None) => fail("dangling symref already exists".into()),
         (Expected::Missing, Some(_)) => fail("reference already exists".into()),
         (Expected::Object(id), _) if id.is_null() => {
@@ -281,18 +290,20 @@ fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Resu
             };
             check_expected(&edit, current, old)
         }
-        (Expected::Existing, _) if current.target.is_some() => Ok(()),
+        (Expected::Existing, _) if current.contents.is_some() => Ok(()),
         (Expected::Existing, _) => fail(format!("unable to resolve reference '{name}'")),
         (Expected::Object(id), Some(found)) if *id == found => Ok(()),
         (Expected::Object(id), Some(found)) => fail(format!("is at {found} but expected {id}")),
-        (Expected::Object(_), None) if current.target.is_none() => {
+        (Expected::Object(_), None) if current.contents.is_none() => {
             fail(format!("unable to resolve reference '{name}'"))
         }
         (Expected::Object(id), None) => fail(format!("reference is missing but expected {id}")),
-        (Expected::Symbolic(wanted), _) => match &current.target {
-            Some(Target::Symbolic(target)) if target == wanted => Ok(()),
-            Some(Target::Symbolic(target)) => fail(format!("is at {target} but expected {wanted}")),
-            Some(Target::Object(_)) => fail(format!(
+        (Expected::Symbolic(wanted), _) => match &current.contents {
+            Some(Contents::Symbolic(target)) if target == wanted => Ok(()),
+            Some(Contents::Symbolic(target)) => {
+                fail(format!("is at {target} but expected {wanted}"))
+            }
+            Some(Contents::Object(_)) => fail(format!(
                 "expected symref with target '{wanted}': but is a regular ref"
             )),
             None => fail(format!("unable to resolve reference '{name}'")),

@@ -1,0 +1,72 @@
+//! Hooks that stand in the configuration (`hook.NAME.command`). Native commands run only those
+//! that are files, so a call that would run one of these goes to git.
+
+use bstr::ByteSlice;
+use pronto::config::{Config, Key};
+
+/// The events that native commands cause, and the commands that cause them.
+pub static EVENTS: &[(&str, &[&str])] = &[
+    ("commit-msg", &["commit"]),
+    (
+        "post-checkout",
+        &["checkout", "clone", "switch", "worktree"],
+    ),
+    ("post-commit", &["commit"]),
+    (
+        "post-index-change",
+        &[
+            "add",
+            "checkout",
+            "checkout-index",
+            "clone",
+            "commit",
+            "read-tree",
+            "reset",
+            "restore",
+            "sparse-checkout",
+            "status",
+            "switch",
+            "update-index",
+            "worktree",
+        ],
+    ),
+    ("pre-commit", &["commit"]),
+    ("prepare-commit-msg", &["commit"]),
+    (
+        "reference-transaction",
+        &[
+            "checkout",
+            "clone",
+            "commit",
+            "fetch",
+            "reset",
+            "serve",
+            "switch",
+            "symbolic-ref",
+            "sync",
+            "worktree",
+        ],
+    ),
+];
+
+/// Whether `key` of section `hook` has something to do with a hook that `command` causes.
+pub(super) fn is_lacking(command: &str, config: &Config, key: &Key<'_>) -> bool {
+    let Some(name) = key.subsection else {
+        return false;
+    };
+    match key.variable.as_bytes() {
+        b"command" => {
+            let events = [b"hook.", name.as_bytes(), b".event"].concat();
+            config.strings(events).any(|event| causes(command, event))
+        }
+        // A whole event may be switched on or off, the hooks that are files with it.
+        b"enabled" => causes(command, name),
+        _ => false,
+    }
+}
+
+fn causes(command: &str, event: &[u8]) -> bool {
+    EVENTS
+        .iter()
+        .any(|(name, commands)| name.as_bytes() == event && commands.contains(&command))
+}

@@ -1,0 +1,460 @@
+//! The settings that native commands lack, those of transports apart.
+
+use super::{Guarded, Lacking, Place, When};
+
+const ALL: &[&str] = &[];
+const CLIENTS: &[&str] = &["clone", "fetch"];
+const PROTOCOL: &[&str] = &["clone", "fetch", "upload-pack"];
+const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
+const SYMBOLIC: &[&str] = &[
+    "checkout",
+    "clone",
+    "fetch",
+    "init",
+    "switch",
+    "symbolic-ref",
+    "worktree",
+];
+const REFERENCE_WRITERS: &[&str] = &[
+    "checkout",
+    "clone",
+    "commit",
+    "fetch",
+    "reset",
+    "serve",
+    "switch",
+    "symbolic-ref",
+    "sync",
+    "worktree",
+];
+const INDEX_WRITERS: &[&str] = &[
+    "add",
+    "checkout",
+    "checkout-index",
+    "clone",
+    "commit",
+    "read-tree",
+    "reset",
+    "restore",
+    "sparse-checkout",
+    "status",
+    "switch",
+    "update-index",
+    "worktree",
+];
+const WRITERS: &[&str] = &[
+    "add",
+    "checkout",
+    "checkout-index",
+    "clone",
+    "commit",
+    "commit-graph",
+    "fetch",
+    "init",
+    "multi-pack-index",
+    "read-tree",
+    "repack",
+    "reset",
+    "restore",
+    "serve",
+    "sparse-checkout",
+    "status",
+    "switch",
+    "symbolic-ref",
+    "sync",
+    "update-index",
+    "worktree",
+    "write-tree",
+];
+const ATTRIBUTES: &[&str] = &[
+    "add",
+    "cat-file",
+    "check-attr",
+    "checkout",
+    "checkout-index",
+    "clone",
+    "commit",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "hash-object",
+    "ls-files",
+    "pack-objects",
+    "read-tree",
+    "repack",
+    "reset",
+    "restore",
+    "sparse-checkout",
+    "status",
+    "switch",
+    "update-index",
+    "upload-pack",
+    "worktree",
+];
+
+/// Objects get the permissions of `core.sharedRepository`; index, references and logs do not.
+const SHARED_FILE_WRITERS: &[&str] = &[
+    "add",
+    "checkout",
+    "checkout-index",
+    "clone",
+    "commit",
+    "fetch",
+    "read-tree",
+    "reset",
+    "restore",
+    "sparse-checkout",
+    "switch",
+    "symbolic-ref",
+    "update-index",
+    "worktree",
+    "write-tree",
+];
+
+/// Values of `core.sharedRepository` that share nothing.
+const PRIVATE: &[&str] = &["umask", "false", "no", "off", "0", ""];
+
+/// Values that leave a trace off.
+pub(super) const OFF: &[&str] = &["", "0", "false"];
+
+pub(super) const fn row(
+    name: &'static str,
+    place: Place,
+    commands: &'static [&'static str],
+    when: When,
+) -> Lacking {
+    Lacking {
+        name,
+        place,
+        commands,
+        when,
+    }
+}
+
+const fn variable(name: &'static str, commands: &'static [&'static str], when: When) -> Lacking {
+    row(name, Place::Section, commands, when)
+}
+
+/// Configured variables, sorted.
+pub static KEYS: &[Lacking] = &[
+    row("attr.tree", Place::Section, ATTRIBUTES, When::NotEmpty),
+    row(
+        "clone.filtersubmodules",
+        Place::Section,
+        &["clone"],
+        When::True,
+    ),
+    row(
+        "commitgraph.changedpaths",
+        Place::Section,
+        &["commit-graph"],
+        When::True,
+    ),
+    row(
+        "commitgraph.changedpathsversion",
+        Place::Section,
+        &["commit-graph"],
+        When::Set,
+    ),
+    row("core.ignorestat", Place::Section, INDEX_WRITERS, When::True),
+    row("core.lockfilepid", Place::Section, WRITERS, When::True),
+    row("core.maxtreedepth", Place::Section, ALL, When::Set),
+    row(
+        "core.prefersymlinkrefs",
+        Place::Section,
+        SYMBOLIC,
+        When::True,
+    ),
+    row(
+        "core.sharedrepository",
+        Place::Section,
+        SHARED_FILE_WRITERS,
+        When::Not(PRIVATE),
+    ),
+    row(
+        "fetch.bundleuri",
+        Place::Section,
+        &["fetch"],
+        When::NotEmpty,
+    ),
+    row(
+        "fetch.negotiationalgorithm",
+        Place::Section,
+        &["fetch"],
+        When::Not(&["consecutive", "default"]),
+    ),
+    row(
+        "fetch.uriprotocols",
+        Place::Section,
+        CLIENTS,
+        When::NotEmpty,
+    ),
+    row(
+        "fetch.writecommitgraph",
+        Place::Section,
+        &["fetch"],
+        When::True,
+    ),
+    row(
+        "gc.recentobjectshook",
+        Place::Section,
+        &["pack-objects", "repack"],
+        When::NotEmpty,
+    ),
+    row(
+        "init.defaultobjectformat",
+        Place::Section,
+        &["init"],
+        When::Not(&["sha1"]),
+    ),
+    row(
+        "init.defaultrefformat",
+        Place::Section,
+        &["clone", "init"],
+        When::Not(&["files"]),
+    ),
+    row(
+        "init.defaultsubmodulepathconfig",
+        Place::Section,
+        &["clone", "init"],
+        When::True,
+    ),
+    row(
+        "promisor.acceptfromserver",
+        Place::Section,
+        CLIENTS,
+        When::Not(&["none"]),
+    ),
+    row(
+        "promisor.advertise",
+        Place::Section,
+        &["upload-pack"],
+        When::True,
+    ),
+    row(
+        "receive.maxinputsize",
+        Place::Section,
+        &["serve"],
+        When::Not(&["0"]),
+    ),
+    row(
+        "remote.followremotehead",
+        Place::Subsection,
+        &["fetch"],
+        When::Not(&["never"]),
+    ),
+    row(
+        "remote.negotiationinclude",
+        Place::Subsection,
+        &["fetch"],
+        When::Set,
+    ),
+    row(
+        "remote.negotiationrestrict",
+        Place::Subsection,
+        &["fetch"],
+        When::Set,
+    ),
+    row(
+        "status.comparebranches",
+        Place::Section,
+        &["status"],
+        When::Set,
+    ),
+    row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
+    row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
+    row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
+    row(
+        "transfer.advertiseobjectinfo",
+        Place::Section,
+        &["upload-pack"],
+        When::True,
+    ),
+    row("transfer.bundleuri", Place::Section, &["clone"], When::True),
+    row(
+        "transfer.credentialsinurl",
+        Place::Section,
+        CLIENTS,
+        When::Not(&["allow"]),
+    ),
+    row(
+        "uploadpack.advertisebundleuris",
+        Place::Section,
+        &["upload-pack"],
+        When::True,
+    ),
+    row(
+        "uploadpack.allowsidebandall",
+        Place::Section,
+        &["upload-pack"],
+        When::True,
+    ),
+    row(
+        "uploadpack.blobpackfileuri",
+        Place::Section,
+        &["upload-pack"],
+        When::Set,
+    ),
+    row(
+        "uploadpack.keepalive",
+        Place::Section,
+        &["upload-pack"],
+        When::Set,
+    ),
+    row(
+        "uploadpackfilter.allow",
+        Place::Either,
+        &["upload-pack"],
+        When::False,
+    ),
+    row(
+        "uploadpackfilter.maxdepth",
+        Place::Subsection,
+        &["upload-pack"],
+        When::Set,
+    ),
+    row(
+        "worktree.userelativepaths",
+        Place::Section,
+        &["worktree"],
+        When::True,
+    ),
+];
+
+/// Variables of the environment, sorted.
+pub static VARIABLES: &[Lacking] = &[
+    variable("GIT_ALLOW_NULL_SHA1", INDEX_WRITERS, When::True),
+    variable("GIT_ATTR_SOURCE", ATTRIBUTES, When::NotEmpty),
+    variable("GIT_COMMIT_GRAPH_PARANOIA", ALL, When::True),
+    variable(
+        "GIT_DEFAULT_REF_FORMAT",
+        &["clone", "init"],
+        When::Not(&["files"]),
+    ),
+    variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
+    variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
+    variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
+    variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),
+    variable("GIT_NO_LAZY_FETCH", CLIENTS, When::True),
+    variable("GIT_PAGER_IN_USE", &["status"], When::True),
+    variable(
+        "GIT_PRINT_SHA1_ELLIPSIS",
+        &["diff-files", "diff-index", "diff-tree"],
+        When::True,
+    ),
+    variable("GIT_QUARANTINE_PATH", REFERENCE_WRITERS, When::Set),
+    variable("GIT_REFERENCE_BACKEND", ALL, When::NotEmpty),
+    variable(
+        "GIT_REF_PARANOIA",
+        &["clone", "fetch", "pack-objects", "repack", "upload-pack"],
+        When::False,
+    ),
+    variable("GIT_TRACE2_CONFIG_PARAMS", ALL, When::NotEmpty),
+    variable("GIT_TRACE2_ENV_VARS", ALL, When::NotEmpty),
+    variable("GIT_TRACE_FSMONITOR", ALL, When::Not(OFF)),
+    variable("GIT_TRACE_PACKET", PROTOCOL, When::Not(OFF)),
+    variable("GIT_TRACE_PACKFILE", PROTOCOL, When::Not(OFF)),
+    variable("GIT_TRACE_PACK_ACCESS", ALL, When::Not(OFF)),
+    variable("GIT_TRACE_REFS", ALL, When::Not(OFF)),
+    variable("GIT_TRACE_SETUP", ALL, When::Not(OFF)),
+    variable("GIT_TRACE_SHALLOW", PROTOCOL, When::Not(OFF)),
+    variable("GIT_TRACE_WORKING_TREE_ENCODING", ALL, When::Not(OFF)),
+    variable("GIT_USER_AGENT", PROTOCOL, When::Set),
+];
+
+/// Sections of which every variable that is not known goes to git, because it may protect the user.
+pub static GUARDED: &[Guarded] = &[
+    Guarded {
+        section: "credential",
+        commands: CLIENTS,
+        known: &[
+            "helper",
+            "interactive",
+            "protectprotocol",
+            "sanitizeprompt",
+            "usehttppath",
+            "username",
+        ],
+    },
+    Guarded {
+        section: "http",
+        commands: CLIENTS,
+        known: &[
+            "cookiefile",
+            "curloptresolve",
+            "delegation",
+            "emptyauth",
+            "extraheader",
+            "followredirects",
+            "getanyfile",
+            "keepalivecount",
+            "keepaliveidle",
+            "keepaliveinterval",
+            "lowspeedlimit",
+            "lowspeedtime",
+            "maxrequestbuffer",
+            "maxrequests",
+            "maxretries",
+            "maxretrytime",
+            "minsessions",
+            "noepsv",
+            "pinnedpubkey",
+            "postbuffer",
+            "proactiveauth",
+            "proxy",
+            "proxyauthmethod",
+            "proxysslcainfo",
+            "proxysslcert",
+            "proxysslcertpasswordprotected",
+            "proxysslkey",
+            "receivepack",
+            "retryafter",
+            "savecookies",
+            "schannelcheckrevoke",
+            "schannelusesslcainfo",
+            "sslbackend",
+            "sslcainfo",
+            "sslcapath",
+            "sslcert",
+            "sslcertpasswordprotected",
+            "sslcerttype",
+            "sslcipherlist",
+            "sslkey",
+            "sslkeytype",
+            "ssltry",
+            "sslverify",
+            "sslversion",
+            "uploadpack",
+            "useragent",
+            "version",
+        ],
+    },
+    Guarded {
+        section: "protocol",
+        commands: &["clone", "fetch", "sync"],
+        known: &["allow", "version"],
+    },
+    Guarded {
+        section: "safe",
+        commands: ALL,
+        known: &["barerepository", "directory"],
+    },
+    Guarded {
+        section: "sideband",
+        commands: CLIENTS,
+        known: &["allowcontrolcharacters"],
+    },
+    Guarded {
+        section: "transfer",
+        commands: PROTOCOL,
+        known: &[
+            "advertiseobjectinfo",
+            "advertisesid",
+            "bundleuri",
+            "credentialsinurl",
+            "fsckobjects",
+            "hiderefs",
+            "unpacklimit",
+        ],
+    },
+];

@@ -1,0 +1,116 @@
+//! A monitor serves its owner, whatever the umask, and is believed only if the right user runs it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::monitor::{git, repository};
+use crate::support::{Scratch, process, pronto, pronto_path};
+
+/// Runs `arguments` as a user that owns nothing here.
+fn as_nobody(program: &Path, top: &Path, arguments: &[&str]) -> std::process::Output {
+    process("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program)
+        .args(arguments)
+        .current_dir(top)
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "safe.directory")
+        .env("GIT_CONFIG_VALUE_0", "*")
+        .output()
+        .expect("setpriv starts")
+}
+
+#[test]
+fn the_monitor_answers_its_owner_whatever_the_umask() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let status = process("sh")
+        .args(["-c", "umask 0; exec \"$@\"", "sh"])
+        .arg(pronto_path())
+        .args(["fsmonitor--daemon", "start"])
+        .current_dir(&top)
+        .status();
+    assert!(status.expect("it starts").success());
+    let command = |name: &str| {
+        let output = pronto()
+            .args(["fsmonitor--daemon", name])
+            .current_dir(&top)
+            .output();
+        output.expect("it starts").status.success()
+    };
+    let git_dir = top.join(".git");
+    let socket = git_dir.join("fsmonitor--daemon.ipc");
+    let mode = |path: &Path| {
+        let metadata = path.symlink_metadata().expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&socket), 0o600);
+    assert_eq!(mode(&git_dir.join("fsmonitor--daemon")), 0o700);
+    assert_eq!(mode(&git_dir.join("fsmonitor--daemon/cookies")), 0o700);
+    if rustix::process::geteuid().is_root() {
+        let open = |path: &Path, mode| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, permissions).expect("it is ours");
+        };
+        open(scratch.path(), 0o755);
+        let program = scratch.path().join("pronto");
+        crate::support::copy_program(pronto_path(), &program).expect("it is copied");
+        open(&program, 0o755);
+        for mode in [0o600, 0o666] {
+            open(&socket, mode);
+            // The mode may have been changed: then the monitor looks who it is.
+            let refused = as_nobody(&program, &top, &["fsmonitor--daemon", "stop"]);
+            assert!(!refused.status.success(), "{mode:o}: {refused:?}");
+            assert!(command("status"), "{mode:o}");
+        }
+    } else {
+        println!("SKIPPED: only root can try as another user");
+    }
+    assert!(command("stop"));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_monitor_of_another_user_is_not_believed() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can be another user");
+        return;
+    }
+    // Whoever may write the directory for sockets could answer that nothing has changed.
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["status"]);
+    let open = |path: &Path| {
+        let permissions = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(path, permissions).expect("it is ours");
+    };
+    open(scratch.path());
+    open(&top.join(".git"));
+    let script = "
+use IO::Socket::UNIX;
+my $listener = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die $!;
+chmod 0666, $ARGV[0];
+print \"ready\\n\"; $| = 1; close STDOUT;
+while (my $client = $listener->accept) { sysread $client, my $asked, 4096; syswrite $client, \"0009t\\0000\"; close $client; }
+";
+    let socket = top.join(".git/fsmonitor--daemon.ipc");
+    let mut liar = process("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .args(["perl", "-e", script])
+        .arg(&socket)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("setpriv starts");
+    let mut ready = String::new();
+    let output = liar.stdout.take().expect("it was asked for");
+    std::io::Read::read_to_string(&mut { output }, &mut ready).expect("it is text");
+    assert_eq!(ready, "ready\n");
+    let status = pronto()
+        .args(["fsmonitor--daemon", "status"])
+        .current_dir(&top)
+        .output()
+        .expect("it starts");
+    assert!(!status.status.success(), "{status:?}");
+    liar.kill().expect("it is ours");
+    liar.wait().expect("it is ours");
+}

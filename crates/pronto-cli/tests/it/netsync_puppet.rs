@@ -1,0 +1,304 @@
+//! A peer that says what a test wants it to say.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gix_object::Kind as ObjectKind;
+use pronto::netsync::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind};
+use pronto_netsync::repository::{
+    Content, Matcher, Offer, OutgoingSegment, Progress, Repository, Request,
+};
+use pronto_netsync::session::{Admission, Options, Report, Session};
+use pronto_netsync::{Error, ErrorKind};
+use pronto_pack::entry::Header;
+use pronto_pack::writer::Encoder;
+use pronto_pack::writer::sink::{PackStream, Sink as _};
+
+use crate::netsync_peers::{Server, World};
+
+/// A long time: only what hangs takes it.
+const LONG: Duration = Duration::from_secs(300);
+
+/// A repository that offers what it likes, sends what it likes, and forgets what it is sent.
+#[derive(Default)]
+pub(crate) struct Puppet {
+    pub(crate) offers: Vec<Offer>,
+    pub(crate) segments: VecDeque<OutgoingSegment>,
+    /// Whether it wants all that it is offered.
+    pub(crate) wants: bool,
+    /// Commits that it says it has.
+    pub(crate) held: Vec<ObjectId>,
+}
+
+impl Repository for Puppet {
+    fn refs(
+        &mut self,
+        _: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<(), Error> {
+        self.offers.iter().for_each(each);
+        Ok(())
+    }
+
+    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+        Ok(vec![!self.wants; offers.len()])
+    }
+
+    fn commits(
+        &mut self,
+        _: &[ObjectId],
+        _: &[ObjectId],
+        _: &mut dyn FnMut(u64, &ObjectId),
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn prepare(&mut self, _: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+        Ok(Progress {
+            wanted: eligible.to_vec(),
+            held: self.held.clone(),
+            budget_bytes: 1 << 40,
+            ..Progress::default()
+        })
+    }
+
+    fn begin_segment(&mut self, _: SegmentKind, _: u64, _: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn segment_data(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn end_segment(&mut self, _: &ObjectId, _: Resume) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn land(&mut self, _: &[Offer], _: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn plan(&mut self, _: Request) -> Result<Plan, Error> {
+        Ok(Plan::default())
+    }
+
+    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
+        Ok(self.segments.pop_front())
+    }
+}
+
+/// Somebody with a key that the server knows.
+#[derive(Clone)]
+pub(crate) struct Attacker {
+    key: Arc<KeyPair>,
+    known: Arc<KnownPeers>,
+    address: NetsyncAddress,
+}
+
+/// A session that does nothing more, and stays open until this is dropped.
+pub(crate) struct Stalled {
+    release: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Stalled {
+    fn drop(&mut self) {
+        drop(self.release.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Attacker {
+    pub(crate) fn new(world: &World, server: &Server, who: &str) -> Self {
+        let place = world.path(&format!("home-{who}/.config/pronto/netsync"));
+        let address = NetsyncAddress::parse(server.url("").as_str().into());
+        Attacker {
+            key: Arc::new(KeyPair::read(&place.join("key")).expect("a key")),
+            known: Arc::new(KnownPeers::read(&place.join("known_peers")).expect("a list")),
+            address: address.expect("an address").expect("an address"),
+        }
+    }
+
+    pub(crate) fn meet(&self) -> Met {
+        meet(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
+    }
+
+    /// A session with the server to its end. `look` sees several times a second what has happened, and
+    /// may end it.
+    pub(crate) fn converse(
+        &self,
+        puppet: Puppet,
+        role: Role,
+        look: &mut dyn FnMut(&Report, &Interrupt),
+    ) -> (Result<(), Error>, Report) {
+        let admission = Admission {
+            repository: puppet,
+            object_format: ObjectFormat::Sha1,
+            role,
+            limits: Matcher::default(),
+        };
+        let options = Options {
+            nonce: [9; 32],
+            allows_unrelated: true,
+            ..Options::default()
+        };
+        let mut session = Session::initiate(options, admission).expect("a session");
+        let (mut link, interrupt) = (self.meet().link, Interrupt::new());
+        let mut watch = Watch {
+            report: &mut |report| look(report, &interrupt),
+            interrupt: &interrupt,
+            keep: &|_| Ok(()),
+            patience: LONG,
+            greeting_patience: LONG,
+        };
+        let result = drive(&mut session, &mut link, &mut watch);
+        (result, session.report().clone())
+    }
+
+    /// Begins a session that wants everything, and stops when `is_time`. Returns when it has, or at
+    /// once if `waits` is not set.
+    pub(crate) fn stall(
+        &self,
+        is_time: impl Fn(&Report) -> bool + Send + 'static,
+        waits: bool,
+    ) -> Stalled {
+        let puppet = Puppet {
+            wants: true,
+            ..Puppet::default()
+        };
+        let (reached, has_reached) = channel();
+        let (release, released) = channel::<()>();
+        let attacker = self.clone();
+        let thread = std::thread::spawn(move || {
+            let mut look = |report: &Report, interrupt: &Interrupt| {
+                let is_over = match is_time(report) {
+                    true => {
+                        let _ = reached.send(());
+                        released.recv().is_err()
+                    }
+                    // One that the server has not let in yet.
+                    false => matches!(released.try_recv(), Err(TryRecvError::Disconnected)),
+                };
+                if is_over {
+                    interrupt.trigger();
+                }
+            };
+            let _ = attacker.converse(puppet, Role::Sink, &mut look);
+        });
+        if waits {
+            has_reached.recv().expect("it gets so far");
+        }
+        Stalled {
+            release: Some(release),
+            thread: Some(thread),
+        }
+    }
+
+    /// Offers `tip`, and sends a pack that is said to have `objects`. What the server says to it.
+    pub(crate) fn attack(&self, tip: ObjectId, pack: (Vec<u8>, ObjectId), objects: u64) -> Error {
+        self.attack_with(&[tip], pack, objects)
+    }
+
+    /// As [`attack`](Self::attack) with several branches.
+    pub(crate) fn attack_with(
+        &self,
+        tips: &[ObjectId],
+        (pack, checksum): (Vec<u8>, ObjectId),
+        objects: u64,
+    ) -> Error {
+        let bytes = pack.len() as u64;
+        let content = Content::Memory(Arc::new(pack));
+        let segment = segment(content, (objects, bytes), checksum);
+        let (result, _) = self.converse(gifts(tips, segment), Role::Source, &mut |_, _| {});
+        let error = result.expect_err("it is refused");
+        assert_ne!(*error.kind(), ErrorKind::Closed, "{error}");
+        error
+    }
+}
+
+/// A puppet that offers branches, and sends one segment.
+pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
+    let offer = |(at, tip): (usize, &ObjectId)| Offer {
+        name: format!("refs/heads/gift{at}").into_bytes(),
+        id: *tip,
+        peeled: None,
+    };
+    Puppet {
+        offers: tips.iter().enumerate().map(offer).collect(),
+        segments: VecDeque::from([segment]),
+        ..Puppet::default()
+    }
+}
+
+/// A segment that is said to have so many objects and bytes.
+pub(crate) fn segment(
+    content: Content,
+    (objects, bytes): (u64, u64),
+    checksum: ObjectId,
+) -> OutgoingSegment {
+    OutgoingSegment {
+        kind: SegmentKind::Pack,
+        objects,
+        bytes,
+        checksum,
+        resume: Resume {
+            objects,
+            mark: [7; 32],
+        },
+        content,
+    }
+}
+
+/// Bytes that never end: `first`, and then it stalls until the test is over.
+pub(crate) struct Stalling {
+    pub(crate) first: std::io::Cursor<Vec<u8>>,
+    pub(crate) reached: Sender<()>,
+    pub(crate) released: Receiver<()>,
+}
+
+impl std::io::Read for Stalling {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.first.read(buffer)? {
+            0 => {
+                let _ = self.reached.send(());
+                let _ = self.released.recv();
+                Err(std::io::ErrorKind::UnexpectedEof.into())
+            }
+            count => Ok(count),
+        }
+    }
+}
+
+/// A pack of these entries, and its checksum.
+pub(crate) fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
+    let mut bytes = Vec::new();
+    let count = u32::try_from(entries.len()).expect("a few");
+    let mut stream = PackStream::begin(&mut bytes, Kind::Sha1, count).expect("a pack");
+    let mut encoder = Encoder::new(6);
+    let mut at = 12;
+    for (header, content) in entries {
+        let entry = encoder.encode(*header, content);
+        let id = ObjectId::null(Kind::Sha1);
+        stream.note(&id, at, entry.crc()).expect("it is noted");
+        stream.put(entry.bytes()).expect("it is written");
+        at += entry.bytes().len() as u64;
+    }
+    let streamed = stream.finish().expect("it ends");
+    (bytes, streamed.checksum)
+}
+
+/// An entry that is no delta.
+pub(crate) fn whole(kind: ObjectKind, content: &[u8]) -> (Header, &[u8]) {
+    (Header::Object(kind), content)
+}
+
+pub(crate) fn id_of(kind: ObjectKind, content: &[u8]) -> ObjectId {
+    let header = gix_object::encode::loose_header(kind, content.len() as u64);
+    pronto_hash::digest(Kind::Sha1, &[&header, content]).expect("an id")
+}

@@ -1,0 +1,404 @@
+//! Native commands that lack a setting fail with a clear message where nothing may be handed to
+//! git, and git gets the call where it may.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use pronto_cli::settings::{
+    EVENTS, GUARDED, KEYS, Lacking, Place, TRANSPORT_KEYS, TRANSPORT_VARIABLES, VARIABLES, When,
+};
+
+use super::super::support::{Scratch, process, pronto, stderr, stdout};
+use super::source::{normal, texts};
+use super::table;
+
+/// A call of each command that lacks something.
+const CALLS: &[(&str, &[&str])] = &[
+    ("add", &["file"]),
+    ("cat-file", &["-t", "HEAD"]),
+    ("check-attr", &["--all", "file"]),
+    ("check-ignore", &["file"]),
+    ("checkout", &["main"]),
+    ("checkout-index", &["--all"]),
+    ("clone", &[".", "copy"]),
+    ("commit", &["-q", "--allow-empty", "-m", "message"]),
+    ("commit-graph", &["write"]),
+    ("diff-files", &[]),
+    ("diff-index", &["HEAD"]),
+    ("diff-tree", &["HEAD"]),
+    ("fetch", &["."]),
+    ("hash-object", &["file"]),
+    ("index-pack", &["some.pack"]),
+    ("init", &["new"]),
+    ("ls-files", &[]),
+    ("ls-tree", &["HEAD"]),
+    ("multi-pack-index", &["write"]),
+    ("pack-objects", &["--stdout"]),
+    ("read-tree", &["HEAD"]),
+    ("repack", &[]),
+    ("reset", &[]),
+    ("restore", &["file"]),
+    ("rev-parse", &["HEAD"]),
+    ("show-ref", &[]),
+    ("serve", &["--netsync", "--stdio", "--peer", "other"]),
+    ("sparse-checkout", &["list"]),
+    ("status", &[]),
+    ("switch", &["main"]),
+    ("symbolic-ref", &["HEAD"]),
+    ("sync", &["ssh://localhost/nowhere"]),
+    ("unpack-objects", &[]),
+    ("update-index", &["--refresh"]),
+    ("upload-pack", &["."]),
+    ("verify-pack", &["some.pack"]),
+    ("worktree", &["list"]),
+    ("write-tree", &[]),
+];
+
+/// What the code of a command hands over itself: the setting, and a call that comes to it.
+const IN_CODE: &[(&str, &str, &[&str])] = &[
+    ("commit.gpgSign", "true", COMMIT),
+    ("commit.template", "file", COMMIT),
+    ("core.commentChar", ";", COMMIT),
+    ("core.commentString", ";;", COMMIT),
+    ("i18n.commitEncoding", "latin1", COMMIT),
+    ("rerere.enabled", "true", COMMIT),
+    ("pack.packSizeLimit", "1m", &["repack", "-a"]),
+    ("repack.useDeltaIslands", "true", &["repack", "-a"]),
+    ("status.submoduleSummary", "true", &["status"]),
+    ("submodule.recurse", "true", &["checkout", "main"]),
+    ("uploadpack.packObjectsHook", "true", &["upload-pack", "."]),
+    ("uploadpack.allowRefInWant", "true", &["upload-pack", "."]),
+    ("transfer.advertiseSID", "true", &["upload-pack", "."]),
+];
+
+const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
+
+/// What is handed over in code and needs more than a setting to be seen, and why.
+const SEEN_ELSEWHERE: &[(&str, &str)] = &[
+    ("GIT_PAGER", "needs a terminal"),
+    ("PAGER", "needs a terminal"),
+    ("core.pager", "needs a terminal"),
+    ("pager.<cmd>", "needs a terminal"),
+    ("sideband.<url>.*", "the section is guarded: below"),
+    ("diff.algorithm", "needs a merge: below"),
+    ("merge.default", "needs a merge: below"),
+    ("merge.renormalize", "needs a merge: below"),
+    ("merge.<driver>.driver", "needs a merge: below"),
+    (
+        "extensions.compatObjectFormat",
+        "stands in the repository: below",
+    ),
+    ("extensions.refStorage", "stands in the repository: below"),
+    (
+        "extensions.submodulePathConfig",
+        "stands in the repository: below",
+    ),
+    (
+        "extensions.preciousObjects",
+        "stands in the repository: below",
+    ),
+    ("hook.<event>.enabled", "by event: below"),
+    ("hook.<friendly-name>.command", "by event: below"),
+    ("hook.<friendly-name>.enabled", "by event: below"),
+    ("hook.<friendly-name>.event", "by event: below"),
+];
+
+fn repository(scratch: &Scratch) -> PathBuf {
+    let top = scratch.path().join("repository");
+    std::fs::create_dir(&top).expect("a directory");
+    git(&top, &["init", "-q", "-b", "main"]);
+    std::fs::write(top.join("file"), "one\n").expect("a file");
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "-q", "-m", "first"]);
+    top
+}
+
+fn git(top: &Path, arguments: &[&str]) {
+    let output = process("git")
+        .current_dir(top)
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com"])
+        .args(arguments)
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// Runs ours in `top` with the settings `configured` and `variables`.
+fn run(
+    top: &Path,
+    configured: &[(&str, &str)],
+    variables: &[(&str, &str)],
+    arguments: &[&str],
+) -> Output {
+    let mut command = pronto();
+    command
+        .current_dir(top)
+        .env("PRONTO_NO_FALLBACK", "1")
+        .envs(variables.iter().copied())
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com"]);
+    for (key, value) in configured {
+        command.arg("-c").arg(format!("{key}={value}"));
+    }
+    command.args(arguments).output().expect("it runs")
+}
+
+/// Checks that a call failed, because of the setting `name`.
+fn check(output: &Output, name: &str, arguments: &[&str]) {
+    let said = stderr(output);
+    let is_named = said.contains(&format!("'{name}'"));
+    assert!(
+        output.status.code() == Some(128) && is_named && said.contains("does not"),
+        "{name}, {arguments:?}: {:?} {said}",
+        output.status
+    );
+}
+
+/// A value that puts a setting in force.
+fn value(when: When) -> &'static str {
+    match when {
+        When::True => "true",
+        When::False => "false",
+        When::Set | When::NotEmpty | When::Not(_) => "0660",
+    }
+}
+
+/// The calls of the commands that lack `lacking`.
+fn calls_of(lacking: &Lacking) -> Vec<Vec<&'static str>> {
+    let is_trace = lacking.name.to_ascii_lowercase().contains("trace");
+    let mut calls = calls(lacking.commands);
+    // Traces are of the commands that git has, too.
+    calls.retain(|call| !is_trace || !["serve", "sync"].contains(&call[0]));
+    calls
+}
+
+/// The calls of `commands`.
+fn calls(commands: &[&str]) -> Vec<Vec<&'static str>> {
+    let concerned = |name: &str| commands.is_empty() || commands.contains(&name);
+    for command in commands {
+        assert!(CALLS.iter().any(|(name, _)| name == command), "{command}");
+    }
+    let calls = CALLS.iter().filter(|(name, _)| concerned(name));
+    calls
+        .map(|(name, arguments)| [&[*name], *arguments].concat())
+        .collect()
+}
+
+fn keys(lacking: &Lacking) -> Vec<String> {
+    let (section, variable) = lacking.name.split_once('.').expect("a key");
+    let plain = lacking.name.to_owned();
+    let inner = format!("{section}.https://example.com/.{variable}");
+    match lacking.place {
+        Place::Section => vec![plain],
+        Place::Subsection => vec![inner],
+        Place::Either => vec![plain, inner],
+    }
+}
+
+#[test]
+fn every_configured_variable_that_is_lacking_is_refused() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    for lacking in KEYS.iter().chain(TRANSPORT_KEYS) {
+        for key in keys(lacking) {
+            for arguments in calls_of(lacking) {
+                let output = run(&top, &[(&key, value(lacking.when))], &[], &arguments);
+                check(&output, &key, &arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_environment_variable_that_is_lacking_is_refused() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    for lacking in VARIABLES.iter().chain(TRANSPORT_VARIABLES) {
+        for arguments in calls_of(lacking) {
+            let variables = [(lacking.name, value(lacking.when))];
+            let output = run(&top, &[], &variables, &arguments);
+            check(&output, lacking.name, &arguments);
+        }
+    }
+}
+
+#[test]
+fn settings_of_guarded_sections_that_are_unknown_are_refused() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    for guarded in GUARDED {
+        let plain = format!("{}.invented", guarded.section);
+        let inner = format!("{}.https://example.com/.invented", guarded.section);
+        for key in [&plain, &inner] {
+            for arguments in calls(guarded.commands) {
+                let output = run(&top, &[(key, "true")], &[], &arguments);
+                check(&output, key, &arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pull_from_a_peer_obeys_what_a_sync_does() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let arguments = ["pull", "--netsync", "ssh://localhost/nowhere"];
+    for name in ["GIT_QUARANTINE_PATH", "GIT_REFERENCE_BACKEND"] {
+        let output = run(&top, &[], &[(name, "0660")], &arguments);
+        check(&output, name, &arguments);
+    }
+}
+
+#[test]
+fn settings_that_are_off_change_nothing() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let configured = [
+        ("attr.tree", ""),
+        ("core.ignoreStat", "false"),
+        ("core.sharedRepository", "umask"),
+        ("fetch.negotiationAlgorithm", "default"),
+        ("hook.mine.command", "false"),
+        ("hook.mine.event", "pre-push"),
+        ("trace2.eventTarget", "0"),
+        ("transfer.credentialsInUrl", "allow"),
+    ];
+    let variables = [
+        ("GIT_ATTR_SOURCE", ""),
+        ("GIT_NO_LAZY_FETCH", "0"),
+        ("GIT_REF_PARANOIA", "1"),
+        ("GIT_TRACE_SETUP", "0"),
+    ];
+    for arguments in [
+        &["status"][..],
+        &["add", "file"],
+        &["checkout", "main"],
+        COMMIT,
+        &["fetch", "."],
+        &["clone", ".", "copy"],
+    ] {
+        let output = run(&top, &configured, &variables, arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn configured_hooks_are_refused_where_they_would_run() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    for (event, commands) in EVENTS {
+        for arguments in calls(commands) {
+            let configured = [("hook.mine.command", "true"), ("hook.mine.event", event)];
+            let output = run(&top, &configured, &[], &arguments);
+            check(&output, "hook.mine.command", &arguments);
+            let key = format!("hook.{event}.enabled");
+            let output = run(&top, &[(&key, "false")], &[], &arguments);
+            check(&output, &key, &arguments);
+        }
+    }
+}
+
+#[test]
+fn what_commands_hand_over_in_code_is_refused() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    for (key, value, arguments) in IN_CODE {
+        let output = run(&top, &[(key, value)], &[], arguments);
+        let said = stderr(&output);
+        let is_refused = said.contains("does not") || said.contains("not supported");
+        assert!(
+            output.status.code() == Some(128) && is_refused,
+            "{key}: {:?} {said}",
+            output.status
+        );
+    }
+}
+
+#[test]
+fn formats_that_are_lacking_are_refused_where_they_stand() {
+    for (key, value, arguments) in [
+        ("extensions.compatObjectFormat", "sha256", &["status"][..]),
+        ("extensions.refStorage", "reftable", &["status"]),
+        ("extensions.submodulePathConfig", "true", &["status"]),
+        ("extensions.preciousObjects", "true", &["repack", "-a"]),
+        ("extensions.invented", "true", &["status"]),
+    ] {
+        let scratch = Scratch::new();
+        let top = repository(&scratch);
+        git(&top, &["config", "core.repositoryFormatVersion", "1"]);
+        git(&top, &["config", key, value]);
+        let output = run(&top, &[], &[], arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(128),
+            "{key}: {}",
+            stdout(&output)
+        );
+    }
+}
+
+#[test]
+fn merges_that_are_configured_are_refused() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["checkout", "-q", "-b", "other"]);
+    std::fs::write(top.join("file"), "one\ntwo\n").expect("a file");
+    git(&top, &["commit", "-q", "-a", "-m", "second"]);
+    git(&top, &["checkout", "-q", "main"]);
+    std::fs::write(top.join("file"), "zero\none\n").expect("a file");
+    for configured in [
+        &[("diff.algorithm", "patience")][..],
+        &[("merge.renormalize", "true")],
+        &[("merge.default", "mine"), ("merge.mine.driver", "true")],
+    ] {
+        let output = run(&top, configured, &[], &["checkout", "-m", "other"]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(128), "{configured:?}: {said}");
+    }
+    std::fs::write(top.join(".git/info/attributes"), "file merge=mine\n").expect("attributes");
+    let driver = [("merge.mine.driver", "true")];
+    let output = run(&top, &driver, &[], &["checkout", "-m", "other"]);
+    assert_eq!(output.status.code(), Some(128), "{}", stderr(&output));
+}
+
+#[test]
+fn all_that_is_handed_over_is_seen_here() {
+    let texts = texts();
+    for row in table().iter().filter(|row| row.status == "handed over") {
+        let name = normal(&row.name);
+        let mut tables = [KEYS, TRANSPORT_KEYS, VARIABLES, TRANSPORT_VARIABLES]
+            .into_iter()
+            .flatten();
+        let in_code = IN_CODE.iter().any(|(key, ..)| *key == row.name);
+        let elsewhere = SEEN_ELSEWHERE.iter().any(|(key, _)| *key == row.name);
+        assert!(
+            tables.any(|lacking| lacking.name == name) || in_code || elsewhere,
+            "nothing shows that '{}' is handed over",
+            row.name
+        );
+        let is_read = |key: &str| texts.keys().any(|text| text.eq_ignore_ascii_case(key));
+        assert!(
+            !in_code || is_read(&row.name),
+            "nothing reads '{}'",
+            row.name
+        );
+    }
+}
+
+#[test]
+fn git_gets_the_call() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    let stand_in = scratch.script("bin", "git", "#!/bin/sh\necho \"git got $*\"\n");
+    let output = pronto()
+        .current_dir(&top)
+        .env("PRONTO_GIT", &stand_in)
+        .args(["-c", "attr.tree=HEAD", "check-attr", "--all", "file"])
+        .output()
+        .expect("it runs");
+    let expected = "git got -c attr.tree=HEAD check-attr --all file\n";
+    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+}

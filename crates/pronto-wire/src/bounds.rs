@@ -1,0 +1,34 @@
+//! Bounds on what the other side can make us keep.
+
+use crate::error::{Error, malformed};
+
+/// What is left of an allowance.
+#[derive(Debug)]
+pub(crate) struct Room {
+    left: usize,
+    /// What it is an allowance of.
+    what: &'static str,
+}
+
+impl Room {
+    pub(crate) fn new(left: usize, what: &'static str) -> Self {
+        Room { left, what }
+    }
+
+    /// Takes `count` away.
+    ///
+    /// # Errors
+    /// If that is more than is left.
+    pub(crate) fn take(&mut self, count: usize) -> Result<(), Error> {
+        match self.left.checked_sub(count) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(malformed(format!(
+                "protocol error: the remote end sent too many {}",
+                self.what
+            ))),
+        }
+    }
+}

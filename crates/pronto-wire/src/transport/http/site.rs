@@ -1,0 +1,311 @@
+//! One server, with all that belongs to its origin: connections, headers and credentials.
+
+use std::io;
+
+use bstr::{BStr, ByteSlice};
+use ureq::http::{HeaderMap, Response, Uri};
+use ureq::{Agent, Body};
+
+use super::dial::Current;
+use super::encode::compressed;
+use super::{Credentials, Redirects, Secret, Settings, agent};
+use crate::error::{Error, ErrorKind};
+use crate::policy::Policy;
+use crate::transport::{Family, Limits, Options as TransportOptions, Service, version_parameter};
+use crate::url::{Origin, Url};
+
+/// What holds wherever requests are redirected.
+pub(super) struct Plan {
+    pub(super) settings: Box<dyn Settings>,
+    pub(super) service: Service,
+    policy: Policy,
+    family: Family,
+    limits: Limits,
+    version: Option<&'static str>,
+    /// The origin that the user named.
+    first: Origin,
+}
+
+impl Plan {
+    pub(super) fn new(
+        url: &Url,
+        service: Service,
+        options: &TransportOptions,
+        settings: Box<dyn Settings>,
+    ) -> Self {
+        Plan {
+            settings,
+            service,
+            policy: options.policy.clone(),
+            family: options.family,
+            limits: options.limits,
+            version: version_parameter(options.version),
+            first: url.origin().clone(),
+        }
+    }
+
+    /// Fails unless a server may redirect to `target`.
+    pub(super) fn check_redirect(&self, target: &Url) -> Result<(), Error> {
+        self.policy.check_redirect(target.scheme())
+    }
+}
+
+/// A server for which everything that the user can set by URL was chosen.
+pub(super) struct Site {
+    /// Without a final slash; with the user, if one is known.
+    base: Url,
+    pub(super) current: Current,
+    pub(super) follow: Redirects,
+    agent: Agent,
+    headers: Vec<(String, String)>,
+    authorization: Option<String>,
+    credentials: Option<Box<dyn Credentials>>,
+    /// Whether `authorization` came from `credentials`, and nobody knows yet if it is right.
+    filled: bool,
+}
+
+impl Site {
+    /// Chooses all that is set for `url`. Sends nothing.
+    pub(super) fn open(url: &Url, plan: &mut Plan) -> Result<Self, Error> {
+        let set = plan.settings.for_url(url)?;
+        let (agent, current) = agent::agent(url, &set.options, plan.family, plan.limits)?;
+        let mut headers = agent::headers(&set.options, *url.origin() != plan.first);
+        if let Some(version) = plan.version {
+            headers.push(("Git-Protocol".into(), version.into()));
+        }
+        let secret = url.user().zip(url.password());
+        let authorization = secret.map(|(user, password)| {
+            let (user, password) = (user.to_owned(), password.to_owned());
+            Secret::Basic { user, password }.header()
+        });
+        Ok(Site {
+            base: url.base()?.with_user(url.user())?,
+            current,
+            follow: set.options.follow_redirects,
+            agent,
+            headers,
+            authorization,
+            credentials: set.credentials,
+            filled: false,
+        })
+    }
+
+    /// The site to which this one redirects with `target`. Who the user is goes along only within
+    /// one origin.
+    pub(super) fn redirected(&self, target: &Url, plan: &mut Plan) -> Result<Self, Error> {
+        plan.check_redirect(target)?;
+        let same = self.base.origin() == target.origin();
+        let target = match same {
+            true => &target.with_user(self.base.user())?,
+            false => target,
+        };
+        let mut next = Site::open(target, plan)?;
+        if same {
+            next.authorization.clone_from(&self.authorization);
+        }
+        Ok(next)
+    }
+
+    /// Takes over credentials of which `before`, a site of the same origin, does not know yet
+    /// whether they are right.
+    pub(super) fn take_over(&mut self, before: &mut Site) {
+        if before.filled && self.base.origin() == before.base.origin() {
+            self.filled = true;
+            self.credentials = before.credentials.take();
+        }
+    }
+
+    pub(super) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    pub(super) fn move_base(&mut self, base: &Url) -> Result<(), Error> {
+        self.base = base.with_user(self.base.user())?;
+        Ok(())
+    }
+
+    /// One request, repeated with credentials if the other side asks for them.
+    pub(super) fn run(
+        &mut self,
+        url: &Url,
+        service: Service,
+        body: Option<&[u8]>,
+    ) -> Result<Response<Body>, Error> {
+        loop {
+            let response = self.attempt(&self.request_uri(url)?, service, body);
+            let response = response.map_err(|error| self.broken(error))?;
+            let status = response.status().as_u16();
+            if status != 401 {
+                if self.filled && status < 400 {
+                    self.filled = false;
+                    if let Some(credentials) = &mut self.credentials {
+                        credentials.approve();
+                    }
+                }
+                return Ok(response);
+            }
+            self.authenticate(response.headers())?;
+        }
+    }
+
+    /// `url` as the client reads it, which must be as it is read here: the headers of one origin
+    /// are sent to no other.
+    fn request_uri(&self, url: &Url) -> Result<Uri, Error> {
+        let differs = || {
+            let message = format!("unable to access '{url}': it is not clear which host is meant");
+            Error::new(ErrorKind::Address, message)
+        };
+        let uri: Uri = url.to_string().parse().map_err(|_| differs())?;
+        let default = match uri.scheme_str() {
+            Some("https") => 443,
+            _ => 80,
+        };
+        let same = uri.scheme_str() == Some(url.scheme())
+            && uri.host() == Some(url.host())
+            && uri.port_u16().unwrap_or(default) == url.port()
+            && url.origin() == self.base.origin();
+        match same {
+            true => Ok(uri),
+            false => Err(differs()),
+        }
+    }
+
+    fn authenticate(&mut self, headers: &HeaderMap) -> Result<(), Error> {
+        let failed = |base: &Url| {
+            let message = format!("Authentication failed for '{base}/'");
+            Error::new(ErrorKind::Authentication, message)
+        };
+        let Some(credentials) = &mut self.credentials else {
+            return Err(failed(&self.base));
+        };
+        if self.authorization.is_some() {
+            if self.filled {
+                credentials.reject();
+            }
+            return Err(failed(&self.base));
+        }
+        let challenges: Vec<String> = headers
+            .get_all("www-authenticate")
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect();
+        let secret = credentials
+            .fill(&self.base, &challenges)?
+            .ok_or_else(|| failed(&self.base))?;
+        self.authorization = Some(secret.header());
+        self.filled = true;
+        Ok(())
+    }
+
+    fn attempt(
+        &self,
+        uri: &Uri,
+        service: Service,
+        body: Option<&[u8]>,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let common = |name: &str| {
+            self.headers
+                .iter()
+                .all(|(set, _)| !set.eq_ignore_ascii_case(name))
+        };
+        let program = service.program();
+        match body {
+            None => {
+                let mut request = self.agent.get(uri);
+                if common("pragma") {
+                    request = request.header("Pragma", "no-cache");
+                }
+                for (name, value) in self.all_headers() {
+                    request = request.header(name, value);
+                }
+                request.call()
+            }
+            Some(body) => {
+                let request = self.agent.post(uri);
+                let mut request = request
+                    .header("Content-Type", format!("application/x-{program}-request"))
+                    .header("Accept", format!("application/x-{program}-result"));
+                for (name, value) in self.all_headers() {
+                    request = request.header(name, value);
+                }
+                match compressed(body) {
+                    Some(body) => request.header("Content-Encoding", "gzip").send(&body[..]),
+                    None => request.send(body),
+                }
+            }
+        }
+    }
+
+    fn all_headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let authorization = self
+            .authorization
+            .iter()
+            .map(|value| ("Authorization", value.as_str()));
+        self.headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain(authorization)
+    }
+
+    /// The response if it is a success, else what Git says in its place. What else stands in the
+    /// response is not read.
+    pub(super) fn checked(&self, response: Response<Body>) -> Result<Response<Body>, Error> {
+        let base = &self.base;
+        let (kind, message) = match response.status().as_u16() {
+            200..=299 => return Ok(response),
+            404 | 410 => (
+                ErrorKind::NotFound,
+                format!("repository '{base}/' not found"),
+            ),
+            407 => (
+                ErrorKind::Authentication,
+                format!("unable to access '{base}/': the proxy wants credentials"),
+            ),
+            status => (
+                ErrorKind::Connection,
+                format!("unable to access '{base}/': The requested URL returned error: {status}"),
+            ),
+        };
+        Err(Error::new(kind, message))
+    }
+
+    fn broken(&self, error: ureq::Error) -> Error {
+        let host = self.base.origin().authority();
+        let reason = match error {
+            ureq::Error::HostNotFound => format!("Could not resolve host: {host}"),
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                format!("Failed to connect to {host}: Connection refused")
+            }
+            ureq::Error::Io(error) => error.to_string(),
+            ureq::Error::Timeout(_) => "connection timed out".to_owned(),
+            error => error.to_string(),
+        };
+        let message = format!("unable to access '{}/': {reason}", self.base);
+        Error::new(ErrorKind::Connection, message)
+    }
+
+    /// Where `response` to a request for `url` says to look instead.
+    pub(super) fn redirection(
+        &self,
+        response: &Response<Body>,
+        url: &Url,
+    ) -> Result<Option<Url>, Error> {
+        if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let Some(location) = response.headers().get("location") else {
+            return Ok(None);
+        };
+        let location: &BStr = location.as_bytes().as_bstr();
+        if let Some((scheme, _)) = location.split_once_str("://") {
+            // Schemes that are not HTTP have other rules for what is a URL.
+            let scheme = scheme.to_ascii_lowercase();
+            if !matches!(scheme.as_slice(), b"http" | b"https") && scheme.is_ascii() {
+                let scheme = scheme.escape_ascii();
+                let message = format!("transport '{scheme}' not allowed");
+                return Err(Error::new(ErrorKind::Forbidden, message));
+            }
+        }
+        url.join(location).map(Some)
+    }
+}

@@ -1,0 +1,410 @@
+//! URLs: the one parser for connections, credentials, settings, proxies and redirects, and the
+//! origin that secrets belong to.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::address::{decoded, redacted};
+use crate::error::{Error, ErrorKind};
+
+mod normal;
+
+pub use normal::{NormalUrl, UrlMatch};
+
+/// An absolute URL with a host, taken apart once.
+///
+/// What could be read in two ways is no URL: a second `@`, an `@` after a `?` or `#` that ends the
+/// authority, backslashes and escapes in the authority, control characters anywhere.
+///
+/// ```
+/// use pronto_wire::url::Url;
+/// let url = Url::parse("https://me@Example.com:443/a".into())?;
+/// assert_eq!(url.origin(), Url::parse("https://example.com/b".into())?.origin());
+/// assert!(Url::parse("https://example.com?@example.org/a".into()).is_err());
+/// # Ok::<(), pronto_wire::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    origin: Origin,
+    user: Option<BString>,
+    password: Option<BString>,
+    /// Path and query, escaped as they stand in a request; empty or with a `/` or `?` first.
+    path: String,
+    normal: NormalUrl,
+}
+
+/// Scheme, host and port: what secrets belong to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+/// Why a text is not a URL.
+enum Refusal {
+    /// It is not well formed, or not clear.
+    Bad(&'static str),
+    /// It is one that only git understands.
+    Beyond(&'static str),
+}
+
+impl Url {
+    /// Takes `text` apart.
+    ///
+    /// # Errors
+    /// If it is not a URL, or can be read in two ways; with [`ErrorKind::Unsupported`] if the host
+    /// is written in a way that this parser does not know.
+    pub fn parse(text: &BStr) -> Result<Self, Error> {
+        parse(text).map_err(|refusal| {
+            let (kind, reason) = match refusal {
+                Refusal::Bad(reason) => (ErrorKind::Address, reason),
+                Refusal::Beyond(reason) => (ErrorKind::Unsupported, reason),
+            };
+            let shown = redacted(text);
+            let message = format!("unable to parse URL '{}': {reason}", shown.escape_ascii());
+            Error::new(kind, message)
+        })
+    }
+
+    /// The scheme, in lower case.
+    pub fn scheme(&self) -> &str {
+        &self.origin.scheme
+    }
+
+    /// The user, without escapes.
+    pub fn user(&self) -> Option<&BStr> {
+        self.user.as_ref().map(|user| user.as_bstr())
+    }
+
+    /// The password, without escapes.
+    pub fn password(&self) -> Option<&BStr> {
+        self.password.as_ref().map(|password| password.as_bstr())
+    }
+
+    /// The host in lower case; an IPv6 address with its brackets.
+    pub fn host(&self) -> &str {
+        &self.origin.host
+    }
+
+    /// The host without brackets.
+    pub fn bare_host(&self) -> &str {
+        self.origin.host.trim_matches(['[', ']'])
+    }
+
+    /// The port, the default one where none is given.
+    pub fn port(&self) -> u16 {
+        self.origin.port
+    }
+
+    /// The path and the query, escaped as they stand in a request.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path and the query without escapes, and without slashes at its ends: what helpers that
+    /// know users by path are told.
+    pub fn decoded_path(&self) -> BString {
+        decoded(self.path.trim_matches('/').as_bytes())
+    }
+
+    /// Scheme, host and port.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The form in which the keys of the configuration are matched.
+    pub fn normal(&self) -> &NormalUrl {
+        &self.normal
+    }
+
+    /// The same URL for another user, without password.
+    ///
+    /// # Errors
+    /// Never for a user of another URL.
+    pub fn with_user(&self, user: Option<&BStr>) -> Result<Self, Error> {
+        let Some(user) = user else {
+            return Url::parse(self.to_string().as_str().into());
+        };
+        let mut escaped = String::new();
+        for &byte in user.as_bytes() {
+            match byte {
+                byte if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
+                byte => escaped.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        let text = format!("{}://{escaped}@{}", self.scheme(), self.after_scheme());
+        Url::parse(text.as_str().into())
+    }
+
+    /// The URL that begins with this one, without login, and continues with `suffix`.
+    ///
+    /// # Errors
+    /// If that is not a URL.
+    pub fn append(&self, suffix: &str) -> Result<Self, Error> {
+        Url::parse(format!("{self}{suffix}").as_str().into())
+    }
+
+    /// This URL without login and without slashes at the end of its path.
+    ///
+    /// # Errors
+    /// Never for a URL that was parsed.
+    pub fn base(&self) -> Result<Self, Error> {
+        Url::parse(self.to_string().trim_end_matches('/').into())
+    }
+
+    /// Where a `Location` of an answer to this URL leads (RFC 3986, section 5.2). A login that it
+    /// holds is left out: a server does not choose who the user is.
+    ///
+    /// # Errors
+    /// If it leads to no URL.
+    pub fn join(&self, location: &BStr) -> Result<Self, Error> {
+        let end = location.find_byte(b'#').unwrap_or(location.len());
+        let location = &location[..end];
+        let path_end = self.path.find('?').unwrap_or(self.path.len());
+        let path = &self.path[..path_end];
+        let directory = &path[..path.rfind('/').map_or(0, |at| at + 1)];
+        let origin = self.origin.to_string();
+        let text: Vec<u8> = if has_scheme(location) {
+            location.to_vec()
+        } else if location.starts_with(b"//") {
+            [self.scheme().as_bytes(), b":", location].concat()
+        } else if location.starts_with(b"/") {
+            [origin.as_bytes(), location].concat()
+        } else if location.is_empty() || location.starts_with(b"?") {
+            [origin.as_bytes(), path.as_bytes(), location].concat()
+        } else {
+            let slash = if directory.is_empty() { "/" } else { directory };
+            [origin.as_bytes(), slash.as_bytes(), location].concat()
+        };
+        let mut target = Url::parse(text.as_bstr())?;
+        if target.user.is_some() {
+            target = Url::parse(target.to_string().as_str().into())?;
+        }
+        Ok(target)
+    }
+
+    fn after_scheme(&self) -> String {
+        format!("{}{}", self.origin.authority(), self.path)
+    }
+}
+
+/// The URL without login, as it stands in a request.
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.origin, self.path)
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Url").field(&self.to_string()).finish()
+    }
+}
+
+impl Origin {
+    /// The scheme, in lower case.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// The host, with the port unless it is the default one.
+    pub fn authority(&self) -> String {
+        if self.port == default_port(&self.scheme) {
+            return self.host.clone();
+        }
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
+/// `scheme://host`, with the port unless it is the default one.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.authority())
+    }
+}
+
+/// The parts of a URL as they are written.
+struct Parts<'a> {
+    scheme: &'a [u8],
+    /// What stands before the first `@` of the authority.
+    login: Option<&'a [u8]>,
+    host: &'a [u8],
+    port: Option<&'a [u8]>,
+    /// From the end of the authority: path, query and fragment.
+    rest: &'a [u8],
+}
+
+/// Splits a URL where RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
+fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
+    let no_scheme = "invalid URL scheme name or missing '://' suffix";
+    let colon = url.find(b"://").ok_or(no_scheme)?;
+    let (scheme, after) = (&url[..colon], &url[colon + 3..]);
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+    if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !scheme.iter().all(is_scheme) {
+        return Err(no_scheme);
+    }
+    let end = after.find_byteset(b"/?#").unwrap_or(after.len());
+    let (authority, rest) = after.split_at(end);
+    let (login, authority) = match authority.find_byte(b'@') {
+        Some(at) => (Some(&authority[..at]), &authority[at + 1..]),
+        None => (None, authority),
+    };
+    // The last colon that is not inside the brackets of an IPv6 address.
+    let (host, port) = match authority.rfind_byteset(b":]") {
+        Some(at) if authority[at] == b':' => (&authority[..at], Some(&authority[at + 1..])),
+        _ => (authority, None),
+    };
+    Ok(Parts {
+        scheme,
+        login,
+        host,
+        port,
+        rest,
+    })
+}
+
+fn parse(text: &BStr) -> Result<Url, Refusal> {
+    if text.iter().any(u8::is_ascii_control) {
+        return Err(Refusal::Bad("it holds a control character"));
+    }
+    let parts = split(text).map_err(Refusal::Bad)?;
+    check_rest(parts.rest)?;
+    let (user, password) = match parts.login {
+        Some(login) => split_login(login)?,
+        None => (None, None),
+    };
+    let host = checked_host(parts.host)?;
+    let normal = NormalUrl::from_parts(&parts, false).map_err(Refusal::Bad)?;
+    let scheme = parts
+        .scheme
+        .to_ascii_lowercase()
+        .to_str_lossy()
+        .into_owned();
+    let port = match parts.port.filter(|port| !port.is_empty()) {
+        Some(port) => port_number(port)?,
+        None => default_port(&scheme),
+    };
+    Ok(Url {
+        origin: Origin { scheme, host, port },
+        user,
+        password,
+        path: escaped(parts.rest),
+        normal,
+    })
+}
+
+fn check_rest(rest: &[u8]) -> Result<(), Refusal> {
+    let head = &rest[..rest.find_byte(b'/').unwrap_or(rest.len())];
+    if head.contains(&b'@') {
+        let reason = "'@' after '?' or '#' leaves open which host is meant";
+        return Err(Refusal::Bad(reason));
+    }
+    if rest.contains(&b'#') {
+        return Err(Refusal::Bad("'#' must be written as '%23'"));
+    }
+    check_decoded(rest)
+}
+
+/// Refuses escapes of characters that end a line of the protocol of credentials.
+fn check_decoded(text: &[u8]) -> Result<(), Refusal> {
+    let is_end = |digits: &[u8]| digits.eq_ignore_ascii_case(b"0a") || digits == b"00";
+    let ends = text
+        .windows(3)
+        .any(|escape| escape[0] == b'%' && is_end(&escape[1..]));
+    match ends {
+        true => Err(Refusal::Bad("it holds an escaped newline or NUL")),
+        false => Ok(()),
+    }
+}
+
+type Login = (Option<BString>, Option<BString>);
+
+fn split_login(login: &[u8]) -> Result<Login, Refusal> {
+    if login.iter().any(|byte| b"\\ ".contains(byte)) {
+        return Err(Refusal::Bad("backslash or space in the user"));
+    }
+    check_decoded(login)?;
+    let (user, password) = match login.split_once_str(":") {
+        Some((user, password)) => (user, Some(decoded(password))),
+        None => (login, None),
+    };
+    Ok((Some(decoded(user)), password))
+}
+
+/// The host in lower case, if it is a name, or an address in the usual notation.
+fn checked_host(host: &[u8]) -> Result<String, Refusal> {
+    if host.is_empty() {
+        return Err(Refusal::Bad("it has no host"));
+    }
+    if host.contains(&b'@') {
+        return Err(Refusal::Bad("a second '@' leaves open which host is meant"));
+    }
+    if !host.is_ascii() {
+        return Err(Refusal::Beyond("its host is not written in ASCII"));
+    }
+    let text = host.to_str_lossy().to_ascii_lowercase();
+    if let Some(inner) = text.strip_prefix('[') {
+        let inner = inner.strip_suffix(']');
+        let address = inner.ok_or(Refusal::Bad("invalid characters in host name"))?;
+        return match address.parse::<Ipv6Addr>() {
+            Ok(_) => Ok(text),
+            Err(_) if address.contains("%25") => Err(Refusal::Beyond("its host has a zone")),
+            Err(_) => Err(Refusal::Bad("invalid IPv6 address")),
+        };
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    match text.bytes().all(is_name) {
+        true => Ok(text),
+        false => Err(Refusal::Bad("invalid characters in host name")),
+    }
+}
+
+fn port_number(digits: &[u8]) -> Result<u16, Refusal> {
+    let port = digits.to_str().ok().and_then(|text| text.parse().ok());
+    port.filter(|port| *port > 0 && digits.iter().all(u8::is_ascii_digit))
+        .ok_or(Refusal::Bad("invalid port number"))
+}
+
+fn default_port(scheme: &str) -> u16 {
+    match scheme {
+        "http" => 80,
+        "https" => 443,
+        "ssh" => 22,
+        "git" => 9418,
+        // Curl's default for proxies of this kind, and ureq's.
+        _ if scheme.starts_with("socks") => 1080,
+        _ => 0,
+    }
+}
+
+/// Whether `text` starts with a scheme and a colon.
+fn has_scheme(text: &[u8]) -> bool {
+    let end = text.find_byteset(b":/?");
+    let scheme = match end {
+        Some(end) if text[end] == b':' => &text[..end],
+        _ => return false,
+    };
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+    scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_scheme)
+}
+
+/// `text` with what may not stand in a request written as `%XX`.
+fn escaped(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+            0x21..=0x7e => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! How fast a peer is: bytes within a time, not signs of life.
+//!
+//! Only time in which this side waits for the peer counts, so that work of this side is never held
+//! against it. A peer that does not read what it is sent is as slow as one that sends nothing.
+
+use std::time::Duration;
+
+/// A peer moves as much as this within its patience, or takes a step of the protocol.
+const LEAST_BYTES: u64 = 16 * 1024;
+
+/// A peer that moves this much is quick: it is not [`quiet`](Pace::quiet) any more.
+const QUICK_BYTES: u64 = 40 * 1024;
+
+/// The time that was waited since the peer last moved so many bytes.
+#[derive(Debug)]
+struct Window {
+    least_bytes: u64,
+    bytes: u64,
+    waited: Duration,
+}
+
+impl Window {
+    fn new(least_bytes: u64) -> Self {
+        Window {
+            least_bytes,
+            bytes: 0,
+            waited: Duration::ZERO,
+        }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        if self.bytes >= self.least_bytes {
+            *self = Window::new(self.least_bytes);
+        }
+    }
+}
+
+/// Measures one peer.
+#[derive(Debug)]
+pub(super) struct Pace {
+    slow: Window,
+    quick: Window,
+    steps: u64,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Pace {
+            slow: Window::new(LEAST_BYTES),
+            quick: Window::new(QUICK_BYTES),
+            steps: 0,
+        }
+    }
+
+    /// So many bytes came, or were taken.
+    pub(super) fn moved(&mut self, bytes: usize) {
+        self.slow.moved(bytes as u64);
+        self.quick.moved(bytes as u64);
+    }
+
+    /// The peer has taken so many steps of the protocol since the beginning. Their number is bounded.
+    pub(super) fn stepped(&mut self, steps: u64) {
+        if steps > self.steps {
+            *self = Pace {
+                steps,
+                ..Pace::new()
+            };
+        }
+    }
+
+    /// This side has waited for the peer.
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.slow.waited += time;
+        self.quick.waited += time;
+    }
+
+    /// How long this side has waited since the peer last moved a little.
+    pub(super) fn idle(&self) -> Duration {
+        self.slow.waited
+    }
+
+    /// How long this side has waited since the peer was last quick. Others who wait for a place look
+    /// at this.
+    pub(super) fn quiet(&self) -> Duration {
+        self.quick.waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn small_frames_do_not_renew_patience_and_steps_do() {
+        let mut pace = Pace::new();
+        for _ in 0..100 {
+            pace.waited(SECOND);
+            pace.moved(20);
+        }
+        assert_eq!((pace.idle(), pace.quiet()), (100 * SECOND, 100 * SECOND));
+        pace.moved(LEAST_BYTES as usize);
+        assert_eq!((pace.idle(), pace.quiet()), (Duration::ZERO, 100 * SECOND));
+        pace.moved(QUICK_BYTES as usize);
+        assert_eq!(pace.quiet(), Duration::ZERO);
+        pace.waited(SECOND);
+        pace.stepped(1);
+        assert_eq!(
+            (pace.idle(), pace.quiet()),
+            (Duration::ZERO, Duration::ZERO)
+        );
+        pace.waited(SECOND);
+        pace.stepped(1);
+        assert_eq!(pace.idle(), SECOND, "the same step renews nothing");
+    }
+}

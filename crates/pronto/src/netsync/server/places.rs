@@ -1,0 +1,316 @@
+//! Places of sessions, shared fairly among peers.
+//!
+//! A session has a place from the time at which it is let in until its end. Each peer has a quarter
+//! of them at most, so a few peers that stall leave places for others. When all are taken, who waits
+//! takes the place of a session whose peer is slow, or of a peer or network that has more than it
+//! itself has.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_netsync::{Error, ErrorKind};
+
+use super::Limits;
+use super::lobby::Network;
+
+/// What a session holds while it waits for its peer: its queues, what it keeps of objects, and the
+/// handles of a repository. Refs and commits that are held besides are added.
+pub(super) const BASE_BYTES: u64 = 12 << 20;
+
+/// There are so many places whatever the memory is.
+const LEAST_PLACES: usize = 4;
+
+/// A peer has one of so many parts of all places at most.
+const PARTS: usize = 4;
+
+/// How often one that waits looks whether that has an end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a session that is let in may wait for more memory.
+const MORE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whose session it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Who {
+    pub(super) name: String,
+    pub(super) network: Network,
+}
+
+/// What the thread of a session and those who wait for its place tell each other.
+#[derive(Debug, Default)]
+pub(super) struct Signal {
+    quiet_milliseconds: AtomicU64,
+    has_lost_place: AtomicBool,
+}
+
+impl Signal {
+    /// Notes for how long the peer has been slow.
+    ///
+    /// # Errors
+    /// The place was given to another one.
+    pub(super) fn keep(&self, quiet: Duration) -> Result<(), Error> {
+        let quiet = u64::try_from(quiet.as_millis()).unwrap_or(u64::MAX);
+        self.quiet_milliseconds.store(quiet, Relaxed);
+        match self.has_lost_place.load(Relaxed) {
+            true => Err(busy(
+                "others wait, and this session was slow or one of many",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn quiet(&self) -> Duration {
+        Duration::from_millis(self.quiet_milliseconds.load(Relaxed))
+    }
+}
+
+/// All places.
+pub(super) struct Places {
+    most: usize,
+    most_of_peer: usize,
+    most_waiting: usize,
+    most_waiting_of_peer: usize,
+    total_bytes: u64,
+    patience: Duration,
+    slow: Duration,
+    turn: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    holders: BTreeMap<u64, Holder>,
+    waiting: BTreeMap<u64, Who>,
+}
+
+struct Holder {
+    who: Who,
+    bytes: u64,
+    signal: Arc<Signal>,
+}
+
+/// A place. It is free again when this is dropped, if nobody was given it before.
+pub(super) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    signal: Arc<Signal>,
+}
+
+fn busy(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Busy, message)
+}
+
+impl Places {
+    /// As many as fit into `bytes`.
+    pub(super) fn new(limits: &Limits, bytes: u64) -> Self {
+        let fitting = usize::try_from(bytes / BASE_BYTES).unwrap_or(usize::MAX);
+        let most = fitting.min(limits.connections).max(LEAST_PLACES);
+        Places {
+            most,
+            most_of_peer: (most / PARTS).clamp(1, limits.sessions_per_peer.max(1)),
+            most_waiting: limits.connections,
+            most_waiting_of_peer: limits.sessions_per_peer,
+            total_bytes: bytes.max(LEAST_PLACES as u64 * BASE_BYTES),
+            patience: limits.waiting,
+            slow: limits.slow,
+            turn: limits.turn,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sleep<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_timeout(state, LOOK);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits for a place for the session of this number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that nobody
+    /// needs it any more.
+    pub(super) fn take(
+        self: &Arc<Self>,
+        number: u64,
+        who: &Who,
+        signal: &Arc<Signal>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Place, Error> {
+        let begun = Instant::now();
+        let mut state = self.state();
+        if state.waiting_of(&who.name) >= self.most_waiting_of_peer {
+            return Err(busy(format!(
+                "'{}' has too many sessions already",
+                who.name
+            )));
+        }
+        if state.waiting.len() >= self.most_waiting {
+            return Err(busy("too many sessions wait already"));
+        }
+        state.waiting.insert(number, who.clone());
+        let result = loop {
+            if self.next(&state) == Some(number) {
+                if !self.has_room(&state, BASE_BYTES) {
+                    self.reclaim(&mut state, who, begun.elapsed());
+                }
+                if self.has_room(&state, BASE_BYTES) {
+                    break Ok(());
+                }
+            }
+            if is_over() {
+                break Err(Error::new(ErrorKind::Closed, "the peer has gone"));
+            }
+            if begun.elapsed() >= self.patience {
+                break Err(busy("too many sessions are under way"));
+            }
+            state = self.sleep(state);
+        };
+        state.waiting.remove(&number);
+        self.changed.notify_all();
+        result?;
+        let holder = Holder {
+            who: who.clone(),
+            bytes: BASE_BYTES,
+            signal: Arc::clone(signal),
+        };
+        state.holders.insert(number, holder);
+        Ok(Place {
+            places: Arc::clone(self),
+            number,
+            signal: Arc::clone(signal),
+        })
+    }
+
+    fn has_room(&self, state: &State, bytes: u64) -> bool {
+        state.holders.len() < self.most && state.used() + bytes <= self.total_bytes
+            || state.holders.is_empty()
+    }
+
+    /// Whose turn it is: of those whose peer may have another place, the one of the peer, and then
+    /// of the network, that has the fewest; then the one that came first.
+    fn next(&self, state: &State) -> Option<u64> {
+        let (peers, networks) = state.counts();
+        let of_peer = |who: &Who| peers.get(&who.name[..]).copied().unwrap_or(0);
+        let of_network = |who: &Who| networks.get(&who.network).copied().unwrap_or(0);
+        let may = (state.waiting.iter()).filter(|(_, who)| of_peer(who) < self.most_of_peer);
+        let next = may.min_by_key(|(number, who)| (of_peer(who), of_network(who), **number));
+        next.map(|(number, _)| *number)
+    }
+
+    /// Takes the place of a session whose peer is slow, or, if `who` has waited for a while, of the
+    /// newest session of a peer or network that has at least two more than `who` has.
+    fn reclaim(&self, state: &mut State, who: &Who, waited: Duration) {
+        let slow = (state.holders.iter()).filter(|(_, holder)| holder.signal.quiet() >= self.slow);
+        let slowest = slow.max_by_key(|(_, holder)| holder.signal.quiet());
+        let mut victim = slowest.map(|(number, _)| *number);
+        if victim.is_none() && waited >= self.turn {
+            victim = state.newest_of_many(who);
+        }
+        if let Some(holder) = victim.and_then(|number| state.holders.remove(&number)) {
+            holder.signal.has_lost_place.store(true, Relaxed);
+        }
+    }
+}
+
+impl State {
+    fn used(&self) -> u64 {
+        self.holders.values().map(|holder| holder.bytes).sum()
+    }
+
+    fn waiting_of(&self, name: &str) -> usize {
+        self.waiting.values().filter(|who| who.name == name).count()
+    }
+
+    /// How many places each peer has, and each network.
+    fn counts(&self) -> (BTreeMap<&str, usize>, BTreeMap<Network, usize>) {
+        let (mut peers, mut networks) = (BTreeMap::new(), BTreeMap::new());
+        for Holder { who, .. } in self.holders.values() {
+            *peers.entry(&who.name[..]).or_default() += 1;
+            *networks.entry(who.network).or_default() += 1;
+        }
+        (peers, networks)
+    }
+
+    fn newest_of_many(&self, who: &Who) -> Option<u64> {
+        let (peers, networks) = self.counts();
+        let of_peer = peers.get(&who.name[..]).copied().unwrap_or(0);
+        let of_network = networks.get(&who.network).copied().unwrap_or(0);
+        let (peer, most) = peers.into_iter().max_by_key(|(_, count)| *count)?;
+        let newest = |is_meant: &dyn Fn(&Who) -> bool| {
+            let meant = (self.holders.iter()).filter(|(_, holder)| is_meant(&holder.who));
+            meant.map(|(number, _)| *number).max()
+        };
+        if most >= of_peer + 2 {
+            return newest(&|who| who.name == peer);
+        }
+        let (network, most) = networks.into_iter().max_by_key(|(_, count)| *count)?;
+        match most >= of_network + 2 {
+            true => newest(&|who| who.network == network),
+            false => None,
+        }
+    }
+}
+
+impl Place {
+    /// This side works: the peer is not slow meanwhile.
+    ///
+    /// # Errors
+    /// The place was given to another one.
+    pub(super) fn work(&self) -> Result<(), Error> {
+        self.signal.keep(Duration::ZERO)
+    }
+
+    /// Waits until the session may hold `bytes` beside what every session holds.
+    ///
+    /// # Errors
+    /// There is no room for that now, or the place was given to another one.
+    pub(super) fn hold(&self, bytes: u64) -> Result<(), Error> {
+        let (begun, places) = (Instant::now(), &self.places);
+        let bytes = BASE_BYTES.saturating_add(bytes);
+        let mut state = places.state();
+        loop {
+            self.work()?;
+            let others = state.used_without(self.number);
+            let Some(who) = state.holders.get(&self.number).map(|own| own.who.clone()) else {
+                return Err(busy("the place of this session was given to another one"));
+            };
+            let fits = others.saturating_add(bytes) <= places.total_bytes;
+            if fits || state.holders.len() == 1 {
+                if let Some(own) = state.holders.get_mut(&self.number) {
+                    own.bytes = bytes;
+                }
+                return Ok(());
+            }
+            if begun.elapsed() >= MORE_PATIENCE {
+                return Err(busy("too much memory is in use"));
+            }
+            places.reclaim(&mut state, &who, Duration::ZERO);
+            state = places.sleep(state);
+        }
+    }
+}
+
+impl State {
+    fn used_without(&self, number: u64) -> u64 {
+        let others = self.holders.iter().filter(|(other, _)| **other != number);
+        others.map(|(_, holder)| holder.bytes).sum()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // If it was given away it has gone from the list, and its number is used once.
+        self.places.state().holders.remove(&self.number);
+        self.places.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The page about settings, made from `docs/settings.tsv`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A line for each setting: kind, name, status, whether it protects the user, and where or why.
+const TABLE: &str = include_str!("../../../docs/settings.tsv");
+
+/// The kinds of settings in the order of the page.
+const KINDS: &[(&str, &str)] = &[
+    ("config", "Configuration that `git help --config` lists"),
+    ("config-unlisted", "Configuration that git does not list"),
+    ("config-own", "Configuration of pronto"),
+    ("environment", "Environment variables of git"),
+    ("environment-own", "Environment variables of pronto"),
+];
+
+/// What the page says of each status.
+const STATUSES: &[(&str, &str)] = &[
+    ("native", "Obeyed by native commands"),
+    (
+        "handed over",
+        "Handed over: with it in force the whole call goes to git",
+    ),
+    ("git", "Of commands that always go to git"),
+    ("no effect", "Without effect"),
+];
+
+/// The names of the settings that have one status for one reason.
+type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<String>>;
+
+/// The page.
+pub(super) fn page() -> String {
+    let mut page = "# Settings\n\n\
+        Made from `docs/settings.tsv` by `cargo xtask docs`. The table accounts for every\n\
+        configuration variable and every environment variable of git 2.55: native commands obey\n\
+        it, hand the whole call to git when it is in force, leave it to git because only commands\n\
+        of git use it, or do without it for the reason given. **Bold** settings protect the user\n\
+        or name a program. In the sections `credential`, `http`, `protocol`, `safe`, `sideband`\n\
+        and `transfer` a variable that pronto does not know goes to git, too.\n"
+        .to_owned();
+    for (kind, title) in KINDS {
+        // Writing to a string does not fail.
+        let _ = write!(page, "\n## {title}\n");
+        for (status, heading) in STATUSES {
+            let groups = groups(kind, status);
+            if groups.is_empty() {
+                continue;
+            }
+            let _ = write!(page, "\n### {heading}\n\n| settings | |\n|---|---|\n");
+            let mut rows: Vec<_> = groups
+                .iter()
+                .map(|((_, note), names)| (names.join(", "), *note))
+                .collect();
+            rows.sort();
+            for (names, note) in rows {
+                let _ = writeln!(page, "| {names} | {note} |");
+            }
+        }
+    }
+    page
+}
+
+fn groups<'a>(kind: &str, status: &str) -> Groups<'a> {
+    let mut groups = Groups::new();
+    for line in TABLE.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [own_kind, name, own_status, security, note] = columns[..] else {
+            continue;
+        };
+        if own_kind == kind && own_status == status {
+            let shown = match security {
+                "yes" => format!("**`{name}`**"),
+                _ => format!("`{name}`"),
+            };
+            groups.entry((security, note)).or_default().push(shown);
+        }
+    }
+    groups
+}
