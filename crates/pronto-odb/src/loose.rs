@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
 use pronto_io::error::IoContext as _;
+use rustix::fs::{Mode, OFlags};
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Reader};
 
@@ -298,8 +299,11 @@ pub(crate) fn prefix(
 }
 
 fn open(path: &Path) -> Result<Option<File>, Error> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
+    // A FIFO in the place of an object must not make a reader wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
+    match opened.map_err(io::Error::from) {
+        Ok(file) => Ok(Some(File::from(file))),
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(error).context(ErrorKind::Io, "cannot open", path),
     }

@@ -34,8 +34,6 @@ enum Section {
         ready: bool,
     },
     ShallowInfo,
-    /// One that was not asked for and can be ignored.
-    Other,
 }
 
 impl<'a> Conversation<'a> {
@@ -172,7 +170,6 @@ impl<'a> Conversation<'a> {
                 self.section = match line {
                     b"acknowledgments" => Section::Acknowledgments { ready: false },
                     b"shallow-info" => Section::ShallowInfo,
-                    b"wanted-refs" | b"packfile-uris" => Section::Other,
                     b"packfile" => return Ok(Next::Pack { sideband: true }),
                     _ => return Err(unexpected(line)),
                 };
@@ -197,7 +194,6 @@ impl<'a> Conversation<'a> {
                     return Err(unexpected(line));
                 }
             }
-            Section::Other => {}
         }
         Ok(Next::Receive)
     }

@@ -1,0 +1,39 @@
+//! The table of published vulnerabilities names rows: they have to exist.
+
+use std::path::Path;
+
+use crate::rows;
+
+/// The column of the rows, in a table whose lines begin with a bar.
+const COLUMN: usize = 4;
+
+/// Checks every row that `docs/security.md` names as `class/name`, with `*` for any end of a name.
+///
+/// # Errors
+/// Names without a row.
+pub(crate) fn check() -> Result<(), String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
+    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let rows: Vec<String> = rows::all()
+        .iter()
+        .map(|row| format!("{}/{}", row.class, row.name))
+        .collect();
+    let named: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| CVE-"))
+        .filter_map(|line| line.split('|').nth(COLUMN))
+        .flat_map(|names| names.split('`').skip(1).step_by(2))
+        .collect();
+    if named.is_empty() {
+        return Err("no row is named".to_owned());
+    }
+    let is_missing = |name: &&str| match name.strip_suffix('*') {
+        Some(start) => !rows.iter().any(|row| row.starts_with(start)),
+        None => !rows.iter().any(|row| row == name),
+    };
+    let missing: Vec<&str> = named.into_iter().filter(is_missing).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("there are no such rows: {}", missing.join(", "))),
+    }
+}

@@ -1,0 +1,66 @@
+//! The attack suite: each row is a hostile server, repository, peer or neighbour, and what must
+//! hold after a command has met it. Every row runs twice, with pronto and with stock git as control.
+//!
+//! `README.md` beside this file says how to write a row, `docs/security.md` which published
+//! vulnerabilities the rows cover.
+
+#![expect(clippy::print_stdout, reason = "a test says what it skips")]
+
+mod attack;
+mod control;
+mod documents;
+mod judge;
+mod objects;
+mod pack;
+mod process;
+mod rows;
+mod sandbox;
+mod servers;
+mod snapshot;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use crate::attack::Program;
+
+/// Rows mostly wait for each other's processes, so more run at once than there are processors.
+const THREADS: usize = 6;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
+    let control = control::find();
+    if let Err(reason) = &control {
+        println!("SKIPPED: the control runs of the attack suite: {reason}");
+        if control::is_required() {
+            return ExitCode::FAILURE;
+        }
+    }
+    let mut trials = Vec::new();
+    for row in rows::all() {
+        let row = Arc::new(row);
+        for program in [Program::Pronto, Program::Git] {
+            if program == Program::Git && control.is_err() {
+                continue;
+            }
+            let name = format!("{}: {}/{}", program.name(), row.class, row.name);
+            let row = Arc::clone(&row);
+            trials.push(Trial::ignorable_test(name, move || run(&row, program)));
+        }
+    }
+    let documents = Trial::test("docs/security.md names rows that exist", || {
+        documents::check().map_err(Failed::from)
+    });
+    trials.push(documents);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn run(row: &rows::Row, program: Program) -> Result<Completion, Failed> {
+    match judge::judge(row, program) {
+        Ok(None) => Ok(Completion::Completed),
+        Ok(Some(reason)) => Ok(Completion::ignored_with(reason)),
+        Err(report) => Err(Failed::from(report)),
+    }
+}

@@ -1,0 +1,283 @@
+//! The sandbox of one row: a home with credentials, a neighbouring repository, canary files, and
+//! the directory that the command may write to.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The helper for credentials: answers from the file `credentials` beside it, whose lines hold
+/// protocol, host, user and password.
+const HELPER: &str = r#"#!/bin/sh
+test "$1" = get || exit 0
+while IFS= read -r line; do
+    case $line in
+    protocol=*) protocol=${line#protocol=} ;;
+    host=*) host=${line#host=} ;;
+    esac
+done
+while read -r known_protocol known_host user password; do
+    if test "$known_protocol $known_host" = "$protocol $host"; then
+        echo "username=$user"
+        echo "password=$password"
+    fi
+done <"${0%/*}/credentials"
+"#;
+
+/// The sandbox of one row. It is removed with the value.
+pub(crate) struct Sandbox {
+    folder: tempfile::TempDir,
+    root: PathBuf,
+    pub(crate) ids: &'static Ids,
+}
+
+/// The objects that hostile servers offer.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    /// The first commit of `project` and of `origin`.
+    pub(crate) first: String,
+    /// The second commit of `project`, its branch `main`.
+    pub(crate) second: String,
+    /// A pack with all that `first` reaches.
+    pub(crate) pack: Vec<u8>,
+    /// A pack with all that `second` reaches.
+    pub(crate) both: Vec<u8>,
+}
+
+struct Template {
+    folder: tempfile::TempDir,
+    ids: Ids,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let template = template();
+        let folder = scratch();
+        let root = folder.path().canonicalize().expect("it exists");
+        copy(template.folder.path(), &root);
+        let sandbox = Sandbox {
+            folder,
+            root,
+            ids: &template.ids,
+        };
+        let helper = sandbox.script("home/helper", HELPER);
+        let text = format!(
+            "[user]\n\tname = A U Thor\n\temail = author@example.com\n\
+             [init]\n\tdefaultBranch = main\n\
+             [credential]\n\thelper = {}\n",
+            helper.display()
+        );
+        sandbox.write("home/.gitconfig", text);
+        sandbox
+    }
+
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Whether the directory is still there, which it is as long as the value is.
+    pub(crate) fn root(&self) -> &Path {
+        debug_assert!(self.folder.path().exists(), "a sandbox outlives its row");
+        &self.root
+    }
+
+    /// Writes a file, and the directories above it.
+    pub(crate) fn write(&self, relative: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(relative);
+        let above = path.parent().expect("it is in the sandbox");
+        std::fs::create_dir_all(above).expect("a directory");
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// Adds text to a file.
+    pub(crate) fn append(&self, relative: impl AsRef<Path>, text: &str) {
+        let path = self.path(relative);
+        let mut content = std::fs::read(&path).unwrap_or_default();
+        content.extend_from_slice(text.as_bytes());
+        std::fs::write(path, content).expect("a file");
+    }
+
+    /// Writes an executable script. Another process does it: a child that another thread starts
+    /// meanwhile would inherit the open file, and the script could not be executed while it runs.
+    pub(crate) fn script(&self, relative: impl AsRef<Path>, text: &str) -> PathBuf {
+        let path = self.path(relative);
+        let above = path.parent().expect("it is in the sandbox");
+        std::fs::create_dir_all(above).expect("a directory");
+        let mut shell = Command::new("sh")
+            .args(["-c", r#"cat >"$1" && chmod 755 "$1""#, "sh"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let mut input = shell.stdin.take().expect("it is a pipe");
+        input.write_all(text.as_bytes()).expect("sh reads");
+        drop(input);
+        assert!(shell.wait().expect("it ends").success(), "a script");
+        path
+    }
+
+    /// A script that leaves a mark outside of the clone: no attack may run it.
+    pub(crate) fn payload(&self, relative: impl AsRef<Path>) -> PathBuf {
+        let mark = self.path("outside/pwned");
+        let text = format!("#!/bin/sh\necho pwned >>'{}'\n", mark.display());
+        self.script(relative, &text)
+    }
+
+    /// The shell command that leaves a mark outside of the clone.
+    pub(crate) fn payload_command(&self) -> String {
+        format!("touch {}", self.path("outside/pwned").display())
+    }
+
+    /// A link.
+    pub(crate) fn link(&self, target: impl AsRef<Path>, relative: impl AsRef<Path>) {
+        std::os::unix::fs::symlink(target, self.path(relative)).expect("a link");
+    }
+
+    /// A FIFO, which nobody writes to.
+    pub(crate) fn fifo(&self, relative: impl AsRef<Path>) {
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, self.path(relative), kind, mode, 0).expect("a FIFO");
+    }
+
+    pub(crate) fn remove(&self, relative: impl AsRef<Path>) {
+        std::fs::remove_file(self.path(relative)).expect("it was there");
+    }
+
+    /// Runs the git that builds repositories, in the directory `at`. What it prints, trimmed.
+    pub(crate) fn git(&self, at: &str, arguments: &[&str]) -> String {
+        git(&self.path(at), arguments, b"")
+    }
+
+    /// As [`Self::git`], with `input` to read.
+    pub(crate) fn git_reading(&self, at: &str, arguments: &[&str], input: &[u8]) -> String {
+        git(&self.path(at), arguments, input)
+    }
+
+    /// Makes the canary of a credential that the helper gives for `host` alone.
+    pub(crate) fn credential(&self, protocol: &str, host: &str, secret: &str) {
+        self.append(
+            "home/credentials",
+            &format!("{protocol} {host} somebody {secret}\n"),
+        );
+    }
+
+    /// Adds to the configuration of the user.
+    pub(crate) fn configure(&self, text: &str) {
+        self.append("home/.gitconfig", text);
+    }
+
+    /// Copies the repository `origin` to the directory `at`.
+    pub(crate) fn repository(&self, at: &str) {
+        copy(&self.path("server/origin"), &self.path(at));
+    }
+}
+
+fn scratch() -> tempfile::TempDir {
+    let builder = tempfile::Builder::new().prefix("pronto-attack-").tempdir();
+    builder.expect("a directory")
+}
+
+/// The sandbox that others are copies of.
+fn template() -> &'static Template {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let folder = scratch();
+        let root = folder.path();
+        for name in ["home", "outside/folder", "work", "tmp", "server"] {
+            std::fs::create_dir_all(root.join(name)).expect("a directory");
+        }
+        for name in ["outside/canary", "outside/folder/file", "home/.netrc"] {
+            std::fs::write(root.join(name), "canary\n").expect("a file");
+        }
+        let project = root.join("project");
+        git(root, &["init", "-q", "-b", "main", "project"], b"");
+        std::fs::write(project.join("file"), "one\n").expect("a file");
+        git(&project, &["add", "."], b"");
+        git(&project, &["commit", "-qm", "one"], b"");
+        let first = git(&project, &["rev-parse", "HEAD"], b"");
+        git(root, &["clone", "-q", "project", "server/origin"], b"");
+        git(
+            &root.join("server/origin"),
+            &["remote", "remove", "origin"],
+            b"",
+        );
+        std::fs::write(project.join("file"), "two\n").expect("a file");
+        git(&project, &["commit", "-qam", "two"], b"");
+        let second = git(&project, &["rev-parse", "HEAD"], b"");
+        let list = ["pack-objects", "-q", "--all", "--stdout"];
+        let pack = git_bytes(&root.join("server/origin"), &list, b"");
+        let ids = Ids {
+            first,
+            second,
+            pack,
+            both: git_bytes(&project, &list, b""),
+        };
+        Template { folder, ids }
+    })
+}
+
+fn git(at: &Path, arguments: &[&str], input: &[u8]) -> String {
+    let output = git_bytes(at, arguments, input);
+    String::from_utf8_lossy(&output).trim_end().to_owned()
+}
+
+/// Runs the git that builds repositories, with nothing forbidden to it.
+fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let lax = [
+        "protocol.file.allow=always",
+        "core.protectNTFS=false",
+        "core.protectHFS=false",
+        "safe.directory=*",
+        "gc.auto=0",
+        "maintenance.auto=false",
+    ];
+    let mut command = Command::new("git");
+    lax.iter()
+        .for_each(|setting| _ = command.args(["-c", setting]));
+    let mut child = command
+        .args(arguments)
+        .current_dir(at)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/nonexistent")
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        // No samples of hooks: every sandbox is copied and compared.
+        .env("GIT_TEMPLATE_DIR", "")
+        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+        .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+        .env("GIT_AUTHOR_DATE", "1112911993 -0700")
+        .env("GIT_COMMITTER_DATE", "1112911993 -0700")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut pipe = child.stdin.take().expect("it is a pipe");
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
+    let output = child.wait_with_output().expect("it ends");
+    let _ = writer.join().expect("no panic");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    output.stdout
+}
+
+/// Copies a directory with what is in it. Links stay links.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("it lists").flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().expect("it is there");
+        if kind.is_dir() {
+            copy(&path, &target);
+        } else if kind.is_symlink() {
+            let link = std::fs::read_link(&path).expect("a link");
+            std::os::unix::fs::symlink(link, target).expect("a link");
+        } else {
+            std::fs::copy(&path, &target).expect("a file");
+        }
+    }
+}
