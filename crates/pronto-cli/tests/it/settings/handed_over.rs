@@ -73,6 +73,42 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
 
+/// What the transport hands over where it applies to the URL: the setting, its value, and the
+/// settings beside which it applies.
+const BY_URL: &[(&str, &str, &[&str])] = &[
+    ("GIT_HTTP_PROXY_AUTHMETHOD", "digest", PROXY),
+    ("GIT_PROXY_SSL_CAINFO", "file", PROXY),
+    ("GIT_PROXY_SSL_CERT", "file", PROXY),
+    ("GIT_PROXY_SSL_CERT_PASSWORD_PROTECTED", "1", PROXY),
+    ("GIT_PROXY_SSL_KEY", "file", PROXY),
+    ("GIT_SSL_CERT_PASSWORD_PROTECTED", "1", CERTIFICATE),
+    ("GIT_SSL_CERT_TYPE", "DER", CERTIFICATE),
+    ("GIT_SSL_CIPHER_LIST", "ECDHE-ECDSA-AES256-GCM-SHA384", &[]),
+    ("GIT_SSL_KEY_TYPE", "DER", CERTIFICATE),
+    ("GIT_SSL_VERSION", "tlsv1.3", &[]),
+    ("http.cookieFile", "file", &[]),
+    ("http.curloptResolve", "localhost:1:127.0.0.1", &[]),
+    ("http.delegation", "always", &[]),
+    ("http.emptyAuth", "true", &[]),
+    ("http.pinnedPubkey", "sha256//AAAA", &[]),
+    ("http.proactiveAuth", "basic", &[]),
+    ("http.proxyAuthMethod", "digest", PROXY),
+    ("http.proxySSLCAInfo", "file", PROXY),
+    ("http.proxySSLCert", "file", PROXY),
+    ("http.proxySSLCertPasswordProtected", "true", PROXY),
+    ("http.proxySSLKey", "file", PROXY),
+    ("http.sslBackend", "openssl", &[]),
+    ("http.sslCertPasswordProtected", "true", CERTIFICATE),
+    ("http.sslCertType", "DER", CERTIFICATE),
+    ("http.sslCipherList", "ECDHE-ECDSA-AES256-GCM-SHA384", &[]),
+    ("http.sslKeyType", "DER", CERTIFICATE),
+    ("http.sslVersion", "tlsv1.3", &[]),
+    ("remote.origin.proxyAuthMethod", "digest", PROXY),
+];
+
+const PROXY: &[&str] = &["http.proxy=https://127.0.0.1:1"];
+const CERTIFICATE: &[&str] = &["http.sslCert=file"];
+
 /// What is handed over in code and needs more than a setting to be seen, and why.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("GIT_PAGER", "needs a terminal"),
@@ -318,6 +354,40 @@ fn what_commands_hand_over_in_code_is_refused() {
 }
 
 #[test]
+fn what_applies_to_a_url_is_refused_before_anything_is_sent_there() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    // Nobody listens there: a call that got so far would say that.
+    let remote = "remote.origin.url=https://127.0.0.1:1/x";
+    for (name, value, beside) in BY_URL {
+        let mut configured: Vec<(&str, &str)> = [&[remote], *beside]
+            .concat()
+            .iter()
+            .map(|setting| setting.split_once('=').expect("a key and a value"))
+            .collect();
+        let mut variables = Vec::new();
+        match name.contains('.') {
+            true => configured.push((name, value)),
+            false => variables.push((*name, *value)),
+        }
+        for arguments in [
+            &["fetch", "origin"][..],
+            &["clone", "https://127.0.0.1:1/x"],
+        ] {
+            if arguments[0] == "clone" && name.starts_with("remote.") {
+                continue;
+            }
+            let output = run(&top, &configured, &variables, arguments);
+            let said = stderr(&output);
+            assert!(
+                output.status.code() == Some(128) && said.contains("does not have "),
+                "{name}, {arguments:?}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn formats_that_are_lacking_are_refused_where_they_stand() {
     for (key, value, arguments) in [
         ("extensions.compatObjectFormat", "sha256", &["status"][..]),
@@ -373,9 +443,12 @@ fn all_that_is_handed_over_is_seen_here() {
             .into_iter()
             .flatten();
         let in_code = IN_CODE.iter().any(|(key, ..)| *key == row.name);
+        let by_url = BY_URL
+            .iter()
+            .any(|(key, ..)| key.replace("remote.origin", "remote.<name>") == row.name);
         let elsewhere = SEEN_ELSEWHERE.iter().any(|(key, _)| *key == row.name);
         assert!(
-            tables.any(|lacking| lacking.name == name) || in_code || elsewhere,
+            tables.any(|lacking| lacking.name == name) || in_code || by_url || elsewhere,
             "nothing shows that '{}' is handed over",
             row.name
         );
