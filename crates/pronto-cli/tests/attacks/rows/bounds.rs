@@ -34,10 +34,10 @@ fn endless(scene: &mut Scene, first: Vec<u8>, chunk: Vec<u8>) -> Attack {
         stream.write_all(&first)?;
         flood(stream, &chunk)
     });
-    // All references of a server may be many: their bound is far above what other rows may take.
+    // Ten million references are no attack: their bound is far above what other rows may take.
     clone(port)
         .fails()
-        .mebibytes(1024)
+        .mebibytes(2300)
         .seconds(120)
         .only_pronto(PATIENT)
 }
