@@ -5,7 +5,7 @@ use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_refs::RefName;
 
-use crate::bounds::Room;
+use crate::bounds::{MOST_REF_BYTES, Room};
 use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
@@ -50,10 +50,6 @@ pub struct Greeting {
     /// Commits whose parents it does not have (versions 0 and 1).
     pub shallow: Vec<ObjectId>,
 }
-
-/// The memory that the references and the cut of versions 0 and 1 may take: enough for ten
-/// million references.
-const MOST_REF_BYTES: usize = 2 << 30;
 
 /// The lengths of all capabilities together: version 2 says what it can do before it says anything
 /// else, in a few hundred bytes.

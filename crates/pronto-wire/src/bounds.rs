@@ -2,6 +2,10 @@
 
 use crate::error::{Error, malformed};
 
+/// The memory that the references of one answer, with the cut of versions 0 and 1, may take: enough
+/// for five million references.
+pub(crate) const MOST_REF_BYTES: usize = 1 << 30;
+
 /// What is left of an allowance.
 #[derive(Debug)]
 pub(crate) struct Room {

@@ -9,7 +9,7 @@ use pronto_io::progress::Progress;
 
 use crate::address::Address;
 use crate::advertisement::{Greeting, GreetingParser, LsRefs, RemoteRef, Version, parse_ref_line};
-use crate::bounds::Room;
+use crate::bounds::{MOST_REF_BYTES, Room};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
 use crate::fetch::{Negotiator, Next, Request, ShallowUpdate, v0, v2};
@@ -26,9 +26,6 @@ pub struct Client {
     /// Whether the other side waits for something, so that it must be told of the end.
     is_open: bool,
 }
-
-/// The memory that the references of one answer may take.
-const MOST_REF_BYTES: usize = 2 << 30;
 
 /// The packets of the other side's share of one round of negotiation.
 const MOST_PACKETS: usize = 1 << 24;

@@ -34,10 +34,10 @@ fn endless(scene: &mut Scene, first: Vec<u8>, chunk: Vec<u8>) -> Attack {
         stream.write_all(&first)?;
         flood(stream, &chunk)
     });
-    // Ten million references are no attack: their bound is far above what other rows may take.
+    // Five million references are no attack: their bound is far above what other rows may take.
     clone(port)
         .fails()
-        .mebibytes(2300)
+        .mebibytes(1200)
         .seconds(120)
         .only_pronto(PATIENT)
 }
