@@ -281,12 +281,23 @@ fn with_passwords() {
     let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";
     crate::support::write_program(&ask, script);
     let setting = format!("credential.helper=store --file={}", store.display());
-    let asked = [("GIT_ASKPASS", ask.to_str().expect("a name in ASCII"))];
+    // The helper comes with git, so that git may be called for it.
+    let asked = [
+        ("GIT_ASKPASS", ask.to_str().expect("a name in ASCII")),
+        ("PRONTO_NO_FALLBACK", "0"),
+    ];
     let output = scene.pronto(&["-c", &setting, "clone", "-q", &url, "asked"], &asked);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let kept = std::fs::read_to_string(store).expect("it was kept");
     assert!(kept.contains("me:secret@"), "{kept}");
+    let without_git = [asked[0], ("PRONTO_NO_FALLBACK", "1")];
+    let output = scene.pronto(
+        &["-c", &setting, "clone", "-q", &url, "without"],
+        &without_git,
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("credential-store"), "{said}");
 
     let output = scene.pronto(&["clone", &url, "refused"], &[]);
     let expected = format!(

@@ -1,11 +1,14 @@
 //! Names and passwords, from the user's credential helpers or the user.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_credentials::Program;
 use gix_credentials::helper::{Action, Cascade, NextAction};
 use gix_credentials::protocol::{Context, ContextOptions};
+use pronto_io::child;
 use pronto_wire::transport::http::{Credentials, Secret};
 use pronto_wire::url::Url;
 use pronto_wire::{Error, ErrorKind};
@@ -13,6 +16,7 @@ use pronto_wire::{Error, ErrorKind};
 use crate::Result;
 use crate::config::{Config, Key};
 use crate::environment::Environment;
+use crate::{path, quote};
 
 /// The helpers that are configured for one URL.
 pub(super) struct Helpers {
@@ -26,7 +30,14 @@ pub(super) struct Helpers {
 }
 
 impl Helpers {
-    pub(super) fn new(url: &Url, config: &Config, environment: &Environment) -> Result<Self> {
+    /// The helpers for `url`. Those that are called by a name are run by `git`, or by the one that
+    /// `PATH` has.
+    pub(super) fn new(
+        url: &Url,
+        git: Option<&Path>,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Self> {
         let normal = url.normal();
         let mut definitions: Vec<BString> = Vec::new();
         for entry in config.iter() {
@@ -38,7 +49,7 @@ impl Helpers {
                     .is_none_or(|pattern| normal.matched_by(pattern).is_some());
             match entry.value {
                 Some(value) if meant && value.is_empty() => definitions.clear(),
-                Some(value) if meant => definitions.push(value.into()),
+                Some(value) if meant => definitions.push(with_program(value, git)),
                 _ => {}
             }
         }
@@ -127,6 +138,32 @@ impl Helpers {
     }
 }
 
+/// `definition` of a helper, where one that is a name becomes a command of the shell: the crate that
+/// runs helpers would take any `git` of `PATH`, even one of the current directory. A program
+/// `git-credential-NAME` on `PATH` needs no git; the ones that come with git are run by `git`.
+fn with_program(definition: &BStr, git: Option<&Path>) -> BString {
+    if definition.starts_with(b"!") || definition.starts_with(b"/") {
+        return definition.into();
+    }
+    let end = definition.find_byte(b' ').unwrap_or(definition.len());
+    let (name, arguments) = definition.split_at(end);
+    let own = [b"git-credential-", name].concat();
+    let mut command = BString::from("!");
+    match child::find(OsStr::from_bytes(&own)) {
+        Some(program) => quote::shell_quote_into(path::as_bytes(&program), &mut command),
+        None => {
+            let found = git.map(Path::to_owned);
+            let found = found.or_else(|| child::find(OsStr::new("git")));
+            let program = found.unwrap_or_else(|| "git".into());
+            quote::shell_quote_into(path::as_bytes(&program), &mut command);
+            command.extend_from_slice(b" credential-");
+            command.extend_from_slice(name);
+        }
+    }
+    command.extend_from_slice(arguments);
+    command
+}
+
 impl Credentials for Helpers {
     fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error> {
         if challenges.is_empty() {
@@ -179,4 +216,19 @@ fn offers_basic(challenge: &str) -> bool {
 /// Whether `value` is one of the words for the default of `credential.interactive`.
 fn is_word(value: &BStr) -> bool {
     value == "auto" || value == "always"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_that_are_names_are_run_by_the_chosen_git() {
+        let git = Some(Path::new("/opt/it's/git"));
+        let command = |definition: &str| with_program(definition.into(), git).to_string();
+        let quoted = r"!'/opt/it'\''s/git' credential-store --file=x";
+        assert_eq!(command("store --file=x"), quoted);
+        assert_eq!(command("!echo"), "!echo");
+        assert_eq!(command("/bin/helper"), "/bin/helper");
+    }
 }

@@ -36,7 +36,8 @@ impl Web for WebSettings {
             url,
         };
         let found = lookup.options(&self.settings).and_then(|options| {
-            let helpers = Helpers::new(url, &self.config, &self.environment)?;
+            let git = self.settings.server.as_deref();
+            let helpers = Helpers::new(url, git, &self.config, &self.environment)?;
             Ok((options, helpers))
         });
         let (options, helpers) = found.map_err(to_wire)?;
