@@ -252,6 +252,14 @@ impl Attack {
         self
     }
 
+    /// As [`Self::git_differs`], for some of the rows that are made together.
+    pub(crate) fn git_differs_if(self, differs: bool, reason: &'static str) -> Self {
+        match differs {
+            true => self.git_differs(reason),
+            false => self,
+        }
+    }
+
     /// There is no control, for this reason.
     pub(crate) fn only_pronto(mut self, reason: &'static str) -> Self {
         self.only_pronto = Some(reason);

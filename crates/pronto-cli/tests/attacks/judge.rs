@@ -66,6 +66,9 @@ pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, Strin
         );
     }
     if report.is_empty() {
+        if let (Program::Git, Some(reason)) = (program, attack.git_differs) {
+            println!("STALE: git holds {}/{}: {reason}", row.class, row.name);
+        }
         return Ok(None);
     }
     if let (Program::Git, Some(reason)) = (program, attack.git_differs) {

@@ -262,9 +262,7 @@ fn over_http(table: &mut Table) {
             let kind = "Content-Type: application/x-git-upload-pack-advertisement";
             respond(out, "200 OK", &[kind, "Content-Encoding: gzip"], &bomb)
         });
-        http(port)
-            .fails()
-            .git_differs("it inflates an answer before it looks at it")
+        http(port).fails()
     });
     table.row("http-bomb-of-a-page", |scene| {
         let bomb = gzip_bomb(b"x", 256 << 20);

@@ -192,7 +192,10 @@ fn elsewhere(table: &mut Table) {
             command(["clone", &server, "clone"])
                 .fails()
                 .never_contacts(evil)
-                .git_differs("it takes the address of a pack although it asked for none")
+                .git_differs_if(
+                    name == "http",
+                    "it takes the address of a pack although it asked for none",
+                )
         });
         table.row(format!("bundle-at-{name}"), move |scene| {
             let evil =
@@ -264,7 +267,10 @@ fn revisions(table: &mut Table) {
             scene.repository("work/repo");
             command(["rev-parse", "--verify", &revision])
                 .within("work/repo")
-                .git_differs("it overflows its stack where a revision has very many suffixes")
+                .git_differs_if(
+                    name == "carets",
+                    "it overflows its stack where a revision has very many suffixes",
+                )
         });
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn table() -> Table {
                 forge.tree(&[entry(DIRECTORY, *bytes, below)])
             })
             .fails()
-            .git_differs(SLASHES)
+            .git_differs_if(*name == "slash", SLASHES)
         });
         table.row(format!("file-{name}"), move |scene| {
             checkout(scene, |forge| {
@@ -53,7 +53,7 @@ pub(super) fn table() -> Table {
                 forge.tree(&[entry(FILE, *bytes, blob)])
             })
             .fails()
-            .git_differs(SLASHES)
+            .git_differs_if(*name == "slash", SLASHES)
         });
     }
     links(&mut table);
@@ -300,9 +300,7 @@ fn shapes(table: &mut Table) {
             tree
         });
         // The number of files is beyond all measure; what counts is that a fetch does not walk them.
-        command(["fetch", "../../server/evil", "main"])
-            .within("work/repo")
-            .git_differs("its server counts objects without end, and its client cannot tell")
+        command(["fetch", "../../server/evil", "main"]).within("work/repo")
     });
     table.row("long-name", |scene| {
         checkout(scene, |forge| {
