@@ -109,6 +109,7 @@ fn maintenance_is_the_business_of_the_chosen_git() {
     git(scratch.path(), &["init", "-q", "-b", "main", "repository"]);
     let top = scratch.path().join("repository");
     git(&top, &["config", "maintenance.gc.enabled", "true"]);
+    git(&top, &["config", "maintenance.autoDetach", "false"]);
     let (evil, ran) = trap(&scratch, "evil", "git");
     let (chosen, called) = trap(&scratch, "chosen", "git");
     let path = path_of(evil.parent().expect("it has one"));
@@ -127,6 +128,43 @@ fn maintenance_is_the_business_of_the_chosen_git() {
     assert!(!ran.exists());
     commit("PRONTO_GIT", &chosen);
     assert!(called.exists() && !ran.exists());
+}
+
+#[test]
+fn no_command_waits_for_maintenance() {
+    let scratch = Scratch::new();
+    git(scratch.path(), &["init", "-q", "-b", "main", "repository"]);
+    let top = scratch.path().join("repository");
+    git(&top, &["config", "maintenance.gc.enabled", "true"]);
+    let fifo = |name: &str| {
+        let path = scratch.path().join(name);
+        let made = process("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo starts").success());
+        path
+    };
+    let (go, ended) = (fifo("go"), fifo("ended"));
+    // It ends only when this test says so, after the command that started it.
+    let text = format!(
+        "#!/bin/sh\nread line <'{}'\n\
+         echo \"$line $(cut -d' ' -f5,19 /proc/self/stat)\" >'{}'\n",
+        go.display(),
+        ended.display()
+    );
+    let stand_in = scratch.script("slow", "git", &text);
+    fs::write(top.join("file"), "x").expect("a file");
+    git(&top, &["add", "file"]);
+    let done = output(
+        pronto(&top)
+            .args(["commit", "-q", "-m", "x"])
+            .env("PRONTO_GIT", &stand_in),
+    );
+    assert!(done.status.success(), "{done:?}");
+    fs::write(&go, "now\n").expect("maintenance waits");
+    let said = fs::read_to_string(&ended).expect("maintenance ends");
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let own = std::process::id().to_string();
+    assert_eq!((words[0], words[2]), ("now", "10"), "{said}");
+    assert_ne!(words[1], own, "it is in a process group of its own");
 }
 
 #[test]
