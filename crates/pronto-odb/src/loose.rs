@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
 use pronto_io::error::IoContext as _;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Reader};
 
@@ -301,7 +301,7 @@ pub(crate) fn prefix(
 fn open(path: &Path) -> Result<Option<File>, Error> {
     // A FIFO in the place of an object must not make a reader wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
+    let opened = rustix::io::retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()));
     match opened.map_err(io::Error::from) {
         Ok(file) => Ok(Some(File::from(file))),
         Err(error) if is_absent(&error) => Ok(None),
