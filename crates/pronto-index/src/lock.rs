@@ -5,9 +5,9 @@ use crate::index::Index;
 use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
-use pronto_io::lock_file::{self, PATIENCE};
+use pronto_io::lock_file::{self, LockFile, Marking, PATIENCE};
 use pronto_io::sync::SyncMethod;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,12 +15,13 @@ use std::time::Duration;
 /// The lock is held while this lives, and given back when it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    file: File,
     /// The index itself, with symbolic links followed.
     index: PathBuf,
     path: PathBuf,
     sync: SyncMethod,
+    // The name goes before the file is closed: a marked one without a holder would be taken over.
     guard: Guard,
+    file: LockFile,
 }
 
 /// Links followed before a chain of them is given up as endless.
@@ -47,7 +48,7 @@ impl Lock {
         path.push(".lock");
         let path = PathBuf::from(path);
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        match lock_file::create(&path, patience) {
+        match lock_file::create(&path, Marking::Marked, patience) {
             Ok(file) => Ok(Lock {
                 file,
                 index,
@@ -92,12 +93,14 @@ impl Lock {
     /// # Errors
     /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.
     pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
-        let written = self
-            .file
+        let mut file = self.file.file();
+        let written = file
             .write_all(bytes)
-            .and_then(|()| self.sync.apply(&self.file))
-            .and_then(|()| self.file.metadata());
+            .and_then(|()| self.sync.apply(file))
+            .and_then(|()| file.metadata());
         let metadata = written.context(ErrorKind::Io, "unable to write", &self.path)?;
+        let unmarked = self.file.unmark();
+        unmarked.context(ErrorKind::Io, "unable to write", &self.path)?;
         std::fs::rename(&self.path, target).context(
             ErrorKind::Io,
             "unable to write new index file",

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
-use pronto_io::lock_file;
-pub use pronto_io::lock_file::PATIENCE;
+use pronto_io::lock_file::{self, LockFile};
+pub use pronto_io::lock_file::{Marking, PATIENCE};
 use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
@@ -20,9 +20,11 @@ use crate::{Error, ErrorKind, Result};
 pub struct Lock {
     target: PathBuf,
     path: PathBuf,
-    file: Option<File>,
     sync: SyncMethod,
+    is_written: bool,
+    // The name goes before the file is closed: a marked one without a holder would be taken over.
     guard: Guard,
+    file: Option<LockFile>,
 }
 
 impl Lock {
@@ -33,13 +35,25 @@ impl Lock {
     /// [`ErrorKind::Locked`] when it is held for longer, with the way out in the message; or the
     /// file cannot be created.
     pub fn acquire(target: impl Into<PathBuf>, patience: Duration) -> Result<Self> {
+        Self::acquire_as(target, Marking::Marked, patience)
+    }
+
+    /// As [`acquire`](Self::acquire), with a lock file that is marked or not.
+    ///
+    /// # Errors
+    /// As for [`acquire`](Self::acquire).
+    pub fn acquire_as(
+        target: impl Into<PathBuf>,
+        marking: Marking,
+        patience: Duration,
+    ) -> Result<Self> {
         let target = target.into();
         let mut path = target.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
         let mut has_made_parents = false;
         let file = loop {
-            match lock_file::create(&path, patience) {
+            match lock_file::create(&path, marking, patience) {
                 Ok(file) => break file,
                 Err(error) if error.kind() == Io::AlreadyExists => return Err(held(&path)),
                 Err(error) if error.kind() == Io::NotFound && !has_made_parents => {
@@ -56,9 +70,10 @@ impl Lock {
         Ok(Lock {
             target,
             path,
-            file: Some(file),
             sync: SyncMethod::No,
+            is_written: false,
             guard,
+            file: Some(file),
         })
     }
 
@@ -84,21 +99,25 @@ impl Lock {
     /// # Errors
     /// It cannot be written.
     pub fn write_and_close(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(mut file) = self.file.take() {
-            let written = file.write_all(bytes).and_then(|()| self.sync.apply(&file));
+        if let Some(mut file) = self.file() {
+            let written = file.write_all(bytes);
+            let written = written.and_then(|()| self.sync.apply(file));
             written.context(ErrorKind::Io, "unable to write", &self.path)?;
         }
+        self.close();
         Ok(())
     }
 
-    /// Closes the file, for those who hold many locks.
+    /// Ends the writing. A file that is not marked is closed, for a process that holds many locks.
     pub fn close(&mut self) {
-        self.file = None;
+        self.is_written = true;
+        self.file.take_if(|file| !file.is_marked());
     }
 
-    /// The open file, for those who write bit by bit; `None` once closed.
-    pub fn file(&mut self) -> Option<&mut File> {
-        self.file.as_mut()
+    /// The open file, for writing bit by bit; `None` once the writing has ended.
+    pub fn file(&self) -> Option<&File> {
+        let file = self.file.as_ref().filter(|_| !self.is_written);
+        file.map(LockFile::file)
     }
 
     /// Moves what was written into place.
@@ -106,7 +125,10 @@ impl Lock {
     /// # Errors
     /// It cannot be moved; the lock is given back.
     pub fn commit(mut self) -> Result<()> {
-        self.file = None;
+        if let Some(file) = &mut self.file {
+            file.unmark()
+                .context(ErrorKind::Io, "unable to write", &self.path)?;
+        }
         std::fs::rename(&self.path, &self.target).map_err(|error| {
             let reason = pronto_io::error::reason(&error);
             let target = self.target.display();

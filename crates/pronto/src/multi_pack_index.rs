@@ -161,7 +161,7 @@ impl Work<'_> {
         }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
-        let mut lock = Lock::acquire(self.path(), PATIENCE)?;
+        let lock = Lock::acquire(self.path(), PATIENCE)?;
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }
@@ -178,7 +178,7 @@ impl Work<'_> {
         let Some(file) = lock.file() else {
             return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
         };
-        let id = self.fill((&*file, &path), &contents, order.as_deref())?;
+        let id = self.fill((file, &path), &contents, order.as_deref())?;
         drop((contents, order));
         if let Some(bitmap) = &options.bitmap {
             self.write_bitmaps(bitmap, lock.path(), id)?;

@@ -1,10 +1,13 @@
 //! Several processes at one index, and files that change while nobody could tell by their times.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
@@ -198,4 +201,65 @@ fn an_edit_in_the_same_second_is_seen() {
         look();
     }
     println!("{edits} edits were seen");
+}
+
+/// A FIFO called `name`.
+fn fifo(scratch: &Scratch, name: &str) -> PathBuf {
+    let path = scratch.path().join(name);
+    run(process("mkfifo").arg(&path));
+    path
+}
+
+/// What a process writes into the FIFO `path` first, within a minute.
+fn first_line(path: &Path) -> String {
+    // Open for writing as well, it neither waits for a writer nor ends without one.
+    let fifo = std::fs::File::options().read(true).write(true).open(path);
+    let mut fifo = fifo.expect("a FIFO");
+    let mut waiting = [PollFd::new(&fifo, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: 60,
+        tv_nsec: 0,
+    };
+    let ready = poll(&mut waiting, Some(&limit)).expect("it can be waited for");
+    assert_eq!(ready, 1, "nobody writes into {}", path.display());
+    let mut line = [0; 100];
+    let length = fifo.read(&mut line).expect("it is ready");
+    String::from_utf8_lossy(&line[..length]).into_owned()
+}
+
+#[test]
+fn the_lock_of_a_killed_process_stops_nobody() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch, "killed");
+    let (begun, go_on) = (fifo(&scratch, "begun"), fifo(&scratch, "go-on"));
+    let script = format!(
+        "#!/bin/sh\necho begun >'{}'\nread line <'{}'\ncat\n",
+        begun.display(),
+        go_on.display()
+    );
+    let filter = scratch.script("filter", "wait", &script);
+    let clean = format!("'{}'", filter.display());
+    run(in_(&top, process("git")).args(["config", "filter.wait.clean", &clean]));
+    std::fs::write(top.join(".gitattributes"), "slow filter=wait\n").expect("attributes");
+    for name in ["slow", "quick"] {
+        std::fs::write(top.join(name), "content\n").expect("a file");
+    }
+    let mut add = in_(&top, pronto())
+        .args(["add", "slow"])
+        .spawn()
+        .expect("it starts");
+    // The filter runs, and waits.
+    assert_eq!(first_line(&begun), "begun\n");
+    let lock = top.join(".git/index.lock");
+    assert!(lock.exists(), "add holds the lock");
+    add.kill().expect("it runs");
+    add.wait().expect("it ends");
+    std::fs::write(&go_on, "go\n").expect("the filter reads");
+    assert!(
+        lock.exists(),
+        "nothing removes the lock of a killed process"
+    );
+    run(in_(&top, pronto()).args(["add", "quick"]));
+    assert!(!lock.exists());
+    assert_eq!(run(in_(&top, process("git")).args(["ls-files"])), "quick\n");
 }

@@ -1,6 +1,6 @@
 //! `core.fsync`: which files are flushed to the disk, counted by `strace`. Git is the oracle.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +58,7 @@ fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
             "-f",
             "-y",
             "-e",
-            "trace=fsync,fdatasync,sync_file_range",
+            "trace=fsync,fdatasync,sync_file_range,linkat",
             "-o",
         ])
         .arg(&log)
@@ -74,10 +74,23 @@ fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
         .expect("strace starts");
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     let text = fs::read_to_string(&log).expect("strace wrote it");
+    // Files that are made without a name get theirs by a link to their descriptor.
+    let mut names: HashMap<&str, &str> = HashMap::new();
     let kinds = text.lines().filter_map(|line| {
         let (call, rest) = line.split_once('(')?;
         let call = call.rsplit(' ').next()?;
-        let path = rest.split_once('<')?.1.split_once('>')?.0;
+        if call == "linkat" {
+            let mut quoted = rest.split('"').skip(1).step_by(2);
+            let descriptor = quoted.next()?.strip_prefix("/proc/self/fd/")?;
+            names.insert(descriptor, quoted.next()?);
+            return None;
+        }
+        let (descriptor, path) = rest.split_once('<')?;
+        let path = path.split_once('>')?.0;
+        let path = match path.contains("/#") {
+            true => names.get(descriptor)?,
+            false => path,
+        };
         let kind = match path {
             path if path.ends_with("/index.lock") || path.contains("/index.") => "index",
             path if path.contains("/refs/") || path.contains("HEAD") => "reference",

@@ -105,10 +105,11 @@ pub(super) fn install(
     let mut used = HashSet::new();
     let sync = work.repository.fsync()?.of(Component::CommitGraph);
     if work.options.split.is_none() {
-        let mut lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
+        let lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
         let path = lock.path().to_owned();
         if let Some(file) = lock.file() {
-            let written = write::write(file, contents, &meter).and_then(|_| sync.apply(file));
+            let written =
+                write::write(&mut &*file, contents, &meter).and_then(|_| sync.apply(file));
             written.context(ErrorKind::Io, "unable to write", &path)?;
         }
         seal(work, &path)?;

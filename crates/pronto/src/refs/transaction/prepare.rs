@@ -10,9 +10,11 @@ use super::super::loose::{self, Contents};
 use super::super::{BadName, RefName, RefNameRef, Target};
 use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
 use crate::durability::Component;
-use crate::lock::Lock;
+use crate::lock::{Lock, Marking};
 use crate::{Error, ErrorKind, Repository, Result};
 
+/// How many locks of one transaction tell others that their holder lives.
+const MOST_MARKED: usize = 64;
 /// How many symbolic references one edit may be led through.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
@@ -154,7 +156,12 @@ impl Preparation<'_> {
     fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Lock, Current)> {
         let refs = self.repository.refs();
         let file = refs.file_of(name);
-        let lock = Lock::acquire(&file, self.patience).map_err(|error| {
+        // Each marked lock keeps a descriptor open.
+        let marking = match self.steps.len() < MOST_MARKED {
+            true => Marking::Marked,
+            false => Marking::Plain,
+        };
+        let lock = Lock::acquire_as(&file, marking, self.patience).map_err(|error| {
             if *error.kind() == ErrorKind::Locked {
                 return cannot_lock(edit, error.message()).map_kind(|_| ErrorKind::Locked);
             }
