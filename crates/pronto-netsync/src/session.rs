@@ -242,7 +242,7 @@ impl<R: Repository> Session<R> {
         ))
     }
 
-    /// Ends the session for a reason of whoever drives it, tells the peer, and lets go of the
+    /// Ends the session for a reason of the caller, sends it to the peer, and closes the
     /// repository.
     pub fn refuse(&mut self, error: &Error) {
         if !self.has_failed {

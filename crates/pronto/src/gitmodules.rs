@@ -1,4 +1,4 @@
-//! `.gitmodules`: what a worktree says about its submodules. Whoever wrote the history wrote it.
+//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not trusted.
 
 use std::path::Path;
 

@@ -76,7 +76,7 @@ fn a_monitor_of_another_user_is_not_believed() {
         println!("SKIPPED: only root can be another user");
         return;
     }
-    // Whoever may write the directory for sockets could answer that nothing has changed.
+    // A user who can write the directory for sockets could answer that nothing has changed.
     let scratch = Scratch::new();
     let top = repository(&scratch);
     git(&top, &["status"]);

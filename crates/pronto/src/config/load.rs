@@ -422,7 +422,7 @@ impl Reader<'_> {
             (sibling(base), sibling(path::borrow(&from.name)))
         };
         let spoken = path::as_bytes(&spoken);
-        // Whoever can write the file that includes it chose it.
+        // A user who can write the including file has chosen it.
         let bytes = match from.scope {
             Scope::Local | Scope::Worktree => read_of_repository(&file, spoken)?,
             _ => read(&file, spoken, false)?,
