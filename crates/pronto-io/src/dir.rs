@@ -23,11 +23,13 @@ mod overwrite;
 #[cfg(not(target_os = "linux"))]
 #[path = "dir/overwrite_elsewhere.rs"]
 mod overwrite;
+mod remove;
 
 pub use file::{Metadata, Time, file_metadata, metadata, read_at_most};
 pub use listing::Listing;
 pub use new_file::NewFile;
 pub use overwrite::Overwriter;
+pub use remove::remove_tree;
 
 /// An open directory.
 #[derive(Debug)]

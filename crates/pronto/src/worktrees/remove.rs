@@ -1,7 +1,9 @@
 //! Removing work trees.
 
 use bstr::{BStr, ByteSlice};
+use pronto_io::dir::remove_tree;
 use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::Workers;
 
 use super::{WorkTree, exists, refused};
 use crate::status::{self, IgnoreSubmodules, Untracked};
@@ -48,7 +50,7 @@ impl Repository {
             }
             // What is wrong with it shows in what follows.
             let _ = std::fs::remove_file(work_tree.git_file());
-            if let Err(error) = std::fs::remove_dir_all(top) {
+            if let Err(error) = remove_tree(top, Workers::ADAPTIVE) {
                 let reason = pronto_io::error::reason(&error);
                 let place = &work_tree.path;
                 let failure = format!("failed to delete '{place}': {reason}");
