@@ -2,11 +2,11 @@
 //!
 //! What a connection may use grows with what is known of its peer:
 //!
-//! 1. A stranger ([`lobby`]) has a few seconds for the handshake and the greeting together, a thread,
+//! 1. A stranger (`lobby`) has a few seconds for the handshake and the greeting together, a thread,
 //!    a socket and less than 256 KiB. Nothing of any repository is said or looked at.
-//! 2. A peer with a known key waits for a place ([`places`]): a little memory for as long as the session
+//! 2. A peer with a known key waits for a place (`places`): a little memory for as long as the session
 //!    lasts. Each peer has a quarter of the places at most, and slow sessions lose theirs to others.
-//! 3. The memory that work needs ([`gate`]) is taken for each piece of work, and given back before the
+//! 3. The memory that work needs (`gate`) is taken for each piece of work, and given back before the
 //!    session waits for the peer again. So a peer that stalls holds none of it.
 //!
 //! The list of peers is read for each connection: what was revoked counts from the next one on.
