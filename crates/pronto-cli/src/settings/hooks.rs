@@ -4,6 +4,8 @@
 use bstr::ByteSlice;
 use pronto::config::{Config, Key};
 
+use super::table::{INDEX_WRITERS, REFERENCE_WRITERS};
+
 /// The events that native commands cause, and the commands that cause them.
 pub static EVENTS: &[(&str, &[&str])] = &[
     ("commit-msg", &["commit"]),
@@ -12,41 +14,10 @@ pub static EVENTS: &[(&str, &[&str])] = &[
         &["checkout", "clone", "switch", "worktree"],
     ),
     ("post-commit", &["commit"]),
-    (
-        "post-index-change",
-        &[
-            "add",
-            "checkout",
-            "checkout-index",
-            "clone",
-            "commit",
-            "read-tree",
-            "reset",
-            "restore",
-            "sparse-checkout",
-            "status",
-            "switch",
-            "update-index",
-            "worktree",
-        ],
-    ),
+    ("post-index-change", INDEX_WRITERS),
     ("pre-commit", &["commit"]),
     ("prepare-commit-msg", &["commit"]),
-    (
-        "reference-transaction",
-        &[
-            "checkout",
-            "clone",
-            "commit",
-            "fetch",
-            "reset",
-            "serve",
-            "switch",
-            "symbolic-ref",
-            "sync",
-            "worktree",
-        ],
-    ),
+    ("reference-transaction", REFERENCE_WRITERS),
 ];
 
 /// Whether `key` of section `hook` has something to do with a hook that `command` causes.

@@ -15,7 +15,7 @@ const SYMBOLIC: &[&str] = &[
     "symbolic-ref",
     "worktree",
 ];
-const REFERENCE_WRITERS: &[&str] = &[
+pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "checkout",
     "clone",
     "commit",
@@ -27,7 +27,7 @@ const REFERENCE_WRITERS: &[&str] = &[
     "sync",
     "worktree",
 ];
-const INDEX_WRITERS: &[&str] = &[
+pub(super) const INDEX_WRITERS: &[&str] = &[
     "add",
     "checkout",
     "checkout-index",

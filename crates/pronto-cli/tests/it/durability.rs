@@ -6,18 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{Scratch, process, pronto_path};
-
-fn strace_is_installed() -> bool {
-    let works = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !works {
-        println!("SKIPPED: counting flushes needs strace");
-        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-    }
-    works
-}
+use crate::system_calls::strace_is_installed;
 
 fn command(program: &Path, top: &Path) -> Command {
     let mut command = process(program);

@@ -58,7 +58,8 @@ const METADATA: &[&str] = &[
     "utimensat",
 ];
 
-fn strace_is_installed() -> bool {
+/// Whether `strace` works here. CI may not be without it.
+pub(crate) fn strace_is_installed() -> bool {
     let works = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .output()
