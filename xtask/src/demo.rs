@@ -1,10 +1,33 @@
-//! `cargo xtask demo [URL [DIRECTORY]]`: the main job on a real repository, start to end.
+//! `cargo xtask demo [DIRECTORY]`: the daily commands on a repository of 50,000 files, by git and by
+//! pronto in turn, with their times side by side.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// Builds pronto, clones, shows the status, and lets stock git check the result. Says what went
-/// wrong, if anything did.
+const FILES: usize = 50_000;
+/// Files that the second commit changes.
+const CHANGED: usize = 10_000;
+const FILES_OF_A_DIRECTORY: usize = 50;
+/// Runs of each command, of which the median counts.
+const RUNS: usize = 3;
+
+/// A command of the demonstration.
+struct Step {
+    title: &'static str,
+    /// Runs it once and says how long it took.
+    run: fn(&Stage<'_>) -> Result<Duration, String>,
+}
+
+/// One program on its own copies.
+struct Stage<'a> {
+    program: &'a Path,
+    source: &'a Path,
+    clone: PathBuf,
+}
+
+/// Builds pronto, makes the repository, runs the commands, and lets git check the clone. Returns
+/// what went wrong, if anything did.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     match demonstrate(root, arguments) {
         Ok(()) => Vec::new(),
@@ -13,36 +36,201 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
 }
 
 fn demonstrate(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let own = format!("file://{}", root.display());
-    let url = arguments.first().copied().unwrap_or(&own);
     let made = std::env::temp_dir().join(format!("pronto-demo-{}", std::process::id()));
-    let target = arguments.get(1).map_or(made.as_path(), Path::new);
-    let pronto = crate::released_pronto(root);
-    let pronto = pronto.to_string_lossy();
-    let target = target.to_string_lossy();
-    step(
-        root,
-        "cargo",
-        &["build", "--release", "--package", "pronto-cli"],
+    let directory = match arguments {
+        [] => made,
+        [directory] => std::path::absolute(directory).map_err(|error| error.to_string())?,
+        _ => return Err("too many arguments".to_owned()),
+    };
+    if directory.exists() {
+        return Err(format!("{} exists", directory.display()));
+    }
+    println!("building pronto");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    succeed(
+        Command::new(cargo)
+            .args(["build", "--release", "--package", "pronto-cli"])
+            .current_dir(root),
     )?;
-    step(root, &pronto, &["clone", url, &target])?;
-    step(root, &pronto, &["-C", &target, "status"])?;
-    step(root, "git", &["-C", &target, "fsck", "--full", "--strict"])?;
-    println!("the clone is in {target}");
+    let result = compare(&crate::released_pronto(root), &directory);
+    let removed = std::fs::remove_dir_all(&directory);
+    result?;
+    removed.map_err(|error| format!("cannot remove {}: {error}", directory.display()))
+}
+
+fn compare(pronto: &Path, directory: &Path) -> Result<(), String> {
+    let source = directory.join("source.git");
+    println!(
+        "making a repository of {FILES} files in {}",
+        directory.display()
+    );
+    make_repository(&source)?;
+    let stage = |program: &'static str, path| Stage {
+        program: path,
+        source: &source,
+        clone: directory.join(program),
+    };
+    let stages = [stage("git", Path::new("git")), stage("pronto", pronto)];
+    println!("\n{:<34} {:>9} {:>9}", "", "git", "pronto");
+    for Step { title, run } in STEPS {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..RUNS {
+            for (stage, times) in stages.iter().zip(&mut times) {
+                times.push(run(stage)?);
+            }
+        }
+        let [git, pronto] = times.map(median);
+        println!(
+            "{title:<34} {:>7.2} s {:>7.2} s   {:.1}x",
+            git.as_secs_f64(),
+            pronto.as_secs_f64(),
+            git.as_secs_f64() / pronto.as_secs_f64()
+        );
+    }
+    let clone = &stages[1].clone;
+    succeed(git_in(clone).args(["fsck", "--full", "--strict", "--no-progress"]))?;
+    let left = output(git_in(clone).args(["status", "--porcelain"]))?;
+    if !left.is_empty() {
+        return Err(format!("git finds changes in the clone of pronto:\n{left}"));
+    }
+    println!("\n'git fsck --full --strict' and 'git status' find nothing wrong with the clone.");
     Ok(())
 }
 
-/// Shows a command as it would be typed and runs it.
-fn step(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
-    println!("$ {program} {}", arguments.join(" "));
-    let status = Command::new(program)
-        .args(arguments)
-        .current_dir(root)
-        .status();
-    let status = status.map_err(|error| format!("cannot run '{program}': {error}"))?;
+const STEPS: &[Step] = &[
+    Step {
+        title: "clone, with checkout",
+        run: |stage| {
+            if stage.clone.exists() {
+                std::fs::remove_dir_all(&stage.clone).map_err(|error| error.to_string())?;
+            }
+            let url = format!("file://{}", stage.source.display());
+            stage.timed(
+                &mut Command::new(stage.program),
+                &["clone", "-q", &url],
+                true,
+            )
+        },
+    },
+    Step {
+        title: "status",
+        run: |stage| stage.timed(&mut stage.command(), &["status"], false),
+    },
+    Step {
+        title: "switch branches (10,000 files), back",
+        run: |stage| {
+            let there = stage.timed(&mut stage.command(), &["switch", "-q", "other"], false)?;
+            let back = stage.timed(&mut stage.command(), &["switch", "-q", "main"], false)?;
+            Ok(there + back)
+        },
+    },
+    Step {
+        title: "status after touching all files",
+        run: |stage| {
+            succeed(
+                Command::new("sh")
+                    .args(["-c", "find . -name '*.txt' -exec touch {} +"])
+                    .current_dir(&stage.clone),
+            )?;
+            stage.timed(&mut stage.command(), &["status"], false)
+        },
+    },
+];
+
+impl Stage<'_> {
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command.arg("-C").arg(&self.clone);
+        command
+    }
+
+    /// Runs `command` with `arguments`, and the path of the clone where `names_clone`.
+    fn timed(
+        &self,
+        command: &mut Command,
+        arguments: &[&str],
+        names_clone: bool,
+    ) -> Result<Duration, String> {
+        command.args(arguments).stdout(Stdio::null());
+        if names_clone {
+            command.arg(&self.clone);
+        }
+        let start = Instant::now();
+        succeed(command)?;
+        Ok(start.elapsed())
+    }
+}
+
+/// Two branches: `main` with all files, and `other` with a part of them changed.
+fn make_repository(path: &Path) -> Result<(), String> {
+    succeed(
+        Command::new("git")
+            .args(["init", "-q", "--bare", "-b", "main"])
+            .arg(path),
+    )?;
+    let mut import = git_in(path)
+        .args(["fast-import", "--quiet"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot run git: {error}"))?;
+    let written = import
+        .stdin
+        .take()
+        .map(|pipe| write_history(&mut std::io::BufWriter::new(pipe)));
+    let status = import.wait().map_err(|error| error.to_string())?;
+    match written {
+        Some(Err(error)) => Err(format!("cannot write to git: {error}")),
+        _ if status.success() => Ok(()),
+        _ => Err(format!("'git fast-import' failed with {status}")),
+    }
+}
+
+fn write_history(to: &mut impl std::io::Write) -> std::io::Result<()> {
+    let versions = [("main", 0, FILES), ("other", 1, CHANGED)];
+    for (branch, version, files) in versions {
+        writeln!(
+            to,
+            "commit refs/heads/{branch}\ncommitter demo <demo@example.com> 1700000000 +0000\ndata 1\nx"
+        )?;
+        if version > 0 {
+            writeln!(to, "from refs/heads/main")?;
+        }
+        for file in 0..files {
+            let directory = file / FILES_OF_A_DIRECTORY;
+            let (top, below) = (directory / 40, directory % 40);
+            let text = format!("file {file}, version {version}\n").repeat(1 + file * 7 % 120);
+            writeln!(to, "M 100644 inline d{top}/e{below}/f{file}.txt")?;
+            write!(to, "data {}\n{text}\n", text.len())?;
+        }
+    }
+    to.flush()
+}
+
+fn git_in(directory: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(directory);
+    command
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if status.success() {
         Ok(())
     } else {
-        Err(format!("'{program}' failed with {status}"))
+        Err(format!("{command:?} failed with {status}"))
     }
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

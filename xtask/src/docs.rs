@@ -1,13 +1,15 @@
 //! Command reference, manual pages and completions, all made from the definitions of arguments, and
 //! the page about settings.
 
+mod page;
+mod roff;
 mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::{Arg, Command};
+use clap::Command;
 use clap_complete::Shell;
 
 /// Folders whose files are all made here.
@@ -16,7 +18,7 @@ const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
 /// Writes what is stale, and removes what is made no longer.
 pub(crate) fn write(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
-    let files = files();
+    let files = files(root);
     for (path, contents) in &files {
         let path = root.join(path);
         let folder = path.parent().unwrap_or(root);
@@ -38,9 +40,9 @@ pub(crate) fn write(root: &Path) -> Vec<String> {
     problems
 }
 
-/// Says what is stale.
+/// Names what is stale, and what the hand-written parts lack.
 pub(crate) fn check(root: &Path) -> Vec<String> {
-    let files = files();
+    let files = files(root);
     let stale = files
         .iter()
         .filter(|(path, contents)| {
@@ -53,6 +55,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
             left.into_iter()
                 .map(|path| format!("{path} is no longer made: cargo xtask docs")),
         )
+        .chain(incomplete(root))
         .collect()
 }
 
@@ -69,7 +72,7 @@ fn leftovers(root: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
         .collect()
 }
 
-fn files() -> BTreeMap<String, Vec<u8>> {
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let definition = pronto_cli::commands::definition();
     let mut files = BTreeMap::new();
     files.insert(
@@ -80,15 +83,22 @@ fn files() -> BTreeMap<String, Vec<u8>> {
         "docs/reference/settings.md".to_owned(),
         settings::page().into_bytes(),
     );
-    files.insert("docs/man/pronto.1".to_owned(), manual(&definition));
+    let whole = page::body(&definition, &source(root, "pronto").unwrap_or_default());
+    files.insert(
+        "docs/man/pronto.1".to_owned(),
+        roff::page("pronto", &about(&definition), &whole),
+    );
     for command in definition.get_subcommands() {
-        let name = command.get_name();
+        let (name, about) = (command.get_name(), about(command));
+        let body = page::body(command, &source(root, name).unwrap_or_default());
         files.insert(
             format!("docs/reference/{name}.md"),
-            reference(command).into_bytes(),
+            format!("# pronto {name}\n\n{about}\n{body}").into_bytes(),
         );
-        let named = command.clone().name(format!("pronto-{name}"));
-        files.insert(format!("docs/man/pronto-{name}.1"), manual(&named));
+        files.insert(
+            format!("docs/man/pronto-{name}.1"),
+            roff::page(&format!("pronto-{name}"), &about, &body),
+        );
     }
     for (shell, name) in [
         (Shell::Bash, "pronto.bash"),
@@ -102,13 +112,19 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn manual(definition: &Command) -> Vec<u8> {
-    let mut page = Vec::new();
-    // Writing to memory does not fail.
-    let _ = clap_mangen::Man::new(definition.clone())
-        .date("")
-        .render(&mut page);
-    page
+/// The hand-written part of the page of `name`.
+fn source(root: &Path, name: &str) -> Option<String> {
+    std::fs::read_to_string(root.join(format!("docs/commands/{name}.md"))).ok()
+}
+
+/// What is missing in the hand-written parts.
+fn incomplete(root: &Path) -> Vec<String> {
+    let definition = pronto_cli::commands::definition();
+    let names = definition.get_subcommands().map(Command::get_name);
+    names
+        .chain(["pronto"])
+        .flat_map(|name| page::complaints(name, source(root, name).as_deref()))
+        .collect()
 }
 
 fn overview(definition: &Command) -> String {
@@ -126,65 +142,8 @@ fn overview(definition: &Command) -> String {
         "\nThe page about [settings](settings.md) says which of git's settings are obeyed.\n",
     );
     page.push_str("\n## Options before the command\n\n");
-    options(definition, &mut page);
+    page::list_options(page::options(definition), &mut page);
     page
-}
-
-fn reference(command: &Command) -> String {
-    let name = command.get_name();
-    let mut page = format!("# pronto {name}\n\n{}\n", about(command));
-    let operands: Vec<&Arg> = command.get_positionals().collect();
-    if !operands.is_empty() {
-        page.push_str("\n## Arguments\n\n");
-        for operand in operands {
-            // Writing to a string does not fail.
-            let _ = writeln!(page, "- `{operand}`: {}", help(operand));
-        }
-    }
-    page.push_str("\n## Options\n\n");
-    options(command, &mut page);
-    if let Some(notes) = command.get_after_help() {
-        // Writing to a string does not fail.
-        let _ = writeln!(page, "\n## Notes\n\n{notes}");
-    }
-    page
-}
-
-fn options(command: &Command, page: &mut String) {
-    for option in command
-        .get_arguments()
-        .filter(|option| !option.is_positional() && !option.is_hide_set())
-    {
-        let mut spellings = Vec::new();
-        let value = value(option);
-        if let Some(short) = option.get_short() {
-            spellings.push(format!("`-{short}{}`", value.replace('=', " ")));
-        }
-        if let Some(long) = option.get_long() {
-            spellings.push(format!("`--{long}{value}`"));
-        }
-        // Writing to a string does not fail.
-        let _ = writeln!(page, "- {}: {}", spellings.join(", "), help(option));
-    }
-}
-
-/// `=<value>`, `[=<value>]`, or nothing.
-fn value(option: &Arg) -> String {
-    if !option.get_action().takes_values() {
-        return String::new();
-    }
-    let names = option.get_value_names().unwrap_or_default();
-    let name = names
-        .first()
-        .map_or("value".to_owned(), |name| name.to_lowercase());
-    let is_optional = option
-        .get_num_args()
-        .is_some_and(|range| range.min_values() == 0);
-    if is_optional {
-        format!("[=<{name}>]")
-    } else {
-        format!("=<{name}>")
-    }
 }
 
 fn about(command: &Command) -> String {
@@ -192,12 +151,4 @@ fn about(command: &Command) -> String {
         .get_about()
         .map(ToString::to_string)
         .unwrap_or_default()
-}
-
-fn help(argument: &Arg) -> String {
-    let text = argument
-        .get_help()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    text.split('\n').collect::<Vec<_>>().join(" ")
 }

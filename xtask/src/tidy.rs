@@ -3,6 +3,7 @@
 mod dependencies;
 mod exemptions;
 mod layers;
+mod links;
 mod messages;
 mod metadata;
 mod source;
@@ -11,6 +12,7 @@ mod text;
 use std::path::Path;
 
 use exemptions::Exemptions;
+pub(crate) use links::documents;
 use metadata::Metadata;
 use source::Source;
 
@@ -26,6 +28,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
         }
         Err(error) => problems.push(error),
     }
+    links::check(root, &mut problems);
     let sources = source::all(root);
     for source in &sources {
         text::check(source, &mut problems);

@@ -1,0 +1,239 @@
+//! The page of one command: its arguments, from their definition, between the sections that
+//! `docs/commands/NAME.md` holds.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+
+/// What the page says where its source has no section about the exit status.
+const EXIT_STATUS: &str = "`0` if the command succeeds, `128` if it fails, `129` if it is called \
+wrongly. What git runs exits as git does.\n";
+
+/// A section of the source: its heading, and its text in Markdown.
+struct Section<'a> {
+    heading: &'a str,
+    text: &'a str,
+}
+
+/// The page in Markdown, without its title.
+///
+/// `source` is the hand-written part. Its sections `Synopsis` and `Description` go before the
+/// options, all others after them, in their order.
+pub(super) fn body(command: &Command, source: &str) -> String {
+    let sections = sections(source);
+    let mut page = String::new();
+    let synopsis = match find(&sections, "Synopsis") {
+        Some(text) => text.to_owned(),
+        None => format!("```\n{}\n```\n", usage(command)),
+    };
+    section(&mut page, "Synopsis", &synopsis);
+    if let Some(text) = find(&sections, "Description") {
+        section(&mut page, "Description", text);
+    }
+    arguments(command, &mut page);
+    if find(&sections, "Exit status").is_none() {
+        section(&mut page, "Exit status", EXIT_STATUS);
+    }
+    for Section { heading, text } in &sections {
+        if !["Synopsis", "Description"].contains(heading) {
+            section(&mut page, heading, text);
+        }
+    }
+    page
+}
+
+/// What is wrong with the hand-written part of `name`, a line each.
+pub(super) fn complaints(name: &str, source: Option<&str>) -> Vec<String> {
+    let path = format!("docs/commands/{name}.md");
+    let Some(source) = source else {
+        return vec![format!(
+            "{path} is missing: each native command has a description and examples"
+        )];
+    };
+    let sections = sections(source);
+    ["Description", "Examples", "See also"]
+        .iter()
+        .filter(|heading| find(&sections, heading).is_none())
+        .map(|heading| format!("{path}: the section '## {heading}' is missing"))
+        .collect()
+}
+
+fn section(page: &mut String, heading: &str, text: &str) {
+    // Writing to a string does not fail.
+    let _ = write!(page, "\n## {heading}\n\n{}\n", text.trim_matches('\n'));
+}
+
+fn find<'a>(sections: &[Section<'a>], heading: &str) -> Option<&'a str> {
+    let section = sections.iter().find(|section| section.heading == heading)?;
+    Some(section.text)
+}
+
+/// The sections of a source, in order. What stands before the first one is not part of the page.
+fn sections(source: &str) -> Vec<Section<'_>> {
+    let mut sections = Vec::new();
+    let mut rest = source.strip_prefix("## ").or_else(|| {
+        let at = source.find("\n## ")?;
+        Some(&source[at + 4..])
+    });
+    while let Some(here) = rest {
+        let (section, next) = match here.split_once("\n## ") {
+            Some((section, next)) => (section, Some(next)),
+            None => (here, None),
+        };
+        let (heading, text) = section.split_once('\n').unwrap_or((section, ""));
+        sections.push(Section {
+            heading: heading.trim(),
+            text,
+        });
+        rest = next;
+    }
+    sections
+}
+
+/// The usage line that the definition of the arguments gives.
+fn usage(command: &Command) -> String {
+    let name = command.get_name();
+    let has_options = options(command).next().is_some();
+    let mut line = format!("pronto {name}");
+    if has_options {
+        line.push_str(" [<options>]");
+    }
+    for operand in operands(command) {
+        // Writing to a string does not fail.
+        let _ = write!(line, " {operand}");
+    }
+    line
+}
+
+/// Operands, and options in the groups that the definition puts them in.
+fn arguments(command: &Command, page: &mut String) {
+    let operands: Vec<&Arg> = operands(command).collect();
+    if !operands.is_empty() {
+        let mut list = String::new();
+        for operand in operands {
+            // Writing to a string does not fail.
+            let _ = writeln!(list, "- `{operand}`: {}", help(operand));
+        }
+        section(page, "Arguments", &list);
+    }
+    let mut groups: Vec<&str> = Vec::new();
+    for option in options(command) {
+        let group = option.get_help_heading().unwrap_or("Options");
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    // Options without a group come first.
+    groups.sort_by_key(|group| *group != "Options");
+    for group in groups {
+        let mut list = String::new();
+        let members = options(command)
+            .filter(|option| option.get_help_heading().unwrap_or("Options") == group);
+        list_options(members, &mut list);
+        section(page, group, &list);
+    }
+}
+
+fn operands(command: &Command) -> impl Iterator<Item = &Arg> {
+    command
+        .get_positionals()
+        .filter(|operand| !operand.is_hide_set())
+}
+
+/// The options that the page lists, in the order of their definition.
+pub(super) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command
+        .get_arguments()
+        .filter(|option| !option.is_positional() && !option.is_hide_set())
+}
+
+/// A line for each option: how it is spelled, and what it does.
+pub(super) fn list_options<'a>(options: impl Iterator<Item = &'a Arg>, page: &mut String) {
+    for option in options {
+        let mut spellings = Vec::new();
+        let value = value(option);
+        if let Some(short) = option.get_short() {
+            spellings.push(format!("`-{short}{}`", value.replace('=', " ")));
+        }
+        if let Some(long) = option.get_long() {
+            spellings.push(format!("`--{long}{value}`"));
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(page, "- {}: {}", spellings.join(", "), help(option));
+    }
+}
+
+/// `=<value>`, `[=<value>]`, or nothing.
+fn value(option: &Arg) -> String {
+    if !option.get_action().takes_values() {
+        return String::new();
+    }
+    let names = option.get_value_names().unwrap_or_default();
+    let name = names
+        .first()
+        .map_or("value".to_owned(), |name| name.to_lowercase());
+    let is_optional = option
+        .get_num_args()
+        .is_some_and(|range| range.min_values() == 0);
+    if is_optional {
+        format!("[=<{name}>]")
+    } else {
+        format!("=<{name}>")
+    }
+}
+
+/// The help of an argument in one line, with `<` outside of code escaped: it opens no HTML tag.
+fn help(argument: &Arg) -> String {
+    let text = argument
+        .get_long_help()
+        .or_else(|| argument.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let parts = line.split('`').enumerate();
+    let escaped = parts.map(|(at, part)| match at % 2 {
+        0 => part.replace('<', "\\<"),
+        _ => part.to_owned(),
+    });
+    escaped.collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_keep_their_order_and_text() {
+        let found = sections("## One\n\na\n\n### Below\n\n## Two\nb\n");
+        let headings: Vec<&str> = found.iter().map(|section| section.heading).collect();
+        assert_eq!(headings, ["One", "Two"]);
+        assert_eq!(found[0].text.trim(), "a\n\n### Below");
+        assert_eq!(found[1].text.trim(), "b");
+    }
+
+    #[test]
+    fn a_page_has_the_synopsis_first_and_examples_last() {
+        let command = Command::new("add").arg(
+            Arg::new("all")
+                .long("all")
+                .help("Add all")
+                .action(clap::ArgAction::SetTrue),
+        );
+        let page = body(&command, "## Description\n\nText.\n\n## Examples\n\nx\n");
+        let headings: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .collect();
+        assert_eq!(
+            headings,
+            [
+                "Synopsis",
+                "Description",
+                "Options",
+                "Exit status",
+                "Examples"
+            ]
+        );
+        assert!(page.contains("- `--all`: Add all\n"));
+    }
+}
