@@ -13,6 +13,7 @@ use pronto_pack::midx::chain;
 use super::packs::OwnPacks;
 use super::{Settings, Task, settings};
 use crate::hooks::{self, Call};
+use crate::refs::PackRefsOptions;
 use crate::worktrees::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -82,7 +83,13 @@ impl Repository {
             Task::GeometricRepack => self.breaks_progression()?.into(),
             Task::Gc => self.has_garbage(settings)?.into(),
             Task::CommitGraph => self.lacks_commit_graph(references)?,
-            Task::PackRefs => self.has_loose_references()?.into(),
+            Task::PackRefs => {
+                let options = PackRefsOptions {
+                    auto: true,
+                    ..PackRefsOptions::all()
+                };
+                self.should_pack_refs(&options)?.into()
+            }
             Task::ReflogExpire => self.has_old_reflog()?.into(),
             Task::WorktreePrune => self.has_gone_work_trees(settings)?.into(),
             Task::RerereGc => self.has_resolutions()?.into(),
@@ -243,37 +250,6 @@ impl Repository {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(need)
-    }
-
-    /// Whether there are more loose references than so many for each power of two of packed ones.
-    fn has_loose_references(&self) -> Result<bool> {
-        let packed = std::fs::metadata(self.common_dir().join("packed-refs"));
-        let packed = packed.map_or(0, |file| file.len()) / 100;
-        let limit = 5 * packed.checked_ilog2().unwrap_or(0) as usize;
-        let limit = limit.max(16);
-        let names = self.refs().loose_names(b"refs/".as_bstr());
-        if names.len() < limit {
-            return Ok(false);
-        }
-        let mut count = 0;
-        for name in names {
-            let own = [&b"refs/worktree/"[..], b"refs/bisect/", b"refs/rewritten/"];
-            if own.iter().any(|prefix| name.starts_with(prefix)) {
-                continue;
-            }
-            let Ok(Some(reference)) = self.refs().find(&name) else {
-                continue;
-            };
-            if let Some(id) = reference.target.object()
-                && self.objects()?.contains(&id).unwrap_or(false)
-            {
-                count += 1;
-            }
-            if count >= limit {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Whether the reflog of `HEAD` has so many old entries.
