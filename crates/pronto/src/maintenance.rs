@@ -174,9 +174,7 @@ impl Strategy {
                 ..Part::default()
             },
             (Strategy::Geometric, Task::CommitGraph) => both(Frequency::Hourly),
-            (Strategy::Geometric, Task::GeometricRepack | Task::PackRefs) => {
-                both(Frequency::Daily)
-            }
+            (Strategy::Geometric, Task::GeometricRepack | Task::PackRefs) => both(Frequency::Daily),
             (Strategy::Geometric, Task::RerereGc | Task::ReflogExpire | Task::WorktreePrune) => {
                 both(Frequency::Weekly)
             }

@@ -109,7 +109,9 @@ impl Call {
         let mut places = Vec::new();
         for entry in config.entries(&self.key) {
             // An entry without a value is for git to complain about.
-            let known = entry.value.and_then(|_| entry.path(environment.home()).ok()?);
+            let known = entry
+                .value
+                .and_then(|_| entry.path(environment.home()).ok()?);
             places.push(known.ok_or_else(|| CliError::unsupported("this list of repositories"))?);
         }
         Ok(places)

@@ -209,7 +209,9 @@ fn maintain(
     let tasks = run.tasks.iter();
     rest.extend(tasks.map(|task| format!("--task={}", task.name()).into()));
     let mut runner = Subprocesses { context, rest };
-    repository.maintain(run, &mut runner).map_err(CliError::from)
+    repository
+        .maintain(run, &mut runner)
+        .map_err(CliError::from)
 }
 
 fn is_needed(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -250,12 +252,15 @@ fn program() -> Result<PathBuf, CliError> {
 }
 
 fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let wanted = args.scheduler.as_ref().map(|name| name.as_bytes().as_bstr());
+    let wanted = args
+        .scheduler
+        .as_ref()
+        .map(|name| name.as_bytes().as_bstr());
     let wanted = match wanted.filter(|name| !name.eq_ignore_ascii_case(b"auto")) {
         // What is wrong with a name is told by git.
-        Some(name) => Some(
-            Scheduler::named(name).ok_or_else(|| CliError::unsupported("this scheduler"))?,
-        ),
+        Some(name) => {
+            Some(Scheduler::named(name).ok_or_else(|| CliError::unsupported("this scheduler"))?)
+        }
         None => None,
     };
     // Git knows only this form.

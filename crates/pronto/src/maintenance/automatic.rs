@@ -79,7 +79,9 @@ impl Repository {
     /// Whether `task` ran lately without changing that it is due.
     pub(super) fn was_tried(&self, task: Task, settings: &Settings) -> bool {
         let modified = std::fs::metadata(self.tried(task)).and_then(|file| file.modified());
-        let modified = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let modified = modified
+            .ok()
+            .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let since = u64::try_from(settings.log_expires_before).unwrap_or(0);
         modified.is_some_and(|modified| modified >= Duration::from_secs(since))
     }
@@ -87,18 +89,26 @@ impl Repository {
     /// Remembers those of the tasks that have run and are due still. One that is always due is not
     /// remembered.
     pub(super) fn remember_tasks(&self, ran: &[Task], settings: &Settings) -> Result<()> {
-        for &task in ran {
-            let path = self.tried(task);
-            let is_due = self.maintenance_need(task, settings, usize::MAX)? != Need::No;
-            if !is_due || self.is_always_due(task)? {
-                // One that is not there need not go.
-                let _ = std::fs::remove_file(&path);
-                continue;
-            }
-            // What cannot be remembered is tried again.
-            let _ = std::fs::create_dir_all(self.common_dir().join(TRIED));
-            let _ = std::fs::write(&path, b"");
+        if ran.is_empty() {
+            return Ok(());
         }
+        // What this one knows of packs and the commit-graph is older than the tasks.
+        let environment = self.environment();
+        let fresh = Repository::discover(environment.current_dir(), environment)?;
+        let directory = self.common_dir().join(TRIED);
+        for &task in ran {
+            let is_due = fresh.maintenance_need(task, settings, usize::MAX)? != Need::No;
+            if is_due && !self.is_always_due(task)? {
+                // What cannot be remembered is tried again.
+                let _ = std::fs::create_dir_all(&directory);
+                let _ = std::fs::write(self.tried(task), b"");
+            } else {
+                // One that is not there need not go.
+                let _ = std::fs::remove_file(self.tried(task));
+            }
+        }
+        // It stays if it is not empty.
+        let _ = std::fs::remove_dir(&directory);
         Ok(())
     }
 

@@ -182,7 +182,9 @@ impl Repository {
 
     /// The factor of a geometric repack, as it is configured.
     pub(super) fn split_factor(&self) -> Result<u32> {
-        let factor = self.config().i32("maintenance.geometric-repack.splitfactor")?;
+        let factor = self
+            .config()
+            .i32("maintenance.geometric-repack.splitfactor")?;
         Ok(factor.map_or(2, |factor| u32::try_from(factor).unwrap_or(0)))
     }
 

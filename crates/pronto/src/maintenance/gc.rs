@@ -150,7 +150,10 @@ impl Repository {
         const TREE: u64 = 56;
         const SLOT: u64 = 8;
         const PLACE: u64 = 12;
-        let count = self.objects().ok().and_then(|it| it.approximate_count().ok());
+        let count = self
+            .objects()
+            .ok()
+            .and_then(|it| it.approximate_count().ok());
         let Some(count) = count.filter(|count| *count > 0) else {
             return 0;
         };
@@ -295,9 +298,8 @@ fn words(words: &[&str]) -> Vec<OsString> {
 /// The arguments of a `repack` of everything but the packs `kept`.
 pub(super) fn repack_all(settings: &Settings, kept: &[OsString]) -> Vec<OsString> {
     let mut arguments = Vec::new();
-    let valued = |name: &str, value: &[u8]| {
-        OsString::from_vec([name.as_bytes(), b"=", value].concat())
-    };
+    let valued =
+        |name: &str, value: &[u8]| OsString::from_vec([name.as_bytes(), b"=", value].concat());
     let age = settings.prune_expire.as_ref();
     let saves = settings.cruft_packs && settings.expire_to.is_some();
     if age.is_some_and(|age| age == "now") && !saves {
@@ -358,7 +360,9 @@ fn running(path: &Path, host: &BString) -> Option<Busy> {
         Err(error) if error.kind() == Io::NotFound => return None,
         Err(_) => return None,
     };
-    let age = SystemTime::now().duration_since(modified).unwrap_or_default();
+    let age = SystemTime::now()
+        .duration_since(modified)
+        .unwrap_or_default();
     if age > LONGEST {
         return None;
     }

@@ -101,8 +101,9 @@ impl OwnPacks {
     /// A pack is too large to be compared.
     pub(super) fn progression(&self, factor: u32) -> Result<Progression> {
         let stems = self.stems.iter();
-        let taken =
-            stems.filter(|stem| !self.is_kept(stem) && !self.is_cruft(stem) && !self.has(stem, "promisor"));
+        let taken = stems.filter(|stem| {
+            !self.is_kept(stem) && !self.is_cruft(stem) && !self.has(stem, "promisor")
+        });
         let mut counts: Vec<u32> = taken.filter_map(|stem| self.count(stem)).collect();
         counts.sort_unstable();
         Progression::of(&counts, factor)
@@ -121,7 +122,12 @@ pub(super) struct Progression {
 impl Progression {
     /// `counts` is sorted.
     pub(super) fn of(counts: &[u32], factor: u32) -> Result<Self> {
-        let too_large = || Error::new(ErrorKind::InvalidInput, "a pack is too large to be compared");
+        let too_large = || {
+            Error::new(
+                ErrorKind::InvalidInput,
+                "a pack is too large to be compared",
+            )
+        };
         let mut split = counts.len().saturating_sub(1);
         while split > 0 {
             let least = counts[split - 1].checked_mul(factor);

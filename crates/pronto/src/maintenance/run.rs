@@ -209,13 +209,7 @@ impl Repository {
         self.needs_maintenance(task, &run.settings)
     }
 
-    fn run_task(
-        &self,
-        task: Task,
-        run: &Run,
-        phase: Phase,
-        runner: &mut dyn Runner,
-    ) -> Result<()> {
+    fn run_task(&self, task: Task, run: &Run, phase: Phase, runner: &mut dyn Runner) -> Result<()> {
         match task {
             Task::Prefetch => self.prefetch(run, runner),
             Task::LooseObjects => self.pack_loose_objects(run, runner),
@@ -246,9 +240,7 @@ impl Repository {
             Task::ReflogExpire => {
                 expect(runner.run(&Step::of(&["reflog", "expire", "--all"]))?, "")
             }
-            Task::WorktreePrune => {
-                expect(runner.run(&Step::prune_work_trees(&run.settings))?, "")
-            }
+            Task::WorktreePrune => expect(runner.run(&Step::prune_work_trees(&run.settings))?, ""),
             Task::RerereGc => expect(runner.run(&Step::of(&["rerere", "gc"]))?, ""),
         }
     }

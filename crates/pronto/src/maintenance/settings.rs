@@ -63,8 +63,8 @@ impl Settings {
             Some(b"notbare") => !is_bare,
             _ => config.bool_or("gc.packrefs", true)?,
         };
-        let keeps_all = is_never(config, "gc.reflogexpire")?
-            && is_never(config, "gc.reflogexpireunreachable")?;
+        let keeps_all =
+            is_never(config, "gc.reflogexpire")? && is_never(config, "gc.reflogexpireunreachable")?;
         let number = |key: &str, default| Ok::<_, Error>(config.i32(key)?.unwrap_or(default));
         let text = |key: &str| Ok::<_, Error>(config.string(key)?.unwrap_or_default().to_owned());
         Ok(Settings {
@@ -107,7 +107,9 @@ fn age(config: &Config, key: &str, default: &str) -> Result<BString> {
     };
     if text != "now" {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+        let now = now.map_or(0, |since| {
+            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+        });
         // What is wrong with it is told by git.
         if crate::revision::parse_date(text).is_none_or(|moment| moment >= now) {
             return Err(unsupported(text));

@@ -64,7 +64,11 @@ fn table(old: &[u8], schedules: Option<&Schedules<'_>>) -> Vec<u8> {
          # replaced in the future by a Git command.\n\n"
     );
     table.extend_from_slice(head.as_bytes());
-    let times = [("1-23", "*", "hourly"), ("0", "1-6", "daily"), ("0", "0", "weekly")];
+    let times = [
+        ("1-23", "*", "hourly"),
+        ("0", "1-6", "daily"),
+        ("0", "0", "weekly"),
+    ];
     for (hours, days, frequency) in times {
         let when = format!("{} {hours} * * {days} ", schedules.minute);
         table.extend_from_slice(when.as_bytes());
