@@ -51,15 +51,15 @@ impl Lock {
         let mut path = target.clone().into_os_string();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let mut has_made_parents = false;
+        let mut races = 0;
         let file = loop {
             match lock_file::create(&path, marking, patience) {
                 Ok(file) => break file,
                 Err(error) if error.kind() == Io::AlreadyExists => return Err(held(&path)),
-                Err(error) if error.kind() == Io::NotFound && !has_made_parents => {
-                    has_made_parents = true;
+                Err(error) if error.kind() == Io::NotFound && races < MAX_RACES => {
+                    races += 1;
                     let parent = path.parent().unwrap_or(Path::new("/"));
-                    if std::fs::create_dir_all(parent).is_err() {
+                    if create_directories(parent).is_err() {
                         return Err(error).context(ErrorKind::Io, "Unable to create", &path);
                     }
                 }
@@ -139,6 +139,20 @@ impl Lock {
         })?;
         self.guard.keep();
         Ok(())
+    }
+}
+
+/// How often a directory that another process removes as empty is made again.
+pub(crate) const MAX_RACES: usize = 64;
+
+/// Makes `directory` and those above it, even while other processes remove empty ones.
+pub(crate) fn create_directories(directory: &Path) -> std::io::Result<()> {
+    let mut races = 0;
+    loop {
+        match std::fs::create_dir_all(directory) {
+            Err(error) if error.kind() == Io::NotFound && races < MAX_RACES => races += 1,
+            other => return other,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod http_secrets;
 mod in_place;
 mod known_trees;
 mod large_blobs;
+mod maintenance;
 mod many_hands;
 mod many_trees;
 mod matrix;
