@@ -1644,7 +1644,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__worktree)
-            opts="-f -b -B -d -q -z -v -n --force --detach --orphan --no-checkout --lock --reason --quiet --track --guess-remote --porcelain --verbose --expire --dry-run"
+            opts="-f -b -B -d -q -z -v -n --force --detach --orphan --no-checkout --lock --reason --quiet --track --guess-remote --carry --carry-reflink --porcelain --verbose --expire --dry-run"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1663,6 +1663,14 @@ _pronto() {
                     return 0
                     ;;
                 --track)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --carry)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --carry-reflink)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

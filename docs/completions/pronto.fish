@@ -620,6 +620,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s b -d 'Make a 
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s B -d 'Make or move a branch (add)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l reason -d 'Why it is locked (add, lock)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l track -d 'Let the new branch follow what it starts at (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l carry -d 'Give the new worktree the ignored files that match, as in .gitignore; several times (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l carry-reflink -d 'Whether what is carried shares its blocks: `always` (the default), `auto` or `never` (add)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l expire -d 'Only those unused since then (list, prune)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s f -l force -d 'Take a branch that is in use, or a place; twice: a locked one (add, move, remove)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s d -l detach -d 'Be on no branch (add)'

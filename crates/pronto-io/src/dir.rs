@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::file_system::FileSystem;
 
+mod copy_tree;
 mod file;
 mod listing;
 mod new_file;
@@ -25,7 +26,8 @@ mod overwrite;
 mod overwrite;
 mod remove;
 
-pub use file::{Metadata, Time, file_metadata, metadata, read_at_most};
+pub use copy_tree::{CopyFailure, Sharing, SkipReason, Skipped, TreeCopy};
+pub use file::{Metadata, Time, file_metadata, metadata, read_at, read_at_most};
 pub use listing::Listing;
 pub use new_file::NewFile;
 pub use overwrite::Overwriter;

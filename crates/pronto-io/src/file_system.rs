@@ -64,6 +64,11 @@ impl FileSystem {
         matches!(self.number, BTRFS | XFS | BCACHEFS)
     }
 
+    /// Whether it is known that files cannot share blocks.
+    pub fn never_shares_blocks(self) -> bool {
+        matches!(self.number, EXT4 | TMPFS)
+    }
+
     /// Whether giving a file new content in place was measured to be quicker than making a new one.
     pub fn replaces_quickly(self) -> bool {
         matches!(self.number, XFS | EXT4 | BTRFS | TMPFS)

@@ -4,6 +4,7 @@
 //! file there, `gitdir`, says where its `.git` is, which is a file that points back.
 
 mod add;
+mod carry;
 mod in_use;
 mod locks;
 mod prune;
@@ -23,7 +24,9 @@ use crate::refs::Resolved;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use add::{AddOptions, AddOutcome, Added, Addition, Branching, Preparation};
+pub use carry::Carry;
 pub use locks::LockState;
+pub use pronto_io::dir::Sharing;
 pub use prune::{Expiry, Pruned, Verdict};
 pub use remove::Removed;
 pub use repair::Repair;

@@ -16,10 +16,16 @@ use crate::{CliError, Context, ExitCode};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "CONFIGURATION: `checkout.reflink` says whether new files share their blocks with those \
-    of other work trees of the repository, where the file system can (btrfs, XFS, bcachefs): `auto` (the \
-    default) for files of 16 KiB and more, `always` for all, `never`. `checkout.workers` and \
+    of other work trees of the repository: `auto` (the default) where the file system is known to do it \
+    (btrfs, XFS, bcachefs) and there are a few files, `always` wherever it does, `never`. `checkout.workers` and \
     `checkout.thresholdForParallelism` are obeyed as by git; unset, the number of workers follows what \
-    is measured."
+    is measured. `worktree.carry` (it may be set several times) has patterns that come before those of `--carry`; an \
+    empty pattern in either takes back all before it. `worktree.carryReflink` is what `--carry-reflink` says by default.\n\n\
+    CARRYING: only what is ignored and not tracked in the current worktree is carried, directories with all \
+    that is in them: contents, permissions, times of modification, symbolic links, empty directories. Owners, \
+    extended attributes and hard links are not kept; nothing in the new worktree is replaced, and no link is \
+    followed. With `--carry-reflink=always` files share their blocks with the originals until one of both \
+    is written, and the command fails where the file system cannot do that; `auto` copies there; `never` always copies."
 )]
 #[expect(
     clippy::struct_excessive_bools,
@@ -59,6 +65,12 @@ pub(crate) struct Args {
     /// Take a branch of a remote with the name of the directory (add)
     #[arg(long)]
     guess_remote: Option<bool>,
+    /// Give the new worktree the ignored files that match, as in .gitignore; several times (add)
+    #[arg(long, value_name = "PATTERN")]
+    carry: Vec<OsString>,
+    /// Whether what is carried shares its blocks: `always` (the default), `auto` or `never` (add)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
+    carry_reflink: Option<String>,
     /// Print for scripts (list)
     #[arg(long)]
     porcelain: bool,
@@ -98,6 +110,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
             "quiet",
             "track",
             "guess-remote",
+            "carry",
+            "carry-reflink",
         ],
     ),
     ("list", &["porcelain", "z", "v", "verbose", "expire"]),
@@ -170,6 +184,8 @@ impl Args {
             (self.quiet, "quiet"),
             (self.track.is_some(), "track"),
             (self.guess_remote.is_some(), "guess-remote"),
+            (!self.carry.is_empty(), "carry"),
+            (self.carry_reflink.is_some(), "carry-reflink"),
             (self.porcelain, "porcelain"),
             (self.null, "z"),
             (self.verbose, "verbose"),

@@ -129,6 +129,15 @@ pub fn read_at_most(file: &File, size_bytes: u64, out: &mut Vec<u8>) -> io::Resu
     Ok(out.len() - start)
 }
 
+/// Reads what is at `offset` of `file`, as much as there is and `piece` holds: one system call. Zero
+/// at the end.
+///
+/// # Errors
+/// Those of `pread(2)`.
+pub fn read_at(file: &impl AsFd, piece: &mut [u8], offset: u64) -> io::Result<usize> {
+    Ok(retry(|| rustix::io::pread(file, &mut *piece, offset))?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::read_at_most;

@@ -46,15 +46,6 @@ impl NewFile {
         }
     }
 
-    /// Reads what is at `offset`, as much as there is and `piece` holds, from one that was
-    /// [made to be read](super::Directory::create_readable_file). Zero at the end.
-    ///
-    /// # Errors
-    /// Those of `pread(2)`.
-    pub fn read_at(&self, piece: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(retry(|| rustix::io::pread(&self.fd, &mut *piece, offset))?)
-    }
-
     /// Closes the file and says what it is now. Errors of closing count: network file systems
     /// report there that they are full.
     ///

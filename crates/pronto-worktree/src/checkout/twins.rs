@@ -1,21 +1,25 @@
 //! Contents that another work tree of the repository has already. On file systems that can, a new
 //! file shares the blocks of that file, copy on write, instead of being written.
 //!
-//! Nothing is believed of the other file. The new one gets what that one holds at one moment, is
-//! then read back and digested, and stays only if that gives the id of the blob. So it does not
-//! matter who changes the other file meanwhile, how its content came about, or whether its index
-//! tells the truth: those facts only save attempts that would fail.
+//! Nothing is believed of the other file. The new file gets what the other one holds at one moment,
+//! and stays only if the digest of that is the id of the blob. The other file is digested, whose
+//! content is mostly in memory; if its metadata shows that it was changed meanwhile, or could have
+//! been within the tick of the clock, the new file is read back instead. So it does not matter who
+//! changes the other file, how its content came about, or whether its index tells the truth: those
+//! facts only save attempts that would fail.
 
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use pronto_hash::{Digester, Kind};
+use pronto_hash::{Digester, Kind, ObjectId};
 use pronto_index::{Index, Rules, Stat, mode};
-use pronto_io::dir::{Directory, NewFile, file_metadata};
+use pronto_io::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at};
 use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupt;
 
@@ -23,14 +27,14 @@ use super::Item;
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind};
 
-/// Smaller files are written: to share takes longer, and saves no more than a few blocks.
-const SMALLEST_SHARED_BYTES: u64 = 16 * 1024;
 /// For fewer files the indexes of other work trees are not read.
 const FEWEST_FILES: usize = 16;
 /// No more work trees than these are asked.
 const MOST_SIBLINGS: usize = 4;
 /// A file is read back in pieces of this many bytes.
 const PIECE_LEN: usize = 256 * 1024;
+/// A file that was changed so recently could be changed again without its metadata showing it.
+const SETTLED_AFTER_SECONDS: i64 = 2;
 
 /// Another work tree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +68,13 @@ pub(super) struct Twin<'a> {
     twins: &'a Twins,
     sibling: &'a Sibling,
     file: File,
+    /// What the file was before anything was taken from it.
+    metadata: Metadata,
 }
 
 impl Twins {
-    /// Those that `find` names, the most promising first. With `always`, files of any size are
-    /// shared, on any file system that lets them, and it is said if none does.
+    /// Those that `find` names, the most promising first. With `always`, however few files there are,
+    /// they are shared on any file system that lets them, and it is said if none does.
     pub fn new(
         kind: Kind,
         always: bool,
@@ -114,28 +120,19 @@ impl Twins {
             if sibling.is_unfit.load(Ordering::Relaxed) {
                 return None;
             }
-            let facts = self.facts(sibling, item)?;
+            let facts = facts(sibling, item)?;
             let file = sibling.top.open_file_beneath(&item.path).ok()?;
             let metadata = file_metadata(&file).ok()?;
             let is_same = metadata.is_file()
-                && (self.always || metadata.size_bytes >= SMALLEST_SHARED_BYTES)
+                && metadata.size_bytes > 0
                 && facts.matches(&recorded(&metadata), Rules::default());
             is_same.then_some(Twin {
                 twins: self,
                 sibling,
                 file,
+                metadata,
             })
         })
-    }
-
-    /// What the index of `sibling` says of the file, if that has the same blob.
-    fn facts(&self, sibling: &Sibling, item: &Item) -> Option<Stat> {
-        let at = sibling.index.find(item.path.as_ref(), 0).ok()?;
-        let entry = sibling.index.entry(at);
-        let is_file = entry.mode & mode::TYPE == mode::FILE & mode::TYPE;
-        let size = u64::from(entry.stat.size_bytes);
-        let is_worth_it = size > 0 && (self.always || size >= SMALLEST_SHARED_BYTES);
-        (*entry.id == *item.id && is_file && is_worth_it).then_some(entry.stat)
     }
 
     /// What there is to say in the end.
@@ -145,6 +142,14 @@ impl Twins {
             "warning: checkout.reflink=always: could not share contents of files: {reason}"
         ))
     }
+}
+
+/// What the index of `sibling` says of the file, if that has the same blob.
+fn facts(sibling: &Sibling, item: &Item) -> Option<Stat> {
+    let at = sibling.index.find(item.path.as_ref(), 0).ok()?;
+    let entry = sibling.index.entry(at);
+    let is_file = entry.mode & mode::TYPE == mode::FILE & mode::TYPE;
+    (*entry.id == *item.id && is_file && entry.stat.size_bytes > 0).then_some(entry.stat)
 }
 
 impl fmt::Debug for Twins {
@@ -170,7 +175,40 @@ impl Twin<'_> {
         new.share(&self.file)
             .map_err(|error| self.refused(&error))?;
         let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
-        let size = file_metadata(new).map_err(failed)?.size_bytes;
+        if self.is_settled() {
+            let found = self.digest(&self.file, (piece, interrupt))?;
+            // Unchanged since before the clone: what was digested is what was cloned.
+            if file_metadata(&self.file).map_err(failed)? == self.metadata {
+                return self.expect(found, item);
+            }
+        }
+        let found = self.digest(new, (piece, interrupt))?;
+        self.expect(found, item)
+    }
+
+    /// Whether any change of the file from now on shows in its metadata.
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0));
+        let Time { seconds, .. } = self.metadata.changed;
+        seconds.saturating_add(SETTLED_AFTER_SECONDS) <= now
+    }
+
+    fn expect(&self, found: Option<ObjectId>, item: &Item) -> Result<(), Error> {
+        match found {
+            Some(id) if id == item.id => Ok(()),
+            _ => Err(Error::new(ErrorKind::Io, "the other file is not the same")),
+        }
+    }
+
+    /// The id of the blob that `file` holds; none if it has not the size that the other one had.
+    fn digest(
+        &self,
+        file: &impl AsFd,
+        (piece, interrupt): (&mut Vec<u8>, &Interrupt),
+    ) -> Result<Option<ObjectId>, Error> {
+        let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
+        let size = self.metadata.size_bytes;
         let mut digester = Digester::new(self.twins.kind);
         digester.update(format!("blob {size}\0").as_bytes());
         let len = usize::try_from(size)
@@ -180,8 +218,9 @@ impl Twin<'_> {
             piece.resize(len, 0);
         }
         let mut offset = 0;
-        loop {
-            let read = new.read_at(&mut piece[..len], offset).map_err(failed)?;
+        // A file that grows is none to wait for.
+        while offset < size {
+            let read = read_at(file, &mut piece[..len], offset).map_err(failed)?;
             if read == 0 {
                 break;
             }
@@ -191,10 +230,7 @@ impl Twin<'_> {
                 return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
             }
         }
-        match digester.finish() {
-            Ok(id) if id == item.id && offset == size => Ok(()),
-            _ => Err(Error::new(ErrorKind::Io, "the other file is not the same")),
-        }
+        Ok(digester.finish().ok().filter(|_| offset == size))
     }
 
     /// Takes note of an error that the other files would have, too.

@@ -4,6 +4,7 @@
 //! is about to be made; then they are made ([`Repository::add_work_tree`]).
 
 mod make;
+mod target;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
@@ -11,12 +12,14 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
+use super::carry::Carry;
 use super::locks::Mark;
 use super::refused;
-use crate::refs::{Expected, RefName, bad_name, name};
+use crate::refs::name;
 use crate::revision::Want;
 use crate::switch::{NewBranch, Point, Tracking};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
+use target::Target;
 
 const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an upstream\n\
     branch that already exists at the remote, you may need to\n\
@@ -47,6 +50,8 @@ pub struct AddOptions {
     pub lock: Option<BString>,
     /// Nobody wants to hear what branches follow.
     pub quiet: bool,
+    /// Which ignored files of this work tree the new one gets, too.
+    pub carry: Carry,
 }
 
 /// On which branch a new work tree begins.
@@ -233,6 +238,7 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<AddOutcome> {
         let options = &addition.options;
+        self.check_carry(&options.carry)?;
         let mut added = Added::default();
         let mut checked_out = addition.start.clone();
         match &addition.new_branch {
@@ -267,6 +273,7 @@ impl Repository {
             if added.has_failed() {
                 return Ok(AddOutcome::Added(added));
             }
+            self.carry(&options.carry, &inside, (progress, interrupt))?;
         }
         place_guard.keep();
         guard.keep();
@@ -414,39 +421,6 @@ impl Repository {
             Some(full) => Target::Branch(full, commit),
             None => Target::Commit(commit),
         })
-    }
-}
-
-/// What `HEAD` becomes.
-enum Target {
-    Branch(BString, ObjectId),
-    Commit(ObjectId),
-    Unborn(BString),
-}
-
-impl Target {
-    fn commit(&self) -> Option<ObjectId> {
-        match self {
-            Target::Branch(_, commit) | Target::Commit(commit) => Some(*commit),
-            Target::Unborn(_) => None,
-        }
-    }
-
-    fn write(&self, inside: &Repository) -> Result<()> {
-        let mut transaction = inside.transaction();
-        match self {
-            Target::Branch(full, _) | Target::Unborn(full) => {
-                transaction.set_symbolic(
-                    "HEAD",
-                    RefName::new(full.clone()).map_err(bad_name)?,
-                    None,
-                );
-            }
-            Target::Commit(commit) => {
-                transaction.update("HEAD", *commit, Expected::Anything, "");
-            }
-        }
-        transaction.commit()
     }
 }
 

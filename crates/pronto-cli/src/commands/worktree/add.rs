@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
+use pronto::config::Config;
 use pronto::reset::{Outcome, Report};
 use pronto::switch::Tracking;
-use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Preparation};
+use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
 
 use super::Args;
 use crate::commands::switching::{follows_nothing, tell_failures, text};
@@ -46,6 +47,7 @@ pub(super) fn run(
         no_checkout: args.no_checkout,
         lock,
         quiet: args.quiet,
+        carry: carry(args, repository.config())?,
     };
     let addition = repository.plan_work_tree(options).map_err(CliError::of)?;
     if !args.quiet {
@@ -71,6 +73,40 @@ pub(super) fn run(
         }
         Err(error) => Err(CliError::of(error)),
     }
+}
+
+/// What is carried, by options and configuration.
+fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
+    if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
+        let other = if args.orphan { "orphan" } else { "no-checkout" };
+        let message = format!("options '--carry' and '--{other}' cannot be used together");
+        return Err(CliError::fatal(message));
+    }
+    let mut patterns: Vec<BString> = Vec::new();
+    if !args.no_checkout && !args.orphan {
+        patterns.extend(config.strings("worktree.carry").map(ToOwned::to_owned));
+    }
+    patterns.extend(args.carry.iter().filter_map(|pattern| text(Some(pattern))));
+    // An empty one takes back all before it, as in lists of git's configuration.
+    if let Some(last) = patterns.iter().rposition(|pattern| pattern.is_empty()) {
+        patterns.drain(..=last);
+    }
+    let key = "worktree.carryReflink";
+    let (value, name) = match &args.carry_reflink {
+        Some(value) => (Some(value.as_str().into()), "--carry-reflink"),
+        None => (config.string(key)?, key),
+    };
+    let sharing = match value.map(|value| value.as_bytes()) {
+        None | Some(b"always") => Sharing::Always,
+        Some(b"auto") => Sharing::Auto,
+        Some(b"never") => Sharing::Never,
+        Some(other) => {
+            let other = other.as_bstr();
+            let message = format!("bad value '{other}' for '{name}': it is always, auto or never");
+            return Err(CliError::fatal(message));
+        }
+    };
+    Ok(Carry { patterns, sharing })
 }
 
 fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {

@@ -1,0 +1,531 @@
+//! Copying files and directories from one tree into another, by several workers. Where the file system
+//! can, a copy shares its blocks with the original.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT};
+use rustix::io::Errno;
+
+use super::{
+    Directory, EntryKind, Listing, Metadata, NewFile, Time, file_metadata, is_missing, read_at,
+    retry,
+};
+use crate::interrupt::Interrupt;
+use crate::pool::{self, Gather, Workers, ends_of_groups};
+use crate::progress::Meter;
+
+/// A file that cannot share its blocks is copied in pieces of this many bytes.
+const PIECE_LEN: usize = 256 * 1024;
+/// What is kept of a mode: who may read, write and execute, and the sticky bit of directories.
+const KEPT_MODE: u32 = 0o1777;
+
+/// Whether a copy shares its blocks with the original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// It does, and where that is not possible the operation fails.
+    #[default]
+    Always,
+    /// It does where that is possible; other files are written.
+    Auto,
+    /// All files are written.
+    Never,
+}
+
+/// Copies what is in one directory to the same paths in another one.
+pub struct TreeCopy<'a> {
+    /// Where files come from.
+    pub source: &'a Directory,
+    /// Where they go to. It may lie in `source`: it is not copied into itself.
+    pub target: &'a Directory,
+    /// Whether copies share their blocks.
+    pub sharing: Sharing,
+    /// How many threads.
+    pub workers: Workers,
+    /// Counts files.
+    pub meter: &'a Meter,
+    /// Looked at between files.
+    pub interrupt: &'a Interrupt,
+    /// Whether a path may not be made in the target; asked with whether it is a directory.
+    pub is_barred: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
+}
+
+/// A path that was not copied.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// From the top.
+    pub path: Vec<u8>,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why a path was not copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SkipReason {
+    /// It is a socket, a FIFO or a device.
+    Special,
+    /// There is something at this path of the target, or it is barred.
+    InTheWay,
+    /// It is a directory with a file `.git`, which ties it to its place.
+    WorkTree,
+}
+
+/// Why the operation ended early.
+#[derive(Debug)]
+pub struct CopyFailure {
+    /// The path that it was about.
+    pub path: Vec<u8>,
+    /// What went wrong; of kind `Interrupted` if it was asked to end.
+    pub error: io::Error,
+    /// Blocks cannot be shared there, and had to be.
+    pub cannot_share: bool,
+}
+
+type Result<T> = std::result::Result<T, CopyFailure>;
+
+impl TreeCopy<'_> {
+    /// Copies each of `roots` (paths from the top of `source`; a directory with all that is in it).
+    /// Directories above them are made as needed. Kept are contents, permissions (without the bits
+    /// that lend an identity), times of modification and the targets of symbolic links; owners, extended
+    /// attributes and hard links are not. What is at a path of the target stays as it is, and
+    /// no link is followed. What goes away meanwhile is no failure.
+    ///
+    /// Costs some eight calls for each file, ten for each directory, and memory for the paths of all.
+    /// Returns what was left out, sorted.
+    ///
+    /// # Errors
+    /// The first failure. What has been copied by then stays.
+    pub fn run(&self, roots: &[Vec<u8>]) -> Result<Vec<Skipped>> {
+        let own = self.target.own_metadata();
+        let own = own.map_err(|error| failure(b"", error))?;
+        let walk = Walk {
+            copy: self,
+            own: (own.device, own.inode),
+            copies: AtomicBool::new(self.sharing == Sharing::Never),
+            skipped: Gather::default(),
+            failure: Mutex::new(None),
+        };
+        let directories = walk.make_directories(roots)?;
+        walk.copy_files(&directories)?;
+        for directory in directories.iter().rev() {
+            walk.finish(directory)?;
+        }
+        let mut skipped = walk.skipped.into_inner();
+        skipped.sort();
+        Ok(skipped)
+    }
+}
+
+/// A directory of the source, and the files in it.
+struct Found {
+    path: Vec<u8>,
+    files: Vec<Vec<u8>>,
+    /// What it is, if it was made in the target.
+    made_as: Option<Metadata>,
+}
+
+struct Walk<'a> {
+    copy: &'a TreeCopy<'a>,
+    /// Device and inode of the target.
+    own: (u64, u64),
+    /// Whether files are written.
+    copies: AtomicBool,
+    skipped: Gather<Skipped>,
+    failure: Mutex<Option<CopyFailure>>,
+}
+
+/// What one worker found in directories.
+#[derive(Default)]
+struct Level {
+    found: Vec<Found>,
+    below: Vec<Vec<u8>>,
+}
+
+impl Walk<'_> {
+    /// Makes all directories, level by level from the top, and finds the files.
+    fn make_directories(&self, roots: &[Vec<u8>]) -> Result<Vec<Found>> {
+        let (mut found, mut level) = (Vec::new(), Vec::new());
+        for root in roots {
+            let (parent, name) = split(root);
+            self.make_parents(parent)?;
+            let metadata = self.copy.source.open_beneath(parent);
+            match metadata.and_then(|parent| parent.metadata(name)) {
+                Ok(metadata) if metadata.is_directory() => level.push(root.clone()),
+                Ok(_) => found.push(Found {
+                    path: parent.to_vec(),
+                    files: vec![name.to_vec()],
+                    made_as: None,
+                }),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => return Err(failure(root, error)),
+            }
+        }
+        while !level.is_empty() {
+            let gathered = Mutex::new(Level::default());
+            let lock = || gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            pool::run(
+                self.copy.workers,
+                level.len(),
+                Level::default,
+                |own, range| {
+                    let mut paths = level[range].iter();
+                    self.note(paths.try_for_each(|path| self.visit(path, own)))
+                },
+                |own| {
+                    let mut all = lock();
+                    all.found.extend(own.found);
+                    all.below.extend(own.below);
+                },
+            );
+            self.failed()?;
+            let gathered = gathered.into_inner();
+            let gathered = gathered.unwrap_or_else(PoisonError::into_inner);
+            found.extend(gathered.found);
+            level = gathered.below;
+        }
+        Ok(found)
+    }
+
+    /// Makes the directories on the way to a root.
+    fn make_parents(&self, path: &[u8]) -> Result<()> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let ends = ends.map(|(at, _)| at).chain([path.len()]);
+        for end in ends.filter(|end| *end > 0) {
+            let (parent, name) = split(&path[..end]);
+            let parent = match self.copy.target.open_beneath(parent) {
+                Ok(parent) => parent,
+                // Something is in the way, which shows with the root.
+                Err(error) if is_missing(&error) => return Ok(()),
+                Err(error) => return Err(failure(path, error)),
+            };
+            match parent.make_directory(name) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failure(path, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the directory `path` and lists what is in it.
+    fn visit(&self, path: &[u8], level: &mut Level) -> Result<()> {
+        let failed = |error| failure(path, error);
+        self.check(path)?;
+        let from = match self.copy.source.open_readable_beneath(path) {
+            Ok(from) => from,
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        let metadata = from.own_metadata().map_err(failed)?;
+        if (metadata.device, metadata.inode) == self.own {
+            return Ok(());
+        }
+        let mut listing = Listing::new();
+        from.read_once(&mut listing).map_err(failed)?;
+        let is_pointer = |(name, kind): (&[u8], EntryKind)| {
+            name == b".git" && kind_of(&from, name, kind) != EntryKind::Directory
+        };
+        if listing.iter().any(is_pointer) {
+            self.skip(path, SkipReason::WorkTree);
+            return Ok(());
+        }
+        let is_new = match self.make(path).map_err(failed)? {
+            Some(is_new) => is_new,
+            None => {
+                self.skip(path, SkipReason::InTheWay);
+                return Ok(());
+            }
+        };
+        let mut files = Vec::new();
+        for (name, kind) in listing.iter() {
+            match kind_of(&from, name, kind) {
+                EntryKind::Directory => level.below.push(join(path, name)),
+                EntryKind::Other => self.skip(&join(path, name), SkipReason::Special),
+                _ => files.push(name.to_vec()),
+            }
+        }
+        level.found.push(Found {
+            path: path.to_vec(),
+            files,
+            made_as: is_new.then_some(metadata),
+        });
+        Ok(())
+    }
+
+    /// Makes the directory in the target. Says whether it is new; nothing if something is in the way.
+    fn make(&self, path: &[u8]) -> io::Result<Option<bool>> {
+        if (self.copy.is_barred)(path, true) {
+            return Ok(None);
+        }
+        let (parent, name) = split(path);
+        let parent = match self.copy.target.open_beneath(parent) {
+            Err(error) if is_missing(&error) => return Ok(None),
+            parent => parent?,
+        };
+        match parent.make_directory(name) {
+            Ok(()) => Ok(Some(true)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let is_directory = parent.metadata(name)?.is_directory();
+                Ok(is_directory.then_some(false))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn copy_files(&self, directories: &[Found]) -> Result<()> {
+        let with_their_directory = |(at, found): (usize, &Found)| {
+            let count = found.files.len();
+            (0..count).map(move |file| (at, file)).collect::<Vec<_>>()
+        };
+        let each = directories.iter().enumerate();
+        let items: Vec<(usize, usize)> = each.flat_map(with_their_directory).collect();
+        let ends = ends_of_groups(&items, |one, other| one.0 == other.0);
+        self.copy.meter.set_total(items.len() as u64);
+        pool::run_groups(
+            self.copy.workers,
+            &ends,
+            Worker::default,
+            |worker: &mut Worker, range| {
+                let count = range.len();
+                let mut items = items[range].iter();
+                let copied = items.try_for_each(|&(at, file)| {
+                    let directory = &directories[at];
+                    let name = directory.files[file].as_slice();
+                    self.check(&directory.path)?;
+                    worker
+                        .enter(self.copy, at, directory)
+                        .and_then(|()| self.copy_one(worker, &directory.path, name))
+                        .map_err(|error| CopyFailure {
+                            cannot_share: !self.copies.load(Relaxed) && is_incapable(&error),
+                            ..failure(&join(&directory.path, name), error)
+                        })
+                });
+                self.copy.meter.add(count as u64);
+                self.note(copied)
+            },
+            |_| {},
+        );
+        self.failed()
+    }
+
+    fn copy_one(&self, worker: &mut Worker, directory: &[u8], name: &[u8]) -> io::Result<()> {
+        let (Some((from, to)), piece) = (&worker.opened, &mut worker.piece) else {
+            return Ok(());
+        };
+        let skip = |reason| self.skip(&join(directory, name), reason);
+        if (self.copy.is_barred)(&join(directory, name), false) {
+            skip(SkipReason::InTheWay);
+            return Ok(());
+        }
+        let copied = match from.open_file(name) {
+            Ok(file) => {
+                let metadata = file_metadata(&file)?;
+                if !metadata.is_file() {
+                    skip(SkipReason::Special);
+                    return Ok(());
+                }
+                self.copy_file((&file, &metadata), (to, name), piece)
+            }
+            Err(error) => match from.metadata(name) {
+                Ok(metadata) if metadata.is_symlink() => copy_link(from, to, (name, &metadata)),
+                // A socket cannot be opened.
+                Ok(metadata) if !metadata.is_file() => {
+                    skip(SkipReason::Special);
+                    return Ok(());
+                }
+                Err(gone) if is_missing(&gone) => return Ok(()),
+                _ => Err(error),
+            },
+        };
+        match copied {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                skip(SkipReason::InTheWay);
+                Ok(())
+            }
+            copied => copied,
+        }
+    }
+
+    fn copy_file(
+        &self,
+        (file, metadata): (&std::fs::File, &Metadata),
+        (to, name): (&Directory, &[u8]),
+        piece: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let mut new = to.create_file(name, metadata.is_executable())?;
+        if metadata.size_bytes > 0 {
+            self.fill(file, &mut new, piece)?;
+        }
+        let mode = metadata.mode & KEPT_MODE & 0o777;
+        if file_metadata(&new)?.mode & 0o7777 != mode {
+            retry(|| rustix::fs::fchmod(&new, Mode::from_bits_truncate(mode as _)))?;
+        }
+        retry(|| rustix::fs::futimens(&new, &times(metadata)))?;
+        self.copy.meter.add_bytes(metadata.size_bytes);
+        new.finish().map(drop)
+    }
+
+    fn fill(&self, file: &std::fs::File, new: &mut NewFile, piece: &mut Vec<u8>) -> io::Result<()> {
+        if !self.copies.load(Relaxed) {
+            match new.share(file) {
+                Err(error) if self.copy.sharing == Sharing::Auto && is_incapable(&error) => {
+                    self.copies.store(true, Relaxed);
+                }
+                shared => return shared,
+            }
+        }
+        piece.resize(PIECE_LEN, 0);
+        let mut offset = 0;
+        loop {
+            let read = read_at(file, piece, offset)?;
+            if read == 0 {
+                return Ok(());
+            }
+            new.write_all(&piece[..read])?;
+            offset += read as u64;
+            if self.copy.interrupt.is_triggered() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+    }
+
+    /// Gives a directory that was made the permissions and the time of the original.
+    fn finish(&self, directory: &Found) -> Result<()> {
+        let Some(metadata) = &directory.made_as else {
+            return Ok(());
+        };
+        let finish = || -> io::Result<()> {
+            let made = self.copy.target.open_readable_beneath(&directory.path)?;
+            let mode = metadata.mode & KEPT_MODE;
+            if made.own_metadata()?.mode & KEPT_MODE != mode {
+                retry(|| rustix::fs::fchmod(&made, Mode::from_bits_truncate(mode as _)))?;
+            }
+            Ok(retry(|| rustix::fs::futimens(&made, &times(metadata)))?)
+        };
+        finish().map_err(|error| failure(&directory.path, error))
+    }
+
+    fn check(&self, path: &[u8]) -> Result<()> {
+        match self.copy.interrupt.is_triggered() {
+            true => Err(failure(path, io::ErrorKind::Interrupted.into())),
+            false => Ok(()),
+        }
+    }
+
+    fn skip(&self, path: &[u8], reason: SkipReason) {
+        let path = path.to_vec();
+        self.skipped.add(vec![Skipped { path, reason }]);
+    }
+
+    /// Keeps the first failure, which stops all workers.
+    fn note(&self, done: Result<()>) -> ControlFlow<()> {
+        let Err(failed) = done else {
+            return ControlFlow::Continue(());
+        };
+        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(failed);
+        ControlFlow::Break(())
+    }
+
+    fn failed(&self) -> Result<()> {
+        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take().map_or(Ok(()), Err)
+    }
+}
+
+/// One worker: the directories that it is in, and space.
+#[derive(Default)]
+struct Worker {
+    at: Option<usize>,
+    opened: Option<(Directory, Directory)>,
+    piece: Vec<u8>,
+}
+
+impl Worker {
+    fn enter(&mut self, copy: &TreeCopy<'_>, at: usize, directory: &Found) -> io::Result<()> {
+        if self.at == Some(at) {
+            return Ok(());
+        }
+        let open = |top: &Directory| match top.open_beneath(&directory.path) {
+            Err(error) if is_missing(&error) => Ok(None),
+            opened => opened.map(Some),
+        };
+        self.opened = open(copy.source)?.zip(open(copy.target)?);
+        self.at = Some(at);
+        Ok(())
+    }
+}
+
+fn copy_link(
+    from: &Directory,
+    to: &Directory,
+    (name, metadata): (&[u8], &Metadata),
+) -> io::Result<()> {
+    to.make_symlink(&from.read_link(name)?, name)?;
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    Ok(retry(|| {
+        rustix::fs::utimensat(to, name, &times(metadata), flags)
+    })?)
+}
+
+/// What `name` in `directory` is, which says so if the listing does not.
+fn kind_of(directory: &Directory, name: &[u8], listed: EntryKind) -> EntryKind {
+    match listed {
+        EntryKind::Unknown => directory
+            .metadata(name)
+            .map_or(EntryKind::Unknown, |metadata| metadata.kind()),
+        kind => kind,
+    }
+}
+
+/// The time of modification of a file, and none of access.
+fn times(metadata: &Metadata) -> Timestamps {
+    let Time {
+        seconds,
+        nanoseconds,
+    } = metadata.modified;
+    Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT as _,
+        },
+        last_modification: Timespec {
+            tv_sec: seconds as _,
+            tv_nsec: nanoseconds as _,
+        },
+    }
+}
+
+/// Whether an error of sharing says that the file systems cannot.
+fn is_incapable(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOTTY | Errno::NOSYS)
+    ) || error.kind() == io::ErrorKind::Unsupported
+}
+
+fn failure(path: &[u8], error: io::Error) -> CopyFailure {
+    CopyFailure {
+        path: path.to_vec(),
+        error,
+        cannot_share: false,
+    }
+}
+
+/// The directory of a path and its last component.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match directory.is_empty() {
+        true => name.to_vec(),
+        false => [directory, b"/", name].concat(),
+    }
+}
