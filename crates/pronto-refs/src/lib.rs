@@ -1,4 +1,4 @@
-//! Names of references: which ones are well formed, and the type of those that are.
+//! References: the type of their names, and their storage in reftables.
 //!
 //! ```
 //! use pronto_refs::RefName;
@@ -8,8 +8,10 @@
 //! assert!(RefName::new("refs/heads/../../config").is_err());
 //! # Ok::<(), pronto_refs::BadName>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod name;
 mod ref_name;
+pub mod reftable;
 
 pub use ref_name::{BadName, RefName, RefNameRef};

@@ -1,0 +1,216 @@
+//! The fixed parts of a table: header, footer and kinds of blocks.
+
+use pronto_hash::Kind;
+
+use super::error::Fault;
+
+const MAGIC: &[u8; 4] = b"REFT";
+const SHA1: u32 = u32::from_be_bytes(*b"sha1");
+const SHA256: u32 = u32::from_be_bytes(*b"s256");
+
+/// The bits of the position of the object blocks that tell the length of their keys.
+const ID_LEN_BITS: u32 = 5;
+
+/// The largest size of a block.
+pub(crate) const LARGEST_BLOCK: u32 = (1 << 24) - 1;
+
+/// Type and length in front of each block.
+pub(crate) const BLOCK_HEADER_LEN: usize = 4;
+
+/// The kinds of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Ref,
+    Object,
+    Index,
+    Log,
+}
+
+impl BlockKind {
+    pub(crate) fn from_byte(byte: u8) -> Option<BlockKind> {
+        Some(match byte {
+            b'r' => BlockKind::Ref,
+            b'o' => BlockKind::Object,
+            b'i' => BlockKind::Index,
+            b'g' => BlockKind::Log,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn to_byte(self) -> u8 {
+        match self {
+            BlockKind::Ref => b'r',
+            BlockKind::Object => b'o',
+            BlockKind::Index => b'i',
+            BlockKind::Log => b'g',
+        }
+    }
+}
+
+/// The first and the last update index that a table may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The first one.
+    pub min: u64,
+    /// The last one.
+    pub max: u64,
+}
+
+/// What stands at the start of a table, and again at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    /// 0 where blocks are not aligned.
+    pub(crate) block_size: u32,
+    pub(crate) limits: Limits,
+    /// Version 2 names its hash function.
+    pub(crate) is_version_2: bool,
+}
+
+impl Header {
+    pub(crate) fn len(&self) -> usize {
+        if self.is_version_2 { 28 } else { 24 }
+    }
+
+    pub(crate) fn footer_len(&self) -> usize {
+        self.len() + 44
+    }
+
+    /// The header of a table that is to be written: version 1 where that is possible.
+    pub(crate) fn new(kind: Kind, block_size: u32, limits: Limits) -> Header {
+        Header {
+            kind,
+            block_size,
+            limits,
+            is_version_2: kind != Kind::Sha1,
+        }
+    }
+
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(MAGIC);
+        bytes.push(if self.is_version_2 { 2 } else { 1 });
+        bytes.extend_from_slice(&self.block_size.to_be_bytes()[1..]);
+        bytes.extend_from_slice(&self.limits.min.to_be_bytes());
+        bytes.extend_from_slice(&self.limits.max.to_be_bytes());
+        if self.is_version_2 {
+            let id = if self.kind == Kind::Sha1 {
+                SHA1
+            } else {
+                SHA256
+            };
+            bytes.extend_from_slice(&id.to_be_bytes());
+        }
+    }
+
+    /// The header at the start of `bytes`. `Ok(None)`: version or hash function are not known.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Header>, Fault> {
+        let ends = Fault::new("table ends within its header", bytes.len());
+        let fixed = bytes.get(..24).ok_or(ends)?;
+        if &fixed[..4] != MAGIC {
+            return Err(Fault::new("not a reftable", 0));
+        }
+        let (is_version_2, kind) = match fixed[4] {
+            1 => (false, Kind::Sha1),
+            2 => match be32(bytes, 24).ok_or(ends)? {
+                SHA1 => (true, Kind::Sha1),
+                SHA256 => (true, Kind::Sha256),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(Header {
+            kind,
+            block_size: be24(fixed, 5).ok_or(ends)?,
+            limits: Limits {
+                min: be64(fixed, 8).ok_or(ends)?,
+                max: be64(fixed, 16).ok_or(ends)?,
+            },
+            is_version_2,
+        }))
+    }
+}
+
+/// Where blocks of one kind are, and their index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    /// The first block, if there is any.
+    pub(crate) start: Option<u64>,
+    /// The root of the index, or 0.
+    pub(crate) index: u64,
+}
+
+/// What stands at the end of a table behind the copy of the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Footer {
+    pub(crate) ref_index: u64,
+    pub(crate) object_start: u64,
+    pub(crate) id_len: usize,
+    pub(crate) object_index: u64,
+    pub(crate) log_start: u64,
+    pub(crate) log_index: u64,
+}
+
+impl Footer {
+    /// Appends the footer, which begins with `header`.
+    pub(crate) fn write(&self, header: &Header, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
+        header.write(bytes);
+        let objects = (self.object_start << ID_LEN_BITS) | self.id_len as u64;
+        for number in [
+            self.ref_index,
+            objects,
+            self.object_index,
+            self.log_start,
+            self.log_index,
+        ] {
+            bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        let crc = crc32fast::hash(&bytes[start..]);
+        bytes.extend_from_slice(&crc.to_be_bytes());
+    }
+
+    /// The footer `bytes`, of the length that `header` tells.
+    pub(crate) fn read(bytes: &[u8], header: &Header) -> Result<Footer, Fault> {
+        let ends = Fault::new("table ends within its footer", bytes.len());
+        let crc_at = bytes.len().checked_sub(4).ok_or(ends)?;
+        let mut copy = Vec::with_capacity(28);
+        header.write(&mut copy);
+        if !bytes.starts_with(&copy) {
+            return Err(Fault::new("header and footer differ", 0));
+        }
+        if be32(bytes, crc_at) != Some(crc32fast::hash(&bytes[..crc_at])) {
+            return Err(Fault::new("checksum of the footer does not match", crc_at));
+        }
+        let number = |at: usize| be64(bytes, header.len() + 8 * at).ok_or(ends);
+        let objects = number(1)?;
+        Ok(Footer {
+            ref_index: number(0)?,
+            object_start: objects >> ID_LEN_BITS,
+            id_len: (objects & ((1 << ID_LEN_BITS) - 1)) as usize,
+            object_index: number(2)?,
+            log_start: number(3)?,
+            log_index: number(4)?,
+        })
+    }
+}
+
+pub(crate) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_be_bytes(*bytes))
+}
+
+#[inline]
+pub(crate) fn be24(bytes: &[u8], at: usize) -> Option<u32> {
+    let [high, middle, low] = *bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_be_bytes([0, high, middle, low]))
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+fn be64(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_be_bytes(*bytes))
+}

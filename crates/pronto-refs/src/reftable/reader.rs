@@ -1,0 +1,17 @@
+//! Reading tables.
+
+mod block;
+mod index;
+mod keys;
+mod logs;
+mod objects;
+mod refs;
+mod table;
+mod values;
+
+pub use logs::LogCursor;
+pub use objects::ObjectCursor;
+pub use refs::RefCursor;
+pub use table::Table;
+
+pub(super) use block::common_prefix;

@@ -1,0 +1,153 @@
+//! Walking over the references of a table.
+
+use bstr::BStr;
+
+use super::block::Records;
+use super::keys::Keys;
+use super::table::Table;
+use super::values;
+use crate::reftable::error::{Fault, Result};
+use crate::reftable::format::BlockKind;
+use crate::reftable::record::{RefEntry, RefRecord, RefValue};
+
+/// A place among the references of a table, deletions among them.
+///
+/// Values are borrowed from the file; the name is put together in a buffer that is used again.
+#[derive(Clone, Debug)]
+pub struct RefCursor<'t> {
+    table: &'t Table,
+    records: Option<Records<'t>>,
+    /// Where the next block is.
+    next: Option<u64>,
+    keys: Keys,
+    entry: RefEntry<'t>,
+}
+
+impl<'t> RefCursor<'t> {
+    pub(super) fn new(table: &'t Table) -> RefCursor<'t> {
+        RefCursor {
+            table,
+            records: None,
+            next: table.section(BlockKind::Ref).start,
+            keys: Keys::default(),
+            entry: RefEntry {
+                update_index: 0,
+                value: RefValue::Deletion,
+            },
+        }
+    }
+
+    /// No references come next.
+    pub(super) fn leave(&mut self) {
+        (self.records, self.next) = (None, None);
+    }
+
+    /// The references of the block at `position` only come next.
+    pub(super) fn enter(&mut self, position: u64) -> Result<()> {
+        self.keys.forget();
+        self.next = None;
+        self.records = self.table.block(position, BlockKind::Ref)?;
+        let Some(records) = &self.records else {
+            let fault = Fault::new("no block of references here", 0);
+            return Err(self.table.fault(position, fault));
+        };
+        self.keys.enter(records);
+        Ok(())
+    }
+
+    /// Goes in front of the first reference whose name is not less than `name`: forward or
+    /// backward. Costs as [`Table::find`].
+    ///
+    /// # Errors
+    /// The table is broken where it was looked at.
+    pub fn seek(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        let name = name.as_ref();
+        (self.records, self.next) = (None, None);
+        let mut next = self.table.leaf(&self.table.target(BlockKind::Ref, name))?;
+        while let Some(position) = next {
+            let Some(records) = self.table.block(position, BlockKind::Ref)? else {
+                break;
+            };
+            let faulty = |fault| self.table.fault(position, fault);
+            let place = records.seek(name).map_err(faulty)?;
+            if place.at < records.shape.tail {
+                self.keys.place(&place, name);
+                self.next = Some(records.shape.next);
+                self.records = Some(records);
+                break;
+            }
+            next = Some(records.shape.next);
+        }
+        Ok(())
+    }
+
+    /// Goes to the next reference; `false` when there is none.
+    ///
+    /// # Errors
+    /// The table is broken where it was looked at.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool> {
+        loop {
+            if let Some(records) = &self.records {
+                match step(self.table, records, &mut self.keys) {
+                    Ok(Some(entry)) => {
+                        self.entry = entry;
+                        self.table.check()?;
+                        return Ok(true);
+                    }
+                    Ok(None) => {}
+                    Err(fault) => return Err(self.table.fault(records.shape.position, fault)),
+                }
+            }
+            if !self.enter_next()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn enter_next(&mut self) -> Result<bool> {
+        self.records = match self.next.take() {
+            Some(position) => self.table.block(position, BlockKind::Ref)?,
+            None => None,
+        };
+        match &self.records {
+            Some(records) => {
+                self.next = Some(records.shape.next);
+                self.keys.enter(records);
+                Ok(true)
+            }
+            None => {
+                self.table.verify_view()?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The reference that [`advance`](Self::advance) went to.
+    pub fn record(&self) -> RefRecord<'_> {
+        RefRecord {
+            name: BStr::new(self.keys.key()),
+            update_index: self.entry.update_index,
+            value: self.entry.value,
+        }
+    }
+
+    /// Its value, for as long as the table lives.
+    pub fn entry(&self) -> RefEntry<'t> {
+        self.entry
+    }
+}
+
+#[inline(always)]
+fn step<'t>(
+    table: &Table,
+    records: &Records<'t>,
+    keys: &mut Keys,
+) -> std::result::Result<Option<RefEntry<'t>>, Fault> {
+    let Some(head) = keys.advance(records)? else {
+        return Ok(None);
+    };
+    let read = values::reference(records, &head)?;
+    keys.go_to(read.end);
+    table.entry(read.value).map(Some)
+}

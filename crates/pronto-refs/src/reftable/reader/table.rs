@@ -1,0 +1,367 @@
+//! One table: its footer, its blocks, and what is found in it.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::{Kind, oid};
+use pronto_io::error::IoContext;
+use pronto_io::view::{Access, View};
+
+use super::block::{Outline, Records};
+use super::index::Target;
+use super::logs::LogCursor;
+use super::objects::ObjectCursor;
+use super::refs::RefCursor;
+use super::values;
+use crate::reftable::error::{Error, ErrorKind, Fault, Result};
+use crate::reftable::format::{
+    BLOCK_HEADER_LEN, BlockKind, Footer, Header, LARGEST_BLOCK, Limits, Section, be24,
+};
+use crate::reftable::record::{RefEntry, RefRecord};
+
+/// The most that a byte of a zlib stream can stand for, generously.
+const MOST_INFLATED: u64 = 1100;
+
+/// A table, opened for reading. `Send + Sync`; reading takes no lock.
+///
+/// The file is mapped wherever it is: only the pages are read that a search leads to.
+#[derive(Debug)]
+pub struct Table {
+    view: View,
+    path: PathBuf,
+    header: Header,
+    footer: Footer,
+    /// Whether the first block is one of references, or one of logs.
+    first: Option<BlockKind>,
+}
+
+impl Table {
+    /// Opens the table `path`. Costs four system calls; the first and the last page are read.
+    ///
+    /// # Errors
+    /// Those of opening, of kind [`ErrorKind::Missing`] if there is no such file; those of
+    /// [`from_view`](Self::from_view).
+    pub fn open(path: impl Into<PathBuf>) -> Result<Table> {
+        let path = path.into();
+        match View::open(&path, Access::Mapped) {
+            Ok(view) => Table::from_view(view, path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(error).context(ErrorKind::Missing, "cannot open table", &path)
+            }
+            Err(error) => Err(error).context(ErrorKind::Io, "cannot open table", &path),
+        }
+    }
+
+    /// The table in `view`, which is in memory or mapped; `path` is for messages.
+    ///
+    /// # Errors
+    /// Header or footer are broken, or the version is unknown; [`ErrorKind::Options`] where
+    /// `view` is read by position.
+    pub fn from_view(view: View, path: impl Into<PathBuf>) -> Result<Table> {
+        let path = path.into();
+        let Some(bytes) = view.bytes() else {
+            let message = "table is neither mapped nor in memory";
+            return Err(Error::new(ErrorKind::Options, message).at_path(&path));
+        };
+        let (header, footer) = read_ends(bytes).map_err(|error| {
+            match view.check() {
+                Ok(()) => error,
+                Err(cut) => Error::new(ErrorKind::Io, "cannot read table").because(cut),
+            }
+            .at_path(&path)
+        })?;
+        let end = bytes.len() - header.footer_len();
+        let first = bytes[..end].get(header.len()).copied();
+        Ok(Table {
+            first: first.and_then(BlockKind::from_byte),
+            view,
+            path,
+            header,
+            footer,
+        })
+    }
+
+    /// Where the table is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The hash function of its object ids.
+    pub fn kind(&self) -> Kind {
+        self.header.kind
+    }
+
+    /// The update indexes that it may hold.
+    pub fn limits(&self) -> Limits {
+        self.header.limits
+    }
+
+    /// The size of the file.
+    pub fn file_len(&self) -> u64 {
+        self.view.len()
+    }
+
+    /// The size of its blocks; 0 where they are not aligned.
+    pub fn block_size(&self) -> u32 {
+        self.header.block_size
+    }
+
+    /// How much it holds, as Git counts it to decide about compaction.
+    pub(in crate::reftable) fn weight(&self) -> u64 {
+        let overhead = self.header.footer_len() + self.header.len() - 1;
+        self.view.len().saturating_sub(overhead as u64)
+    }
+
+    /// A cursor in front of the first reference. Costs nothing yet.
+    pub fn refs(&self) -> RefCursor<'_> {
+        RefCursor::new(self)
+    }
+
+    /// A cursor in front of the first entry of a reflog. Allocates when it is first used: the
+    /// state to inflate with, and the block it is in.
+    pub fn logs(&self) -> LogCursor<'_> {
+        LogCursor::new(self)
+    }
+
+    /// What the table says about the reference `name`, also if that is its deletion.
+    ///
+    /// Touches one block for each level of the index (one for two million references) and one
+    /// of references, of which about twenty records are looked at. Allocates nothing.
+    ///
+    /// # Errors
+    /// The table is broken where it was looked at.
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<RefEntry<'_>>> {
+        let name = name.as_ref();
+        let mut next = self.leaf(&self.target(BlockKind::Ref, name))?;
+        while let Some(position) = next {
+            let Some(records) = self.block(position, BlockKind::Ref)? else {
+                break;
+            };
+            let faulty = |fault| self.fault(position, fault);
+            let place = records.seek(name).map_err(faulty)?;
+            if let Some(head) = place.exact {
+                let read = values::reference(&records, &head).map_err(faulty)?;
+                let entry = self.entry(read.value).map_err(faulty)?;
+                self.check()?;
+                return Ok(Some(entry));
+            }
+            next = (place.at >= records.shape.tail).then_some(records.shape.next);
+        }
+        self.verify_view()?;
+        Ok(None)
+    }
+
+    /// Calls `visit` for all references whose object, or whose peeled object, is `id`, in the
+    /// order of their names, until it says to stop.
+    ///
+    /// With object blocks, touches one block for each level of their index, one of objects, and
+    /// those of references that have `id`; allocates a list of these. Otherwise looks at all
+    /// references.
+    ///
+    /// # Errors
+    /// The table is broken where it was looked at.
+    pub fn find_object(
+        &self,
+        id: &oid,
+        mut visit: impl FnMut(RefRecord<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut cursor = ObjectCursor::new(self, id)?;
+        while cursor.advance()? {
+            if visit(cursor.record()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`find_object`](Self::find_object), as a cursor.
+    ///
+    /// # Errors
+    /// As [`find_object`](Self::find_object).
+    pub fn refs_to<'t>(&'t self, id: &'t oid) -> Result<ObjectCursor<'t>> {
+        ObjectCursor::new(self, id)
+    }
+
+    /// The blocks of one kind.
+    pub(super) fn section(&self, kind: BlockKind) -> Section {
+        let Footer {
+            ref_index,
+            object_start,
+            object_index,
+            log_start,
+            log_index,
+            ..
+        } = self.footer;
+        let known = |start: u64| (start > 0).then_some(start);
+        let at_front = (self.first == Some(kind)).then_some(0);
+        match kind {
+            BlockKind::Ref => Section {
+                start: at_front,
+                index: ref_index,
+            },
+            BlockKind::Object => Section {
+                start: known(object_start),
+                index: object_index,
+            },
+            BlockKind::Log => Section {
+                start: at_front.or(known(log_start)),
+                index: log_index,
+            },
+            BlockKind::Index => Section::default(),
+        }
+    }
+
+    /// How many bytes of an object id are the key of an object record.
+    pub(super) fn id_len(&self) -> usize {
+        self.footer.id_len
+    }
+
+    pub(super) fn target<'a>(&self, kind: BlockKind, key: &'a [u8]) -> Target<'a> {
+        Target {
+            kind,
+            section: self.section(kind),
+            key,
+        }
+    }
+
+    /// The blocks, without the footer.
+    fn body(&self) -> &[u8] {
+        let bytes = self.view.bytes().unwrap_or_default();
+        &bytes[..bytes.len().saturating_sub(self.header.footer_len())]
+    }
+
+    /// The records of the block at `position`, which are not compressed; `None` where there is
+    /// none of that kind.
+    pub(super) fn block(&self, position: u64, kind: BlockKind) -> Result<Option<Records<'_>>> {
+        let Some(outline) = self.outline(position)? else {
+            return Ok(None);
+        };
+        if outline.kind != kind || kind == BlockKind::Log {
+            return Ok(None);
+        }
+        let bytes = &self.body()[position as usize..];
+        let records = Records::new(outline, bytes);
+        records
+            .map(Some)
+            .map_err(|fault| self.fault(position, fault))
+    }
+
+    /// What is at `position`; `None` behind the last block.
+    pub(super) fn outline(&self, position: u64) -> Result<Option<Outline>> {
+        let body = self.body();
+        let bytes = usize::try_from(position).ok().and_then(|at| body.get(at..));
+        let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else {
+            return Ok(None);
+        };
+        self.outline_of(position, bytes)
+            .map(Some)
+            .map_err(|fault| self.fault(position, fault))
+    }
+
+    fn outline_of(&self, position: u64, bytes: &[u8]) -> std::result::Result<Outline, Fault> {
+        let skipped = if position == 0 { self.header.len() } else { 0 };
+        let ends = Fault::new("block is too short", skipped);
+        let kind = *bytes.get(skipped).ok_or(ends)?;
+        let Some(kind) = BlockKind::from_byte(kind) else {
+            return Err(Fault::new("unknown type of block", skipped));
+        };
+        let len = be24(bytes, skipped + 1).ok_or(ends)? as usize;
+        if len < skipped + BLOCK_HEADER_LEN || (kind != BlockKind::Log && len > bytes.len()) {
+            return Err(Fault::new("bad length of block", skipped + 1));
+        }
+        let aligned = self.header.block_size as usize;
+        // What is shorter than the others is padded, or the next one follows at once.
+        let is_padded = len < aligned && bytes.get(len).is_none_or(|byte| *byte == 0);
+        let whole = if is_padded { aligned } else { len };
+        Ok(Outline {
+            kind,
+            position,
+            skipped,
+            len,
+            next: position.saturating_add(whole as u64),
+            id_len: self.header.kind.len_in_bytes(),
+        })
+    }
+
+    /// The deflated records of the log block, and how long they are at most when inflated.
+    pub(super) fn deflated(&self, outline: &Outline) -> Result<&[u8]> {
+        let start = outline.position as usize + outline.skipped + BLOCK_HEADER_LEN;
+        let bytes = self.body().get(start..).unwrap_or_default();
+        let most = (bytes.len() as u64).saturating_mul(MOST_INFLATED);
+        if outline.len as u64 > most || outline.len > LARGEST_BLOCK as usize {
+            let fault = Fault::new("log block is longer than it can be", outline.skipped + 1);
+            return Err(self.fault(outline.position, fault));
+        }
+        Ok(bytes)
+    }
+
+    /// The update index counts from the first one of the table.
+    #[inline(always)]
+    pub(super) fn entry<'b>(
+        &self,
+        reference: values::Reference<'b>,
+    ) -> std::result::Result<RefEntry<'b>, Fault> {
+        let min = self.header.limits.min;
+        match min.checked_add(reference.index_delta) {
+            Some(update_index) => Ok(RefEntry {
+                update_index,
+                value: reference.value,
+            }),
+            None => Err(Fault::new("update index is out of range", 0)),
+        }
+    }
+
+    /// The error about `fault` in the block at `position`, or that the file was cut short.
+    #[cold]
+    pub(super) fn fault(&self, position: u64, fault: Fault) -> Error {
+        match self.check() {
+            Ok(()) => Error::new(ErrorKind::Corrupt, fault.message)
+                .at_path(&self.path)
+                .at_offset(position.saturating_add(fault.at as u64)),
+            Err(error) => error,
+        }
+    }
+
+    /// Whether what was read was the file's.
+    #[inline(always)]
+    pub(super) fn check(&self) -> Result<()> {
+        match self.view.check() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.unreadable(error)),
+        }
+    }
+
+    /// To be called before something is said to be missing.
+    pub(super) fn verify_view(&self) -> Result<()> {
+        self.view.verify().map_err(|error| self.unreadable(error))
+    }
+
+    #[cold]
+    fn unreadable(&self, error: std::io::Error) -> Error {
+        let error = Err(error).context(ErrorKind::Io, "cannot read table", &self.path);
+        error.unwrap_or_else(|error: Error| error)
+    }
+}
+
+fn read_ends(bytes: &[u8]) -> Result<(Header, Footer)> {
+    let corrupt =
+        |fault: Fault| Error::new(ErrorKind::Corrupt, fault.message).at_offset(fault.at as u64);
+    let Some(header) = Header::read(bytes).map_err(corrupt)? else {
+        let message = "version or hash function of table is not known";
+        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+    };
+    let end = bytes.len().checked_sub(header.footer_len());
+    let Some(end) = end.filter(|end| *end >= header.len()) else {
+        let message = "table ends within its footer";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(bytes.len() as u64));
+    };
+    let footer = Footer::read(&bytes[end..], &header).map_err(|mut fault| {
+        fault.at += end;
+        corrupt(fault)
+    })?;
+    if footer.object_start > 0 && footer.id_len == 0 {
+        let message = "footer has no length of abbreviated object ids";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_offset(end as u64));
+    }
+    Ok((header, footer))
+}

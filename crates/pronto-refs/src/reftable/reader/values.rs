@@ -1,0 +1,186 @@
+//! The values of records, which follow their keys.
+
+use bstr::BStr;
+use pronto_hash::oid;
+
+use crate::reftable::error::Fault;
+use crate::reftable::format::BlockKind;
+use crate::reftable::record::{LogEntry, RefValue};
+use crate::reftable::varint;
+
+use super::block::{RecordHead, Records};
+
+/// Bytes that are taken from the front; none of it reaches beyond the records.
+struct Input<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    id_len: usize,
+}
+
+impl<'b> Input<'b> {
+    #[inline(always)]
+    fn new(records: &Records<'b>, head: &RecordHead) -> Input<'b> {
+        Input {
+            bytes: &records.bytes[..records.shape.tail],
+            at: head.value(),
+            id_len: records.shape.id_len,
+        }
+    }
+
+    #[cold]
+    fn fault(&self) -> Fault {
+        Fault::new("value reaches beyond its block", self.at)
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> Result<u64, Fault> {
+        varint::read(self.bytes, &mut self.at).ok_or_else(|| self.fault())
+    }
+
+    #[inline(always)]
+    fn take(&mut self, len: u64) -> Result<&'b [u8], Fault> {
+        if len > (self.bytes.len() - self.at) as u64 {
+            return Err(self.fault());
+        }
+        let start = self.at;
+        self.at += len as usize;
+        Ok(&self.bytes[start..self.at])
+    }
+
+    #[inline(always)]
+    fn id(&mut self) -> Result<&'b oid, Fault> {
+        let bytes = self.take(self.id_len as u64)?;
+        oid::try_from_bytes(bytes).map_err(|_| self.fault())
+    }
+
+    fn text(&mut self) -> Result<&'b BStr, Fault> {
+        let len = self.number()?;
+        Ok(BStr::new(self.take(len)?))
+    }
+}
+
+/// A value and where it ends.
+pub(super) struct Read<T> {
+    pub(super) value: T,
+    pub(super) end: usize,
+}
+
+/// Where the value of the record ends.
+#[inline]
+pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fault> {
+    let end = match records.shape.kind {
+        BlockKind::Ref => reference(records, head)?.end,
+        BlockKind::Index => child(records, head)?.end,
+        BlockKind::Log => log(records, head)?.end,
+        BlockKind::Object => {
+            let mut input = Input::new(records, head);
+            for _ in 0..positions_len(&mut input, head)? {
+                input.number()?;
+            }
+            input.at
+        }
+    };
+    Ok(end)
+}
+
+/// What a record says about a reference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference<'b> {
+    /// Counted from the first update index of the table.
+    pub(super) index_delta: u64,
+    pub(super) value: RefValue<'b>,
+}
+
+#[inline(always)]
+pub(super) fn reference<'b>(
+    records: &Records<'b>,
+    head: &RecordHead,
+) -> Result<Read<Reference<'b>>, Fault> {
+    let mut input = Input::new(records, head);
+    let index_delta = input.number()?;
+    let value = match head.flags {
+        0 => RefValue::Deletion,
+        1 => RefValue::Direct(input.id()?),
+        2 => RefValue::Peeled {
+            object: input.id()?,
+            target: input.id()?,
+        },
+        3 => RefValue::Symbolic(input.text()?),
+        _ => return Err(Fault::new("unknown type of reference", head.suffix.0)),
+    };
+    Ok(Read {
+        value: Reference { index_delta, value },
+        end: input.at,
+    })
+}
+
+/// The position of the block that an index record is about.
+pub(super) fn child(records: &Records<'_>, head: &RecordHead) -> Result<Read<u64>, Fault> {
+    let mut input = Input::new(records, head);
+    let value = input.number()?;
+    Ok(Read {
+        value,
+        end: input.at,
+    })
+}
+
+pub(super) fn log<'b>(
+    records: &Records<'b>,
+    head: &RecordHead,
+) -> Result<Read<Option<LogEntry<'b>>>, Fault> {
+    let mut input = Input::new(records, head);
+    let value = match head.flags {
+        0 => None,
+        1 => Some(log_entry(&mut input)?),
+        _ => return Err(Fault::new("unknown type of log record", head.suffix.0)),
+    };
+    Ok(Read {
+        value,
+        end: input.at,
+    })
+}
+
+fn log_entry<'b>(input: &mut Input<'b>) -> Result<LogEntry<'b>, Fault> {
+    Ok(LogEntry {
+        old: input.id()?,
+        new: input.id()?,
+        name: input.text()?,
+        email: input.text()?,
+        time: input.number()?,
+        time_zone: match *input.take(2)? {
+            [high, low] => i16::from_be_bytes([high, low]),
+            _ => return Err(input.fault()),
+        },
+        message: input.text()?,
+    })
+}
+
+/// The number of positions of an object record, each of which has at least one byte.
+fn positions_len(input: &mut Input<'_>, head: &RecordHead) -> Result<u64, Fault> {
+    let count = match head.flags {
+        0 => input.number()?,
+        count => u64::from(count),
+    };
+    if count > (input.bytes.len() - input.at) as u64 {
+        return Err(Fault::new("more positions than bytes", input.at));
+    }
+    Ok(count)
+}
+
+/// The positions of the blocks with references to an object; empty where all of them have to be
+/// looked at.
+pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<u64>, Fault> {
+    let mut input = Input::new(records, head);
+    let count = positions_len(&mut input, head)?;
+    let mut positions = Vec::with_capacity(count as usize);
+    let mut position: u64 = 0;
+    for _ in 0..count {
+        let delta = input.number()?;
+        position = position
+            .checked_add(delta)
+            .filter(|_| delta > 0 || positions.is_empty())
+            .ok_or_else(|| Fault::new("positions are not in order", input.at))?;
+        positions.push(position);
+    }
+    Ok(positions)
+}

@@ -1,0 +1,143 @@
+//! Records of references and of reflogs, borrowed from where they were read.
+
+use bstr::BStr;
+use pronto_hash::oid;
+
+use crate::{BadName, RefNameRef};
+
+/// What a table says about a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefValue<'a> {
+    /// The reference was deleted: records of older tables do not count.
+    Deletion,
+    /// It points at an object that is not an annotated tag.
+    Direct(&'a oid),
+    /// It points at an annotated tag.
+    Peeled {
+        /// The tag.
+        object: &'a oid,
+        /// What the tag leads to in the end.
+        target: &'a oid,
+    },
+    /// It is a symbolic reference to a name. The name is as it was read: it need not be valid.
+    Symbolic(&'a BStr),
+}
+
+impl<'a> RefValue<'a> {
+    /// Whether the reference was deleted.
+    pub fn is_deletion(&self) -> bool {
+        matches!(self, RefValue::Deletion)
+    }
+
+    /// The object that the reference points at itself, if it does.
+    pub fn object(&self) -> Option<&'a oid> {
+        match *self {
+            RefValue::Direct(object) | RefValue::Peeled { object, .. } => Some(object),
+            RefValue::Deletion | RefValue::Symbolic(_) => None,
+        }
+    }
+
+    /// What the annotated tag leads to that the reference points at, if it does.
+    pub fn target(&self) -> Option<&'a oid> {
+        match *self {
+            RefValue::Peeled { target, .. } => Some(target),
+            _ => None,
+        }
+    }
+
+    /// Whether `id` is the object or what it is peeled to.
+    pub fn leads_to(&self, id: &oid) -> bool {
+        self.object() == Some(id) || self.target() == Some(id)
+    }
+}
+
+/// What a table says about a reference whose name is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefEntry<'a> {
+    /// The transaction that wrote it.
+    pub update_index: u64,
+    /// Its value.
+    pub value: RefValue<'a>,
+}
+
+/// A record of a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefRecord<'a> {
+    /// The name, as it was read: see [`checked_name`](Self::checked_name).
+    pub name: &'a BStr,
+    /// The transaction that wrote it.
+    pub update_index: u64,
+    /// Its value.
+    pub value: RefValue<'a>,
+}
+
+impl<'a> RefRecord<'a> {
+    /// The name, if it is one that a new reference may have.
+    ///
+    /// # Errors
+    /// It is not: whoever wrote the table let a bad name in.
+    pub fn checked_name(&self) -> Result<RefNameRef<'a>, BadName> {
+        RefNameRef::new(self.name)
+    }
+}
+
+/// What an entry of a reflog says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry<'a> {
+    /// The value before.
+    pub old: &'a oid,
+    /// The value after.
+    pub new: &'a oid,
+    /// The name of the person who changed the reference.
+    pub name: &'a BStr,
+    /// The address of that person, without `<` and `>`.
+    pub email: &'a BStr,
+    /// When it was changed, in seconds since 1970.
+    pub time: u64,
+    /// The time zone as Git writes it, read as a decimal number: `-0830` is -830. The
+    /// description of the format speaks of minutes, but Git has always written this.
+    pub time_zone: i16,
+    /// Why it was changed. Git ends it with a newline.
+    pub message: &'a BStr,
+}
+
+/// A record of a reflog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRecord<'a> {
+    /// The name of the reference, as it was read.
+    pub name: &'a BStr,
+    /// The transaction that changed the reference; a greater one is newer.
+    pub update_index: u64,
+    /// The entry; `None` hides the entry with the same name and update index in older tables.
+    pub entry: Option<LogEntry<'a>>,
+}
+
+impl<'a> LogRecord<'a> {
+    /// The name of the reference, if it is one that a new reference may have.
+    ///
+    /// # Errors
+    /// It is not: whoever wrote the table let a bad name in.
+    pub fn checked_name(&self) -> Result<RefNameRef<'a>, BadName> {
+        RefNameRef::new(self.name)
+    }
+}
+
+/// The length of what stands behind the name in the key of a log record.
+const LOG_SUFFIX: usize = 9;
+
+/// Makes `key` the key of a log record: newer ones of one reference sort first.
+pub(crate) fn set_log_key(key: &mut Vec<u8>, name: &[u8], update_index: u64) {
+    key.clear();
+    key.extend_from_slice(name);
+    key.push(0);
+    key.extend_from_slice(&(!update_index).to_be_bytes());
+}
+
+/// The parts of the key of a log record: name and update index.
+pub(crate) fn split_log_key(key: &[u8]) -> Option<(&BStr, u64)> {
+    let at = key.len().checked_sub(LOG_SUFFIX).filter(|at| *at > 0)?;
+    let (name, suffix) = key.split_at(at);
+    let (zero, index) = suffix.split_first()?;
+    let index = u64::from_be_bytes(index.try_into().ok()?);
+    (*zero == 0).then_some((BStr::new(name), !index))
+}

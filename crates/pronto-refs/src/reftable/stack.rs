@@ -1,0 +1,181 @@
+//! The tables of a repository: reading them as one, and changing them.
+
+mod clean;
+mod compact;
+mod geometry;
+mod list;
+mod locks;
+mod merge;
+mod new_table;
+mod snapshot;
+mod transaction;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_hash::Kind;
+use pronto_io::error::IoContext;
+use pronto_io::sync::SyncMethod;
+
+pub use compact::Expiry;
+pub use list::TableName;
+pub use merge::{Logs, Refs};
+pub use snapshot::Snapshot;
+pub use transaction::{Additions, Transaction};
+
+use super::WriteOptions;
+use super::error::{ErrorKind, Result};
+use list::{List, TABLES_LIST};
+
+/// How long readers try again to open tables that compactions take away, as Git does.
+const PATIENCE_OF_READERS: Duration = Duration::from_secs(3);
+
+/// How often they try at least.
+const LEAST_TRIES: u32 = 3;
+
+/// How a stack is changed. The defaults are those of Git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackOptions {
+    /// How tables are written.
+    pub write: WriteOptions,
+    /// How many times larger each table is kept than all newer ones together
+    /// (`reftable.geometricFactor`); 0 stands for 2.
+    pub geometric_factor: u8,
+    /// How long to wait for the lock (`reftable.lockTimeout`).
+    pub lock_timeout: Duration,
+    /// How to wait for what was written (`core.fsync` with `reference`).
+    pub sync: SyncMethod,
+    /// The permissions of files, if they are not those of the process (`core.sharedRepository`).
+    pub file_mode: Option<u32>,
+    /// Whether transactions compact the stack when they are done.
+    pub auto_compact: bool,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        StackOptions {
+            write: WriteOptions::default(),
+            geometric_factor: 2,
+            lock_timeout: Duration::from_millis(100),
+            sync: SyncMethod::No,
+            file_mode: None,
+            auto_compact: true,
+        }
+    }
+}
+
+/// The directory with the tables of a repository or of a worktree. `Send + Sync`.
+#[derive(Debug)]
+pub struct Stack {
+    directory: PathBuf,
+    list_path: PathBuf,
+    kind: Kind,
+    options: StackOptions,
+    loaded: Mutex<Loaded>,
+}
+
+/// The tables, and the list that named them.
+#[derive(Debug)]
+struct Loaded {
+    /// The open file keeps its inode number from being given to another list.
+    list: List,
+    snapshot: Snapshot,
+}
+
+impl Stack {
+    /// Opens the stack in `directory`, whose tables have object ids of `kind`. Without
+    /// `tables.list` it is empty. Costs as [`snapshot`](Self::snapshot) after a change.
+    ///
+    /// # Errors
+    /// The list or a table cannot be read or is broken; [`ErrorKind::WrongHash`].
+    pub fn open(directory: impl Into<PathBuf>, kind: Kind, options: StackOptions) -> Result<Stack> {
+        let directory = directory.into();
+        let stack = Stack {
+            list_path: directory.join(TABLES_LIST),
+            directory,
+            kind,
+            options,
+            loaded: Mutex::new(Loaded {
+                list: List::default(),
+                snapshot: Snapshot::default(),
+            }),
+        };
+        let loaded = stack.load(&Snapshot::default())?;
+        *stack.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
+        Ok(stack)
+    }
+
+    /// Where the tables are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The hash function of the object ids.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What the stack holds now. One `stat(2)` and a short lock if nothing has changed since the
+    /// last call; otherwise the list is read and tables that are new to us are opened. Never fails
+    /// because of a compaction that is going on: a list whose tables are gone is read again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`ErrorKind::Missing`] if the list names a table that is gone
+    /// for good.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if !loaded.list.is_current(&self.list_path)? {
+            *loaded = self.load(&loaded.snapshot)?;
+        }
+        Ok(loaded.snapshot.clone())
+    }
+
+    /// What the stack held when it was last looked at. Asks nothing of the system.
+    pub fn last_snapshot(&self) -> Snapshot {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.snapshot.clone()
+    }
+
+    /// Reads the list and opens the tables that `old` does not have.
+    fn load(&self, old: &Snapshot) -> Result<Loaded> {
+        let deadline = Instant::now() + PATIENCE_OF_READERS;
+        let mut tries = 0;
+        loop {
+            let list = List::read(&self.list_path)?;
+            match Snapshot::open(self, &list, old) {
+                Ok(snapshot) => return Ok(Loaded { list, snapshot }),
+                Err(error) if *error.kind() == ErrorKind::Missing => {
+                    tries += 1;
+                    let is_over = tries > LEAST_TRIES && Instant::now() >= deadline;
+                    // A compaction changes the list before it removes tables.
+                    if is_over || List::read(&self.list_path)?.names == list.names {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The names that the list has now, whatever was loaded.
+    fn names(&self) -> Result<Vec<TableName>> {
+        Ok(List::read(&self.list_path)?.names)
+    }
+
+    fn path_of(&self, name: &TableName) -> PathBuf {
+        self.directory.join(name.as_str())
+    }
+
+    /// Gives a file of the stack the permissions it is to have.
+    fn set_mode(&self, file: &std::fs::File, path: &Path) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        match self.options.file_mode {
+            None => Ok(()),
+            Some(mode) => file
+                .set_permissions(std::fs::Permissions::from_mode(mode))
+                .context(ErrorKind::Io, "cannot change permissions of", path),
+        }
+    }
+}

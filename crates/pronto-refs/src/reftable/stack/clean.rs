@@ -1,0 +1,43 @@
+//! Removing tables that no list names: left by processes that ended early.
+
+use pronto_io::error::IoContext;
+
+use super::Stack;
+use super::list::{EXTENSION, TableName};
+use super::locks::ListLock;
+use super::snapshot::Snapshot;
+use crate::reftable::Table;
+use crate::reftable::error::{ErrorKind, Result};
+
+impl Stack {
+    /// Removes the tables that are not in the list and not newer than what it names; how many
+    /// these were. Opens each table that is not in the list, with the lock held.
+    ///
+    /// # Errors
+    /// Those of [`begin`](Self::begin) and of reading the directory. Tables that cannot be read
+    /// or removed stay.
+    pub fn clean(&self) -> Result<usize> {
+        let _lock = ListLock::acquire(self)?;
+        let snapshot = self.snapshot()?;
+        let entries = std::fs::read_dir(&self.directory);
+        let entries = entries.context(ErrorKind::Io, "cannot read", &self.directory)?;
+        let mut removed = 0;
+        for entry in entries {
+            let entry = entry.context(ErrorKind::Io, "cannot read", &self.directory)?;
+            let name = TableName::new(entry.file_name().as_encoded_bytes());
+            let name = name.filter(|name| name.as_str().ends_with(EXTENSION));
+            if name.is_some_and(|name| self.remove_if_stale(&name, &snapshot)) {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    fn remove_if_stale(&self, name: &TableName, snapshot: &Snapshot) -> bool {
+        let max = snapshot.limits().map_or(0, |limits| limits.max);
+        let path = self.path_of(name);
+        let is_named = snapshot.names().any(|named| named == name);
+        let is_stale = !is_named && Table::open(&path).is_ok_and(|table| table.limits().max <= max);
+        is_stale && std::fs::remove_file(path).is_ok()
+    }
+}

@@ -1,0 +1,177 @@
+//! `tables.list`: the names of the tables, the oldest first.
+
+use std::fmt;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind as Io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use pronto_io::error::IoContext;
+use pronto_io::untrusted::{self, Links};
+
+use crate::reftable::Limits;
+use crate::reftable::error::{Error, ErrorKind, Result};
+
+/// The name of the list.
+pub(super) const TABLES_LIST: &str = "tables.list";
+
+/// How a table is named.
+pub(super) const EXTENSION: &str = ".ref";
+
+/// The largest list that is read: three hundred thousand tables.
+const LARGEST_LIST: u64 = 16 << 20;
+
+/// The name of a table: it lies in the directory of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableName(String);
+
+impl TableName {
+    /// The name `text`, if it is one of letters, digits, `.`, `-` and `_` and begins with a
+    /// letter or a digit.
+    pub fn new(text: &[u8]) -> Option<TableName> {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_".contains(byte);
+        let is_name = text.first()?.is_ascii_alphanumeric() && text.iter().all(is_plain);
+        let text = std::str::from_utf8(text).ok()?;
+        is_name.then(|| TableName(text.to_owned()))
+    }
+
+    /// A name that no table has, for a table of `limits`, as Git makes it.
+    pub(super) fn unique(limits: Limits) -> TableName {
+        let random = random();
+        let Limits { min, max } = limits;
+        TableName(format!("0x{min:012x}-0x{max:012x}-{random:08x}{EXTENSION}"))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether Git finds nothing wrong with the name (`git refs verify`).
+    pub fn is_usual(&self) -> bool {
+        let Some(stem) = ["ref", "log"].iter().find_map(|extension| {
+            let stem = self.0.strip_suffix(extension)?;
+            stem.strip_suffix('.')
+        }) else {
+            return false;
+        };
+        let parts: Vec<&str> = stem.split('-').collect();
+        let is_hex = |part: &str| {
+            let digits = part.strip_prefix("0x").unwrap_or(part);
+            u64::from_str_radix(digits, 16).is_ok()
+        };
+        parts.len() == 3 && parts.into_iter().all(is_hex)
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A number that nobody can foresee.
+pub(super) fn random() -> u32 {
+    RandomState::new().hash_one(0) as u32
+}
+
+/// The list, as it was read.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    pub(super) names: Vec<TableName>,
+    /// The file, open, with its device and inode; none if there was no list.
+    file: Option<(File, u64, u64)>,
+}
+
+impl List {
+    /// Reads the list at `path`; it is empty where there is none.
+    pub(super) fn read(path: &Path) -> Result<List> {
+        let file = match untrusted::open(path, Links::Follow) {
+            Ok(file) => file,
+            Err(error) if error.kind() == Io::NotFound => return Ok(List::default()),
+            Err(error) => return Err(error).context(ErrorKind::Io, "cannot open", path),
+        };
+        let bytes = untrusted::read_open(&file, LARGEST_LIST);
+        let bytes = bytes.context(ErrorKind::Io, "cannot read", path)?;
+        let names = parse(&bytes).map_err(|error| error.at_path(path))?;
+        let metadata = file
+            .metadata()
+            .context(ErrorKind::Io, "cannot stat", path)?;
+        Ok(List {
+            names,
+            file: Some((file, metadata.dev(), metadata.ino())),
+        })
+    }
+
+    /// Whether the list at `path` is still this one: nobody writes into a list, it is replaced.
+    pub(super) fn is_current(&self, path: &Path) -> Result<bool> {
+        match (path.metadata(), &self.file) {
+            (Ok(found), Some((_, device, inode))) => {
+                Ok((found.dev(), found.ino()) == (*device, *inode))
+            }
+            (Ok(_), None) => Ok(false),
+            (Err(error), file) if error.kind() == Io::NotFound => {
+                Ok(file.is_none() || self.names.is_empty())
+            }
+            (Err(error), _) => Err(error).context(ErrorKind::Io, "cannot stat", path),
+        }
+    }
+}
+
+/// The names in `bytes`, a line each. Empty lines mean nothing.
+fn parse(bytes: &[u8]) -> Result<Vec<TableName>> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let corrupt =
+            |what: &str| Error::new(ErrorKind::Corrupt, what.to_owned()).at_offset(at as u64);
+        let Some(name) = line.strip_suffix(b"\n") else {
+            return Err(corrupt("last line of the list of tables has no end"));
+        };
+        if !name.is_empty() {
+            let name = TableName::new(name);
+            names.push(name.ok_or_else(|| corrupt("bad name of a table"))?);
+        }
+        at += line.len();
+    }
+    Ok(names)
+}
+
+/// The list of `names` as it is written.
+pub(super) fn format<'a>(names: impl IntoIterator<Item = &'a TableName>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for name in names {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_directory_are_no_names() {
+        for bad in [
+            "", ".", "..", "../x.ref", "a/b.ref", "/x", ".x", "a\0b", "-x",
+        ] {
+            assert_eq!(TableName::new(bad.as_bytes()), None, "{bad}");
+            let list = format!("{bad}\n");
+            assert_eq!(parse(list.as_bytes()).is_err(), !bad.is_empty(), "{bad}");
+        }
+        let limits = Limits { min: 1, max: 0xabc };
+        let name = TableName::unique(limits);
+        assert!(name.as_str().starts_with("0x000000000001-0x000000000abc-"));
+        assert!(name.is_usual());
+        assert_eq!(TableName::new(name.as_str().as_bytes()), Some(name.clone()));
+        let list = format([&name, &name]);
+        assert_eq!(parse(&list).expect("it is one"), [name.clone(), name]);
+        let error = parse(b"a.ref\nb").expect_err("no end");
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (&ErrorKind::Corrupt, Some(6))
+        );
+    }
+}

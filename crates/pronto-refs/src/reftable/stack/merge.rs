@@ -1,0 +1,231 @@
+//! Walking over several tables as if they were one.
+
+use std::cmp::Ordering;
+
+use super::snapshot::Snapshot;
+use crate::reftable::error::Result;
+use crate::reftable::record::{LogRecord, RefRecord, set_log_key};
+use crate::reftable::{LogCursor, RefCursor, Table};
+
+/// A sorted sequence of records.
+pub(super) trait Source {
+    fn advance(&mut self) -> Result<bool>;
+    fn key(&self) -> &[u8];
+    fn is_deletion(&self) -> bool;
+}
+
+impl Source for RefCursor<'_> {
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        RefCursor::advance(self)
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.record().name
+    }
+
+    #[inline]
+    fn is_deletion(&self) -> bool {
+        self.entry().value.is_deletion()
+    }
+}
+
+impl Source for LogCursor<'_> {
+    fn advance(&mut self) -> Result<bool> {
+        LogCursor::advance(self)
+    }
+
+    fn key(&self) -> &[u8] {
+        LogCursor::key(self)
+    }
+
+    fn is_deletion(&self) -> bool {
+        LogCursor::is_deletion(self)
+    }
+}
+
+/// Several sources, of which later ones hide records with the same key of earlier ones.
+#[derive(Debug)]
+pub(super) struct Merge<S> {
+    sources: Vec<S>,
+    /// Those that have a record, by its key, and the one that hides others first.
+    order: Vec<usize>,
+    /// Whether the first of them was given out.
+    is_used: bool,
+}
+
+impl<S: Source> Merge<S> {
+    pub(super) fn new(mut sources: Vec<S>) -> Result<Merge<S>> {
+        let mut order = Vec::with_capacity(sources.len());
+        for (at, source) in sources.iter_mut().enumerate() {
+            if source.advance()? {
+                order.push(at);
+            }
+        }
+        let mut merge = Merge {
+            order: Vec::new(),
+            sources,
+            is_used: false,
+        };
+        order.sort_by(|a, b| merge.compare(*a, *b));
+        merge.order = order;
+        Ok(merge)
+    }
+
+    #[inline]
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let keys = self.sources[a].key().cmp(self.sources[b].key());
+        keys.then(b.cmp(&a))
+    }
+
+    /// Goes on in the source at `at` in the order, and puts it where it belongs then.
+    #[inline]
+    fn step(&mut self, at: usize) -> Result<()> {
+        let source = self.order[at];
+        if !self.sources[source].advance()? {
+            self.order.remove(at);
+            return Ok(());
+        }
+        let mut at = at;
+        while let Some(next) = self.order.get(at + 1) {
+            if self.compare(source, *next).is_lt() {
+                break;
+            }
+            self.order.swap(at, at + 1);
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Goes to the next record that is not hidden, a deletion or not; `false` at the end.
+    #[inline]
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        if self.is_used {
+            self.step(0)?;
+            self.is_used = false;
+        }
+        let Some(&first) = self.order.first() else {
+            return Ok(false);
+        };
+        while let Some(&next) = self.order.get(1) {
+            if self.sources[next].key() != self.sources[first].key() {
+                break;
+            }
+            self.step(1)?;
+        }
+        self.is_used = true;
+        Ok(true)
+    }
+
+    /// As [`advance`](Self::advance), past deletions.
+    #[inline]
+    fn advance_to_live(&mut self) -> Result<bool> {
+        while self.advance()? {
+            if self.current().is_some_and(|source| !source.is_deletion()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The source of the record.
+    pub(super) fn current(&self) -> Option<&S> {
+        self.order.first().map(|first| &self.sources[*first])
+    }
+}
+
+/// References of a snapshot, by name, without those that were deleted.
+#[derive(Debug)]
+pub struct Refs<'s> {
+    merge: Merge<RefCursor<'s>>,
+    prefix: Vec<u8>,
+}
+
+impl<'s> Refs<'s> {
+    pub(super) fn new(snapshot: &'s Snapshot, start: &[u8], prefix: &[u8]) -> Result<Refs<'s>> {
+        let mut sources = Vec::with_capacity(snapshot.tables().len());
+        for table in snapshot.tables() {
+            let mut cursor = table.refs();
+            if !start.is_empty() {
+                cursor.seek(start)?;
+            }
+            sources.push(cursor);
+        }
+        Ok(Refs {
+            merge: Merge::new(sources)?,
+            prefix: prefix.to_owned(),
+        })
+    }
+
+    /// The next reference; `None` at the end. Allocates nothing, but that names grow the buffers
+    /// they are put together in.
+    ///
+    /// # Errors
+    /// A table is broken where it was looked at.
+    // Not an `Iterator`: what it gives out is borrowed from it.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a lending iterator has no other name"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<RefRecord<'_>>> {
+        if !self.merge.advance_to_live()? {
+            return Ok(None);
+        }
+        let record = self.merge.current().map(RefCursor::record);
+        Ok(record.filter(|record| record.name.starts_with(&self.prefix)))
+    }
+}
+
+/// Entries of reflogs of a snapshot, by name and newer ones first, without those that were deleted.
+#[derive(Debug)]
+pub struct Logs<'s> {
+    merge: Merge<LogCursor<'s>>,
+    /// What the keys begin with.
+    prefix: Vec<u8>,
+}
+
+impl<'s> Logs<'s> {
+    pub(super) fn all(snapshot: &'s Snapshot) -> Result<Logs<'s>> {
+        let sources = snapshot.tables().map(Table::logs).collect();
+        Ok(Logs {
+            merge: Merge::new(sources)?,
+            prefix: Vec::new(),
+        })
+    }
+
+    pub(super) fn of(snapshot: &'s Snapshot, name: &[u8], newest: u64) -> Result<Logs<'s>> {
+        let mut key = Vec::new();
+        set_log_key(&mut key, name, newest);
+        let mut sources = Vec::with_capacity(snapshot.tables().len());
+        for table in snapshot.tables() {
+            let mut cursor = table.logs();
+            cursor.seek_key(&key)?;
+            sources.push(cursor);
+        }
+        key.truncate(name.len() + 1);
+        Ok(Logs {
+            merge: Merge::new(sources)?,
+            prefix: key,
+        })
+    }
+
+    /// The next entry; `None` at the end. Allocates when it inflates a larger block than before.
+    ///
+    /// # Errors
+    /// A table is broken where it was looked at.
+    // Not an `Iterator`: what it gives out is borrowed from it.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a lending iterator has no other name"
+    )]
+    pub fn next(&mut self) -> Result<Option<LogRecord<'_>>> {
+        if !self.merge.advance_to_live()? {
+            return Ok(None);
+        }
+        let current = self.merge.current();
+        let current = current.filter(|cursor| cursor.key().starts_with(&self.prefix));
+        Ok(current.map(LogCursor::record))
+    }
+}

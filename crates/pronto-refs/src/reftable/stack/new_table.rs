@@ -1,0 +1,83 @@
+//! A table on its way into a stack.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext;
+
+use super::Stack;
+use super::list::{TableName, random};
+use crate::reftable::error::{ErrorKind, Result};
+use crate::reftable::{Limits, TableWriter};
+
+/// What is written at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A table that is complete, but has a temporary name. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct NewTable {
+    path: PathBuf,
+    guard: Guard,
+    pub(super) name: TableName,
+}
+
+/// A table that has its name, but is not in the list yet. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct NamedTable {
+    guard: Guard,
+    pub(super) name: TableName,
+}
+
+/// Where a table is written.
+pub(super) type Writer = TableWriter<BufWriter<File>>;
+
+impl NewTable {
+    /// Writes a table with what `fill` adds; `None` if that is nothing.
+    pub(super) fn write(
+        stack: &Stack,
+        limits: Limits,
+        fill: impl FnOnce(&mut Writer) -> Result<()>,
+    ) -> Result<Option<NewTable>> {
+        let name = TableName::unique(limits);
+        let path = stack
+            .directory
+            .join(format!("{name}.temp.{:08x}", random()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.context(ErrorKind::Io, "cannot create", &path)?;
+        let guard = Guard::new(&path);
+        stack.set_mode(&file, &path)?;
+        let sink = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let mut writer = TableWriter::new(sink, stack.kind, limits, stack.options.write)?;
+        fill(&mut writer).map_err(|error| error.at_path(&path))?;
+        let written = writer.finish().map_err(|error| error.at_path(&path))?;
+        if written.is_empty {
+            return Ok(None);
+        }
+        let mut sink = written.sink;
+        sink.flush()
+            .and_then(|()| stack.options.sync.apply(sink.get_ref()))
+            .context(ErrorKind::Io, "cannot write", &path)?;
+        Ok(Some(NewTable { path, guard, name }))
+    }
+
+    /// Gives the table its name.
+    pub(super) fn put_in_place(self, stack: &Stack) -> Result<NamedTable> {
+        let path = stack.path_of(&self.name);
+        std::fs::rename(&self.path, &path).context(ErrorKind::Io, "cannot create", &path)?;
+        let guard = Guard::new(path);
+        self.guard.keep();
+        Ok(NamedTable {
+            guard,
+            name: self.name,
+        })
+    }
+}
+
+impl NamedTable {
+    /// The list has the table: it stays.
+    pub(super) fn keep(self) {
+        self.guard.keep();
+    }
+}

@@ -1,0 +1,33 @@
+//! Writing tables.
+
+mod block;
+mod objects;
+mod table;
+mod value;
+
+pub use table::{TableWriter, Written};
+
+/// How a table is written. The defaults are those of Git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// The size of a block, at most 16,777,215 (`reftable.blockSize`); 0 stands for 4096.
+    pub block_size: u32,
+    /// After how many records a key is written whole (`reftable.restartInterval`); 0 stands
+    /// for 16.
+    pub restart_interval: u16,
+    /// Whether large tables get object blocks (`reftable.indexObjects`).
+    pub index_objects: bool,
+    /// Whether blocks begin at multiples of the block size. Git always does that.
+    pub is_padded: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            block_size: 4096,
+            restart_interval: 16,
+            index_objects: true,
+            is_padded: true,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What follows the key of a record.
+
+use pronto_hash::oid;
+
+use crate::reftable::format::BlockKind;
+use crate::reftable::record::{LogEntry, RefValue};
+use crate::reftable::varint;
+
+/// The most positions that the key of an object record counts itself.
+const MOST_IN_FLAGS: usize = 7;
+
+/// The value of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    /// A reference; its update index counts from the first one of the table.
+    Ref {
+        index_delta: u64,
+        value: RefValue<'a>,
+    },
+    /// The positions of blocks, ascending; none at all stands for too many.
+    Object(&'a [u64]),
+    /// The position of a block.
+    Index(u64),
+    Log(Option<LogEntry<'a>>),
+}
+
+impl Value<'_> {
+    pub(super) fn kind(&self) -> BlockKind {
+        match self {
+            Value::Ref { .. } => BlockKind::Ref,
+            Value::Object(_) => BlockKind::Object,
+            Value::Index(_) => BlockKind::Index,
+            Value::Log(_) => BlockKind::Log,
+        }
+    }
+
+    /// The low bits of the second number of a record.
+    pub(super) fn flags(&self) -> u8 {
+        match self {
+            Value::Ref { value, .. } => match value {
+                RefValue::Deletion => 0,
+                RefValue::Direct(_) => 1,
+                RefValue::Peeled { .. } => 2,
+                RefValue::Symbolic(_) => 3,
+            },
+            Value::Object(positions) if positions.len() <= MOST_IN_FLAGS => positions.len() as u8,
+            Value::Log(Some(_)) => 1,
+            Value::Object(_) | Value::Index(_) | Value::Log(None) => 0,
+        }
+    }
+
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Value::Ref { index_delta, value } => {
+                varint::write(bytes, *index_delta);
+                write_reference(bytes, value);
+            }
+            Value::Object(positions) => write_positions(bytes, positions),
+            Value::Index(position) => varint::write(bytes, *position),
+            Value::Log(Some(entry)) => write_log(bytes, entry),
+            Value::Log(None) => {}
+        }
+    }
+}
+
+fn write_reference(bytes: &mut Vec<u8>, value: &RefValue<'_>) {
+    match value {
+        RefValue::Deletion => {}
+        RefValue::Direct(object) => write_id(bytes, object),
+        RefValue::Peeled { object, target } => {
+            write_id(bytes, object);
+            write_id(bytes, target);
+        }
+        RefValue::Symbolic(target) => write_text(bytes, target),
+    }
+}
+
+fn write_positions(bytes: &mut Vec<u8>, positions: &[u64]) {
+    if positions.is_empty() || positions.len() > MOST_IN_FLAGS {
+        varint::write(bytes, positions.len() as u64);
+    }
+    let mut last = 0;
+    for position in positions {
+        varint::write(bytes, position - last);
+        last = *position;
+    }
+}
+
+fn write_log(bytes: &mut Vec<u8>, entry: &LogEntry<'_>) {
+    write_id(bytes, entry.old);
+    write_id(bytes, entry.new);
+    write_text(bytes, entry.name);
+    write_text(bytes, entry.email);
+    varint::write(bytes, entry.time);
+    bytes.extend_from_slice(&entry.time_zone.to_be_bytes());
+    write_text(bytes, entry.message);
+}
+
+fn write_id(bytes: &mut Vec<u8>, id: &oid) {
+    bytes.extend_from_slice(id.as_bytes());
+}
+
+fn write_text(bytes: &mut Vec<u8>, text: &[u8]) {
+    varint::write(bytes, text.len() as u64);
+    bytes.extend_from_slice(text);
+}
