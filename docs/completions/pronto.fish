@@ -74,8 +74,10 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'bring
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-refs" -d 'put references into one file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pull" -d 'take what a peer has, and merge it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "reflog" -d 'look after the logs of references'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'take the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'put files back as the index or a commit has them'
@@ -458,6 +460,11 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l progress 
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress -d 'Show progress while a stream is written, too'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress-implied -d 'As `--all-progress`, if progress is shown'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -s q -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l include -d 'Pack references that match the pattern' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l exclude -d 'Leave references that match the pattern' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l all -d 'Pack all references, not only tags'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l no-prune -d 'Leave the files of references that were packed'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l auto -d 'Pack only if many references are not packed'
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -s r -l rebase -d 'Rebase the own commits upon those of the peer; --no-rebase merges, whatever is configured' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l name -d 'What the peer is called here' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l as -d 'What this repository is called there; a server of netsync:// knows it by its key' -r
@@ -481,6 +488,15 @@ complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Do not
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Take no notice of a sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not say why it fails'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire -d 'Take out lines before this moment (expire)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire-unreachable -d 'Take out lines before this moment of what is not reachable any more (expire)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l rewrite -d 'Let each line begin where the one before it ends (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l updateref -d 'Let the reference hold what the last line says (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l stale-fix -d 'Take out lines of commits of which something is missing (expire)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -s n -l dry-run -d 'Change nothing (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l verbose -d 'Tell what becomes of each line (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l all -d 'The logs of all references (expire, drop)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l single-worktree -d 'Only those of this work tree (expire, drop)'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'With how many others each object is compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'How much memory objects may take that are compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The longest chain of deltas' -r

@@ -26,10 +26,12 @@ mod merge_file;
 mod multi_pack_index;
 mod netsync;
 mod pack_objects;
+mod pack_refs;
 mod pathspecs;
 mod pull;
 mod putting_back;
 mod read_tree;
+mod reflog;
 mod repack;
 mod reset;
 mod restore;
@@ -175,8 +177,10 @@ pub static COMMANDS: &[Command] = &[
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
     command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
+    command!(pack_refs, "pack-refs", "put references into one file", Plumbing, Options, signals: true),
     command!(pull, "pull", "take what a peer has, and merge it", Collaborate, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
+    command!(reflog, "reflog", "look after the logs of references", Examine, Options, signals: true),
     command!(repack, "repack", "put objects into few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "take the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "put files back as the index or a commit has them", Change, Options, signals: true),
