@@ -190,3 +190,39 @@ fn whole_lines(content: &[u8]) -> impl Iterator<Item = LogLine<'_>> {
             })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_git_does_not_read_are_no_lines() {
+        let id = "1".repeat(40);
+        let good = format!("{id} {id} A <a@b> 1112911993 +0100\tx\n");
+        let bare = format!("{id} {id} A <a@b> 1112911993 -730\n");
+        assert_eq!(whole_lines(good.as_bytes()).count(), 1);
+        assert_eq!(whole_lines(bare.as_bytes()).count(), 1);
+        let broken = [
+            good.trim_end().to_owned(),
+            good.replace("+0100", "0100"),
+            good.replace("+0100", "+"),
+            good.replace("+0100", "+01000000000"),
+            good.replace("1112911993", "0"),
+            good.replace("1112911993", "-5"),
+            good.replace("> ", ">"),
+            "\n\n\n".to_owned(),
+        ];
+        for text in broken {
+            assert_eq!(whole_lines(text.as_bytes()).count(), 0, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn moments_of_expiry_have_names() {
+        assert_eq!(parse_expiry("never".into()), Some(0));
+        assert_eq!(parse_expiry("false".into()), Some(0));
+        assert_eq!(parse_expiry("all".into()), Some(i64::MAX));
+        assert_eq!(parse_expiry("now".into()), Some(i64::MAX));
+        assert_eq!(parse_expiry("gibberish".into()), None);
+    }
+}

@@ -145,7 +145,7 @@ impl List<'_> {
         }
         for pattern in &self.args.patterns {
             let name = pattern.as_encoded_bytes().as_bstr();
-            let is_full = name.starts_with(b"refs/") || name == "HEAD";
+            let is_full = name.starts_with(b"refs/") || name::is_pseudo_syntax(name);
             let found = if is_full {
                 self.repository.refs().id_of(name).ok().flatten()
             } else {

@@ -24,6 +24,9 @@ use crate::{ErrorKind, Repository, Result};
 /// The first line of the file: all tags are peeled, the names sorted.
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
+/// Where the kernel shows what this process has open: a nameless file gets its name through it.
+const OWN_DESCRIPTORS: &str = "/proc/self/fd";
+
 /// The lock of `packed-refs`, and what takes the place of the file.
 #[derive(Debug)]
 pub(super) struct PackedLock {
@@ -79,7 +82,10 @@ impl Replacement {
     fn create(path: PathBuf) -> Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        if let Ok(file) = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666)) {
+        let can_be_named = Path::new(OWN_DESCRIPTORS).exists();
+        if can_be_named
+            && let Ok(file) = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666))
+        {
             return Ok(Replacement {
                 file: file.into(),
                 path,
@@ -125,7 +131,7 @@ fn create_named(path: &Path) -> std::io::Result<File> {
 
 /// Gives the nameless `file` the name `path`, as [`create_named`] would.
 fn link(file: &File, path: &Path) -> Result<(), Errno> {
-    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
     let link = || rustix::fs::linkat(CWD, &own, CWD, path, AtFlags::SYMLINK_FOLLOW);
     match link() {
         Err(Errno::EXIST) => {

@@ -338,9 +338,10 @@ fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> 
     let null = repository.object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
-        Change::Set(Target::Symbolic(target)) => match refs.id_of(target)? {
-            Some(id) => id,
-            None => return Ok(()),
+        // What leads to a broken reference, or to itself, leads to no object.
+        Change::Set(Target::Symbolic(target)) => match refs.id_of(target) {
+            Ok(Some(id)) => id,
+            Ok(None) | Err(_) => return Ok(()),
         },
         Change::Delete if step.only_log => null,
         Change::Delete | Change::Verify => return Ok(()),

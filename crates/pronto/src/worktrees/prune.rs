@@ -2,11 +2,17 @@
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, WorkTree, exists, locks};
 use crate::{Repository, Result, path};
+
+/// How old a directory is that `add` has surely locked, and how long to wait for that.
+const NEW: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a work tree must have been unused before it is forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +108,13 @@ impl Repository {
     /// Removes what the repository has of the work tree `id`; what went wrong, in Git's words.
     pub(super) fn remove_own_dir(&self, id: &BStr) -> Result<(), String> {
         let directory = self.own_dir(id);
-        let removed = match std::fs::remove_dir_all(&directory) {
+        // Of an empty one `add` may be about to begin: what it writes meanwhile is not taken.
+        let is_empty = std::fs::read_dir(&directory).is_ok_and(|mut all| all.next().is_none());
+        let removed = match is_empty {
+            true => std::fs::remove_dir(&directory),
+            false => std::fs::remove_dir_all(&directory),
+        };
+        let removed = match removed {
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
                 std::fs::remove_file(&directory)
             }
@@ -140,6 +152,12 @@ impl Repository {
         }
         let file = directory.join("gitdir");
         if std::fs::metadata(&file).is_err() {
+            if is_beginning(&directory) {
+                std::thread::sleep(PAUSE);
+                if exists(&lock) {
+                    return (Verdict::Keep, None);
+                }
+            }
             return prune("gitdir file does not exist");
         }
         let place = match pronto_io::untrusted::content(&file) {
@@ -153,7 +171,9 @@ impl Repository {
         if place.is_empty() {
             return prune("invalid gitdir file");
         }
-        if !exists(path::borrow(place)) {
+        // It may be relative to the directory that it stands in.
+        let place = path::as_bytes(&directory.join(path::borrow(place))).to_owned();
+        if !exists(path::borrow(&place)) {
             let used = std::fs::metadata(directory.join("index"));
             let is_old = |used: &std::fs::Metadata| match expiry {
                 Expiry::Now => true,
@@ -163,6 +183,12 @@ impl Repository {
                 return prune("gitdir file points to non-existent location");
             }
         }
-        (Verdict::Keep, Some(place.into()))
+        (Verdict::Keep, Some(place))
     }
+}
+
+/// Whether `directory` is so new that `add` may be about to lock it: it makes the directory first.
+fn is_beginning(directory: &Path) -> bool {
+    let made = std::fs::metadata(directory).and_then(|found| found.modified());
+    made.is_ok_and(|made| made.elapsed().map_or(true, |age| age < NEW))
 }

@@ -1,0 +1,73 @@
+//! `pack-refs`: put references into one file.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use pronto::ErrorKind;
+use pronto::refs::PackRefsOptions;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `pack-refs`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Pack all references, not only tags
+    #[arg(long)]
+    all: bool,
+    /// Leave the files of references that were packed
+    #[arg(long)]
+    no_prune: bool,
+    /// Pack only if many references are not packed
+    #[arg(long)]
+    auto: bool,
+    /// Pack references that match the pattern
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<OsString>,
+    /// Leave references that match the pattern
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<OsString>,
+    /// None are taken
+    #[arg(hide = true)]
+    rest: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if !args.rest.is_empty() {
+        return Err(CliError::unsupported("this way of calling pack-refs"));
+    }
+    let patterns = |given: &[OsString]| {
+        let bytes = given.iter().map(|pattern| pattern.as_bytes().into());
+        bytes.collect::<Vec<_>>()
+    };
+    let mut includes = patterns(&args.include);
+    if args.all {
+        includes.push("*".into());
+    }
+    let defaults = PackRefsOptions::default();
+    let options = PackRefsOptions {
+        prune: !args.no_prune,
+        auto: args.auto,
+        includes: match includes.is_empty() {
+            true => defaults.includes,
+            false => includes,
+        },
+        excludes: patterns(&args.exclude),
+    };
+    let repository = context.repository()?;
+    if repository.common_dir().join("packed-refs").is_symlink() {
+        return Err(CliError::unsupported("a symbolic link 'packed-refs'"));
+    }
+    let report = repository.pack_refs(&options);
+    let report = report.map_err(|error| match error.kind() {
+        ErrorKind::Hook => {
+            let message = error.to_string();
+            CliError::fatal(format!("unable to write new packed-refs: {message}"))
+        }
+        _ => error.into(),
+    })?;
+    context.report();
+    for failure in &report.failures {
+        context.complain(&failure.to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,350 @@
+//! `reflog`: upkeep of the logs of references. Showing them is git's.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::reflog::{ExpireOptions, ExpiredLog, Logs, NewLine, Rewrite, parse_expiry};
+use pronto::refs::name;
+use pronto_hash::ObjectId;
+
+use crate::{CliError, Context, ExitCode};
+
+/// What Git ends with when a log could not be changed.
+const FAILED: ExitCode = ExitCode::new(255);
+
+/// Arguments of `reflog`.
+#[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Take out lines before this moment (expire)
+    #[arg(long, value_name = "DATE")]
+    expire: Option<OsString>,
+    /// Take out lines before this moment of what is not reachable any more (expire)
+    #[arg(long, value_name = "DATE")]
+    expire_unreachable: Option<OsString>,
+    /// Let each line begin where the one before it ends (expire, delete)
+    #[arg(long)]
+    rewrite: bool,
+    /// Let the reference hold what the last line says (expire, delete)
+    #[arg(long)]
+    updateref: bool,
+    /// Take out lines of commits of which something is missing (expire)
+    #[arg(long)]
+    stale_fix: bool,
+    /// Change nothing (expire, delete)
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Tell what becomes of each line (expire, delete)
+    #[arg(long)]
+    verbose: bool,
+    /// The logs of all references (expire, drop)
+    #[arg(long)]
+    all: bool,
+    /// Only those of this work tree (expire, drop)
+    #[arg(long)]
+    single_worktree: bool,
+    /// `expire`, `delete`, `drop`, `exists`, `list` or `write`, and what it is about
+    #[arg(value_name = "COMMAND")]
+    words: Vec<OsString>,
+}
+
+/// Which options each command has.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("delete", &["rewrite", "updateref", "dry-run", "verbose"]),
+    ("drop", &["all", "single-worktree"]),
+    ("exists", &[]),
+    (
+        "expire",
+        &[
+            "expire",
+            "expire-unreachable",
+            "rewrite",
+            "updateref",
+            "dry-run",
+            "verbose",
+            "all",
+            "single-worktree",
+        ],
+    ),
+    ("list", &[]),
+    ("write", &[]),
+];
+
+impl Args {
+    /// The names of the options that are given.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            (self.expire.is_some(), "expire"),
+            (self.expire_unreachable.is_some(), "expire-unreachable"),
+            (self.rewrite, "rewrite"),
+            (self.updateref, "updateref"),
+            (self.stale_fix, "stale-fix"),
+            (self.dry_run, "dry-run"),
+            (self.verbose, "verbose"),
+            (self.all, "all"),
+            (self.single_worktree, "single-worktree"),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(is_given, option)| is_given.then_some(option))
+    }
+
+    fn how(&self) -> Rewrite {
+        Rewrite {
+            rewrite: self.rewrite,
+            update_ref: self.updateref,
+            dry_run: self.dry_run,
+            verbose: self.verbose,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let unsupported = || CliError::unsupported("this way of calling reflog");
+    let Some((command, words)) = args.words.split_first() else {
+        return Err(unsupported());
+    };
+    let words: Vec<&BStr> = words.iter().map(|word| word.as_bytes().as_bstr()).collect();
+    // The command comes before its options.
+    let is_first = context.arguments.first() == Some(command);
+    let known = OPTIONS.iter().find(|(name, _)| *command == **name);
+    let Some((command, known)) = known.filter(|_| is_first) else {
+        return Err(unsupported());
+    };
+    if !args.given().all(|given| known.contains(&given)) {
+        return Err(unsupported());
+    }
+    match (*command, words.as_slice()) {
+        ("delete", words) => delete(args, words, context),
+        ("drop", words) if words.is_empty() || !args.all => drop_logs(args, words, context),
+        ("exists", [name, ..]) => exists(name, context),
+        ("expire", words) => expire(args, words, context),
+        ("list", []) => list(context),
+        ("list", [first, ..]) => {
+            let message = format!("list does not accept arguments: '{first}'");
+            Err(CliError::error(message).with_code(FAILED))
+        }
+        ("write", [name, old, new, message]) => {
+            let line = Given {
+                name,
+                old,
+                new,
+                message,
+            };
+            write(&line, context)
+        }
+        _ => Err(unsupported()),
+    }
+}
+
+fn moment(text: Option<&OsString>) -> Result<Option<i64>, CliError> {
+    // What is not understood here may be by git, which also knows the message.
+    let parse = |text: &OsString| {
+        let parsed = parse_expiry(text.as_bytes().as_bstr());
+        parsed.ok_or_else(|| CliError::unsupported(format!("{text:?} as a date")))
+    };
+    text.map(parse).transpose()
+}
+
+fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mut options = ExpireOptions {
+        expire: moment(args.expire.as_ref())?,
+        expire_unreachable: moment(args.expire_unreachable.as_ref())?,
+        rewrite: args.how(),
+        logs: match args.single_worktree {
+            true => Logs::OfWorkTree,
+            false => Logs::All,
+        },
+    };
+    let interrupt = context.interrupt.clone();
+    let mut code = ExitCode::SUCCESS;
+    if args.all {
+        let done = repository.expire_reflogs(&options, &interrupt);
+        tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
+    }
+    for word in words {
+        let Some(name) = repository.find_logged_reference(word)? else {
+            context.complain(&format!("reflog could not be found: '{word}'"));
+            code = FAILED;
+            continue;
+        };
+        options.logs = Logs::Named(vec![name]);
+        let done = repository.expire_reflogs(&options, &interrupt);
+        tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
+    }
+    Ok(code)
+}
+
+/// Prints what has become of lines, and what failed.
+fn tell(
+    logs: &[ExpiredLog],
+    args: &Args,
+    context: &mut Context,
+    code: &mut ExitCode,
+) -> Result<(), CliError> {
+    for log in logs {
+        for verdict in &log.verdicts {
+            let said = match (verdict.is_kept, args.dry_run) {
+                (true, _) => "keep",
+                (false, true) => "would prune",
+                (false, false) => "prune",
+            };
+            writeln!(context.out, "{said} {}", verdict.message)?;
+        }
+        if let Some(failure) = &log.failure {
+            context.complain(&failure.to_string());
+            *code = FAILED;
+        }
+    }
+    Ok(())
+}
+
+/// One line of a log, as `delete` names it.
+enum Position {
+    /// The newest is 0.
+    Number(usize),
+    /// The newest before a moment.
+    Moment(i64),
+}
+
+fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
+    if words.is_empty() {
+        return Err(CliError::error("no reflog specified to delete").with_code(FAILED));
+    }
+    let repository = context.repository()?;
+    let mut positions = Vec::with_capacity(words.len());
+    for word in words {
+        positions.push(match word.find(b"@{") {
+            Some(at) => Some((word[..at].as_bstr(), position(word[at + 2..].as_bstr())?)),
+            None => None,
+        });
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (word, position) in words.iter().zip(positions) {
+        let Some((short, position)) = position else {
+            context.complain(&format!("not a reflog: {word}"));
+            code = FAILED;
+            continue;
+        };
+        let Some(name) = repository.find_logged_reference(short)? else {
+            context.complain(&format!("no reflog for '{word}'"));
+            code = FAILED;
+            continue;
+        };
+        let name = name.as_bstr();
+        let done = match position {
+            Position::Number(number) => repository.delete_log_line(name, number, args.how()),
+            Position::Moment(moment) => repository.delete_log_line_before(name, moment, args.how()),
+        };
+        tell(&[done], args, context, &mut code)?;
+    }
+    Ok(code)
+}
+
+/// What stands behind `@{`.
+fn position(text: &BStr) -> Result<Position, CliError> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = text[..digits].to_str().ok();
+    if let Some(number) = number.and_then(|number| number.parse::<u32>().ok())
+        && text.get(digits) == Some(&b'}')
+    {
+        return Ok(Position::Number(number as usize));
+    }
+    let moment = text.strip_suffix(b"}");
+    let moment = moment.and_then(|moment| pronto::revision::parse_date(moment.as_bstr()));
+    let moment = moment.ok_or_else(|| CliError::unsupported(format!("'{text}' as a date")))?;
+    Ok(Position::Moment(moment))
+}
+
+fn drop_logs(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mut code = ExitCode::SUCCESS;
+    let mut names = Vec::new();
+    if args.all {
+        names = repository.logged_references_everywhere(args.single_worktree)?;
+    }
+    for word in words {
+        match repository.find_logged_reference(word)? {
+            Some(name) => names.push(name),
+            None => {
+                context.complain(&format!("reflog could not be found: '{word}'"));
+                code = FAILED;
+            }
+        }
+    }
+    for name in names {
+        if let Err(error) = repository.drop_log(name.as_bstr()) {
+            context.complain(&error.to_string());
+            code = FAILED;
+        }
+    }
+    Ok(code)
+}
+
+fn exists(name: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    if !name::is_valid(name, name::Form::OneLevel) {
+        return Err(CliError::fatal(format!("invalid ref format: {name}")));
+    }
+    match repository.refs().has_log(name) {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::FAILURE),
+    }
+}
+
+fn list(context: &mut Context) -> Result<ExitCode, CliError> {
+    for name in context.repository()?.logged_references() {
+        context.out.write_all(&name)?;
+        context.out.write_all(b"\n")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The words of `write`.
+struct Given<'a> {
+    name: &'a BStr,
+    old: &'a BStr,
+    new: &'a BStr,
+    message: &'a BStr,
+}
+
+fn write(given: &Given<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    if pronto::hooks::find(&repository, "reference-transaction").is_some() {
+        return Err(CliError::unsupported("reflog write beside a hook"));
+    }
+    let name = given.name;
+    let is_root = name::is_pseudo_syntax(name) && name.ends_with(b"HEAD");
+    if !is_root && !name::is_valid(name, name::Form::Full) {
+        return Err(CliError::fatal(format!("invalid reference name: {name}")));
+    }
+    let line = NewLine {
+        old: logged_object(&repository, given.old, "old")?,
+        new: logged_object(&repository, given.new, "new")?,
+        message: BString::from(given.message),
+    };
+    let written = repository.write_log_line(name, &line);
+    written.map_err(|error| CliError::fatal(format!("cannot commit reflog update: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn logged_object(repository: &Repository, text: &BStr, which: &str) -> Result<ObjectId, CliError> {
+    let is_whole = text.len() == repository.object_hash().len_in_hex();
+    let Some(id) = ObjectId::from_hex(text).ok().filter(|_| is_whole) else {
+        let message = format!("invalid {which} object ID: '{text}'");
+        return Err(CliError::fatal(message));
+    };
+    let is_there = || repository.objects()?.contains(&id).map_err(CliError::from);
+    if !id.is_null() && !is_there()? {
+        let message = format!("{which} object '{text}' does not exist");
+        return Err(CliError::fatal(message));
+    }
+    Ok(id)
+}
