@@ -40,6 +40,8 @@ pub(crate) struct Listed {
     pub(crate) promisor: bool,
     /// Whether there is a `.keep` beside it.
     pub(crate) kept: bool,
+    /// Whether there is a `.mtimes` beside it: nothing led to its objects.
+    pub(crate) cruft: bool,
     /// When the pack was last written, if there was reason to ask.
     pub(crate) modified: Option<SystemTime>,
 }

@@ -226,7 +226,8 @@ impl Snapshot {
 impl Listed {
     /// Its age does not count: Git touches packs to keep them from being pruned.
     fn same_file(&self, other: &Listed) -> bool {
-        self.inode == other.inode && self.promisor == other.promisor && self.kept == other.kept
+        let marks = |listed: &Listed| (listed.promisor, listed.kept, listed.cruft);
+        self.inode == other.inode && marks(self) == marks(other)
     }
 }
 
@@ -292,6 +293,7 @@ impl Listing {
                 index_path: path.clone(),
                 inode: *inode,
                 promisor: inodes.contains_key(&beside(path, "promisor")),
+                cruft: inodes.contains_key(&beside(path, "mtimes")),
                 kept: inodes.contains_key(&beside(path, "keep")),
                 modified: None,
             })

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 use bstr::{BStr, BString};
 use pronto::Repository;
 use pronto::config::value::parse_u64;
-use pronto::repack::{Bitmaps, Options, What};
+use pronto::repack::{Bitmaps, Cruft, Options, What};
 use pronto::upload_pack::can_serve;
+use pronto::worktrees::Expiry;
 
 use crate::{CliError, Context, ExitCode};
 
@@ -62,6 +64,24 @@ pub(crate) struct Args {
     /// Put packs together until each has so many times the objects of the next smaller one
     #[arg(short = 'g', long, value_name = "FACTOR")]
     geometric: Option<String>,
+    /// As `-a`; what nothing leads to goes into a pack of its own
+    #[arg(long)]
+    cruft: bool,
+    /// With `--cruft`: leave out what is older than this
+    #[arg(long, value_name = "TIME")]
+    cruft_expiration: Option<OsString>,
+    /// With `--cruft`: leave packs of such objects as they are from this size on
+    #[arg(long, value_name = "BYTES")]
+    combine_cruft_below_size: Option<String>,
+    /// With `--cruft`: the size of packs of such objects at most
+    #[arg(long, value_name = "BYTES")]
+    max_cruft_size: Option<String>,
+    /// With `--cruft`: put what is left out into a pack whose path begins like this
+    #[arg(long, value_name = "PATH")]
+    expire_to: Option<PathBuf>,
+    /// With `-A`: drop what is older than this
+    #[arg(long, value_name = "TIME")]
+    unpack_unreachable: Option<OsString>,
     /// Write one index for all packs
     #[arg(short = 'm', long)]
     write_midx: bool,
@@ -113,7 +133,24 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     if is_lacking || is_shared {
         return Err(unsupported());
     }
-    let is_all = args.all || args.loosen;
+    let loosens = args.loosen || args.unpack_unreachable.is_some();
+    if args.cruft && loosens {
+        let message = "options '-A' and '--cruft' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let limit = number(&args.max_cruft_size)?.unwrap_or(0);
+    // Git has settings of their own for these packs.
+    let is_tuned = args.window.is_some() || args.depth.is_some() || args.threads.is_some();
+    let is_tuned = is_tuned
+        || ["window", "windowmemory", "depth", "threads"]
+            .iter()
+            .any(|name| config.contains(&format!("repack.cruft{name}")));
+    if args.cruft && (limit > 0 || is_tuned)
+        || args.unpack_unreachable.is_some() && !args.all && !args.loosen
+    {
+        return Err(unsupported());
+    }
+    let is_all = args.all || args.loosen || args.cruft;
     let configured = match config.bool("repack.writebitmaps")? {
         Some(set) => Some(set),
         None => config.bool("pack.writebitmaps")?,
@@ -142,9 +179,8 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     Ok(Options {
         what: match factor {
             Some(factor) => What::Geometric(factor),
-            None if is_all => What::All {
-                loosen: args.loosen,
-            },
+            None if args.cruft => What::Cruft(cruft(args)?),
+            None if is_all => What::All { loosen: loosens },
             None => What::Loose,
         },
         delete: args.delete,
@@ -156,22 +192,40 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         bitmaps,
         multi_pack_index: args.write_midx,
         server_info: !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?,
-        unpack_unreachable: None,
+        unpack_unreachable: match &args.unpack_unreachable {
+            Some(text) => Some(super::prune::expiry(Some(text))?),
+            None => None,
+        },
         patience: pronto::prune::PATIENCE,
         packing: packing(args, repository)?,
     })
 }
 
-fn packing(args: &Args, repository: &Repository) -> Result<pronto_odb::packing::Options, CliError> {
-    let number = |text: &Option<String>| -> Result<Option<usize>, CliError> {
-        let Some(text) = text else {
-            return Ok(None);
-        };
-        let number = parse_u64(BStr::new(text)).ok();
-        let number = number.and_then(|number| usize::try_from(number).ok());
-        // What is wrong with a number is told by git.
-        number.map(Some).ok_or_else(unsupported)
+/// What becomes of objects that nothing leads to.
+fn cruft(args: &Args) -> Result<Cruft, CliError> {
+    let expiration = args.cruft_expiration.as_deref();
+    let expiration = expiration.map(|text| super::prune::expiry(Some(text)));
+    let expiration = expiration.transpose()?;
+    let below = number(&args.combine_cruft_below_size)?;
+    Ok(Cruft {
+        // Nothing is older than this.
+        expiration: expiration.filter(|expiry| *expiry != Expiry::Before(0)),
+        combine_below: below.filter(|below| *below > 0).map(|below| below as u64),
+        expire_to: args.expire_to.clone(),
+    })
+}
+
+/// What is wrong with a number is told by git.
+fn number(text: &Option<String>) -> Result<Option<usize>, CliError> {
+    let Some(text) = text else {
+        return Ok(None);
     };
+    let number = parse_u64(BStr::new(text)).ok();
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.map(Some).ok_or_else(unsupported)
+}
+
+fn packing(args: &Args, repository: &Repository) -> Result<pronto_odb::packing::Options, CliError> {
     let mut options = repository.packing_options()?;
     let config = repository.config();
     options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;

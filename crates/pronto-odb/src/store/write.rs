@@ -6,7 +6,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 
 use super::{Store, lookup};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::loose;
 
 impl Store {
@@ -58,8 +58,9 @@ impl Store {
         loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
     }
 
-    /// Marks `id` as used now, so that it is not pruned, and says whether it is there at all. The
-    /// packs are not listed anew.
+    /// Marks `id` as used now, so that it is not pruned, and says whether that could be done: false
+    /// if it is not there, or only in packs of objects that nothing leads to (`.mtimes`). Then it
+    /// has to be written. The packs are not listed anew.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.
@@ -68,7 +69,11 @@ impl Store {
         let snapshot = self.snapshot()?;
         let mut failure = None;
         let packed = lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, _| {
-            pack.pack().map(|_| pack.pack_path())
+            match pack.listed.cruft {
+                // The age of such a pack says nothing about its objects.
+                true => Err(Error::new(ErrorKind::Missing, "object may be pruned")),
+                false => pack.pack().map(|_| pack.pack_path()),
+            }
         });
         if packed.is_some_and(|path| loose::write::freshen(&path)) {
             return Ok(true);

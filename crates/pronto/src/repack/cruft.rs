@@ -76,10 +76,8 @@ impl Work<'_> {
         if let Some(expire) = cruft.expiration {
             let kept = self.unexpired(expire, &aged)?;
             for (id, time) in std::mem::take(&mut aged) {
-                let is_recent = !is_over(expire, time);
                 match kept.contains(&id) {
-                    // As old as can be: it stays as long as others lead to it.
-                    true => _ = aged.insert(id, if is_recent { time } else { 0 }),
+                    true => _ = aged.insert(id, time),
                     false => _ = expired.insert(id, time),
                 }
             }
