@@ -61,8 +61,14 @@ _pronto() {
             pronto,fetch)
                 cmd="pronto__subcmd__fetch"
                 ;;
+            pronto,for-each-repo)
+                cmd="pronto__subcmd__for__subcmd__each__subcmd__repo"
+                ;;
             pronto,fsmonitor--daemon)
                 cmd="pronto__subcmd__fsmonitor__subcmd____subcmd__daemon"
+                ;;
+            pronto,gc)
+                cmd="pronto__subcmd__gc"
                 ;;
             pronto,hash-object)
                 cmd="pronto__subcmd__hash__subcmd__object"
@@ -82,6 +88,9 @@ _pronto() {
             pronto,ls-tree)
                 cmd="pronto__subcmd__ls__subcmd__tree"
                 ;;
+            pronto,maintenance)
+                cmd="pronto__subcmd__maintenance"
+                ;;
             pronto,merge-file)
                 cmd="pronto__subcmd__merge__subcmd__file"
                 ;;
@@ -93,6 +102,12 @@ _pronto() {
                 ;;
             pronto,pack-objects)
                 cmd="pronto__subcmd__pack__subcmd__objects"
+                ;;
+            pronto,prune)
+                cmd="pronto__subcmd__prune"
+                ;;
+            pronto,prune-packed)
+                cmd="pronto__subcmd__prune__subcmd__packed"
                 ;;
             pronto,pull)
                 cmd="pronto__subcmd__pull"
@@ -164,7 +179,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fsmonitor--daemon hash-object help index-pack init ls-files ls-tree merge-file multi-pack-index netsync pack-objects pull read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects prune prune-packed pull read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -775,6 +790,20 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__for__subcmd__each__subcmd__repo)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__fsmonitor__subcmd____subcmd__daemon)
             opts="--detach --ipc-threads --start-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -787,6 +816,32 @@ _pronto() {
                     return 0
                     ;;
                 --start-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__gc)
+            opts="-q --quiet --prune --cruft --max-cruft-size --aggressive --auto --detach --force --keep-largest-pack --expire-to --skip-foreground-tasks"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --prune)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cruft-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expire-to)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1001,6 +1056,36 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__maintenance)
+            opts="-f --auto --detach --quiet --schedule --task --scheduler --config-file --force"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --schedule)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --task)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scheduler)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__merge__subcmd__file)
             opts="-p -q -L --stdout --diff3 --zdiff3 --ours --theirs --union --marker-size --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1114,6 +1199,38 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__prune)
+            opts="-n -v --dry-run --verbose --progress --expire --exclude-promisor-objects"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --expire)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__prune__subcmd__packed)
+            opts="-n -q --dry-run --quiet"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -63,17 +63,22 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compa
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-index" -d 'compare a tree with files or the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-tree" -d 'compare trees, and commits with their parents'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'take what is new from other repositories'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "for-each-repo" -d 'run a command in each of the repositories that are configured'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fsmonitor--daemon" -d 'watch the working tree for changes'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "gc" -d 'repack, and remove what nothing needs any more'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "hash-object" -d 'tell the id of an object, and store it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'make the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'make a repository, or bring one up to date'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'show information about files in the index and the working tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list what is in a tree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "maintenance" -d 'keep a repository fast, now and by a schedule'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'bring together what two have made of one file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune" -d 'delete objects that nothing leads to'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune-packed" -d 'delete loose objects that are in a pack, too'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pull" -d 'take what a peer has, and merge it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
@@ -331,6 +336,17 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Us
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l ipc-threads -d 'Taken for Git\'s sake: each client has a thread' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'How many seconds to wait for the start' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l detach -d 'Detach from the console'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l prune -d 'From what age on unreachable objects are removed; never with --no-prune' -r
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l max-cruft-size -d 'The size from which on such packs are not combined' -r
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l expire-to -d 'Where a pack of what is removed goes' -r
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l cruft -d 'Put unreachable objects into a pack of their own'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l aggressive -d 'Make all deltas anew, and take more time for it'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l auto -d 'Do nothing unless there is much to do'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l detach -d 'Go on in the background'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l force -d 'Do not care whether another process does it'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l keep-largest-pack -d 'Leave the largest pack as it is'
+complete -c pronto -n "__fish_pronto_using_subcommand gc" -l skip-foreground-tasks -d 'Leave references and reflogs alone'
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s t -d 'The type of the object' -r
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -l path -d 'Convert as if the content were that of this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand hash-object" -s w -d 'Store the object'
@@ -408,6 +424,14 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l name-status -d
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l object-only -d 'Only ids'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-name -d 'Names from the top of the work tree'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l full-tree -d 'Everything, wherever the caller stands'
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l schedule -d 'Only what is due that often: hourly, daily or weekly (run)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l task -d 'Only this task (run, is-needed)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l scheduler -d 'Which scheduler to use: auto, crontab, systemd-timer, launchctl or schtasks (start)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l config-file -d 'The file that lists maintained repositories (register, unregister)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l auto -d 'Only what the state of the repository asks for (run, is-needed)'
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l detach -d 'Go on in the background (run)'
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -l quiet -d 'Show no progress (run)'
+complete -c pronto -n "__fish_pronto_using_subcommand maintenance" -s f -l force -d 'Do not mind that it is not registered (unregister)'
 complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -l marker-size -d 'How many marks begin a line of a conflict' -r
 complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -s L -d 'What a file is called in conflicts; once for each' -r
 complete -c pronto -n "__fish_pronto_using_subcommand merge-file" -s p -l stdout -d 'Print the result instead of writing it to the first file'
@@ -458,6 +482,13 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l progress 
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress -d 'Show progress while a stream is written, too'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress-implied -d 'As `--all-progress`, if progress is shown'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -s q -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand prune" -l expire -d 'Delete only what is older than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand prune" -s n -l dry-run -d 'Delete nothing; show what would be deleted'
+complete -c pronto -n "__fish_pronto_using_subcommand prune" -s v -l verbose -d 'Show what is deleted'
+complete -c pronto -n "__fish_pronto_using_subcommand prune" -l progress -d 'Show progress'
+complete -c pronto -n "__fish_pronto_using_subcommand prune" -l exclude-promisor-objects -d 'Do not look at objects that a remote has promised'
+complete -c pronto -n "__fish_pronto_using_subcommand prune-packed" -s n -l dry-run -d 'Delete nothing; show what would be deleted'
+complete -c pronto -n "__fish_pronto_using_subcommand prune-packed" -s q -l quiet -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -s r -l rebase -d 'Rebase the own commits upon those of the peer; --no-rebase merges, whatever is configured' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l name -d 'What the peer is called here' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l as -d 'What this repository is called there; a server of netsync:// knows it by its key' -r
