@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use pronto::Repository;
+use pronto::{ErrorKind, Repository};
 
 use crate::{CliError, Context};
 
@@ -24,7 +24,15 @@ pub(crate) fn maintain(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let Some(start) = repository.automatic_maintenance()? else {
+    let start = match repository.automatic_maintenance() {
+        // The command itself has done its work.
+        Err(error) if *error.kind() == ErrorKind::Unsupported => {
+            context.complain(&error.to_string());
+            return Ok(());
+        }
+        start => start?,
+    };
+    let Some(start) = start else {
         return Ok(());
     };
     context.out.flush()?;

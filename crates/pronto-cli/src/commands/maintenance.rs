@@ -88,8 +88,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         "stop" => {
             let repository = context.repository()?;
             let program = program()?;
-            schedule(context, repository.schedules(&program).stop())?;
-            Ok(ExitCode::SUCCESS)
+            // That it is locked ends with a code of its own.
+            Ok(
+                match schedule(context, repository.schedules(&program).stop())? {
+                    true => ExitCode::SUCCESS,
+                    false => ExitCode::new(255),
+                },
+            )
         }
         "register" => {
             let repository = context.repository()?;

@@ -187,10 +187,9 @@ fn killed_maintenance_does_not_stop_the_next() {
 #[test]
 fn what_did_not_help_is_not_started_again_at_once() {
     let scratch = Scratch::new();
-    let top = repository(&scratch, "rerere-gc");
-    // A resolution that is too young to go.
-    fs::create_dir_all(top.join(".git/rr-cache/0123")).expect("a directory");
-    fs::write(top.join(".git/rr-cache/0123/preimage"), "x").expect("a file");
+    // Loose objects are packed by the first run, and removed by the second.
+    let top = repository(&scratch, "loose-objects");
+    git(&top, &["config", "maintenance.loose-objects.auto", "1"]);
     let trace = scratch.path().join("trace");
     let started = |trace: &Path| {
         commit(&top, |command| {
@@ -201,7 +200,7 @@ fn what_did_not_help_is_not_started_again_at_once() {
         said.contains("\"maintenance\"")
     };
     assert!(started(&trace));
-    let tried = top.join(".git/pronto-maintenance/rerere-gc");
+    let tried = top.join(".git/pronto-maintenance/loose-objects");
     let log = top.join(".git/gc.log");
     wait_for("it is remembered", || tried.exists() || log.exists());
     wait_for("it ends", || !top.join(".git/gc.log.lock").exists());

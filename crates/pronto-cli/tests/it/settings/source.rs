@@ -12,6 +12,8 @@ use super::{Row, table, top};
 
 /// Texts in the source that look like settings that are read and are none.
 const NO_SETTINGS: &[&str] = &[
+    "gc.log",
+    "maintenance.lock",
     "gc.pid",
     "netsync.invalid",
     "receive.denyNonFastforwards",
