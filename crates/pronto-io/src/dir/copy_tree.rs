@@ -327,10 +327,10 @@ impl Walk<'_> {
                     skip(SkipReason::Special);
                     return Ok(());
                 }
-                self.copy_file((&file, &metadata), (to, name), piece)
+                self.copy_file(&Original { file, metadata }, to, name, piece)
             }
             Err(error) => match from.metadata(name) {
-                Ok(metadata) if metadata.is_symlink() => copy_link(from, to, (name, &metadata)),
+                Ok(metadata) if metadata.is_symlink() => copy_link(from, to, name, &metadata),
                 // A socket cannot be opened.
                 Ok(metadata) if !metadata.is_file() => {
                     skip(SkipReason::Special);
@@ -351,8 +351,9 @@ impl Walk<'_> {
 
     fn copy_file(
         &self,
-        (file, metadata): (&std::fs::File, &Metadata),
-        (to, name): (&Directory, &[u8]),
+        Original { file, metadata }: &Original,
+        to: &Directory,
+        name: &[u8],
         piece: &mut Vec<u8>,
     ) -> io::Result<()> {
         let mut new = to.create_file(name, metadata.is_executable())?;
@@ -436,6 +437,12 @@ impl Walk<'_> {
     }
 }
 
+/// A file that is copied, and what it was when it was opened.
+struct Original {
+    file: std::fs::File,
+    metadata: Metadata,
+}
+
 /// One worker: the directories that it is in, and space.
 #[derive(Default)]
 struct Worker {
@@ -462,7 +469,8 @@ impl Worker {
 fn copy_link(
     from: &Directory,
     to: &Directory,
-    (name, metadata): (&[u8], &Metadata),
+    name: &[u8],
+    metadata: &Metadata,
 ) -> io::Result<()> {
     to.make_symlink(&from.read_link(name)?, name)?;
     let flags = AtFlags::SYMLINK_NOFOLLOW;

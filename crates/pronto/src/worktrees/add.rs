@@ -273,7 +273,7 @@ impl Repository {
             if added.has_failed() {
                 return Ok(AddOutcome::Added(added));
             }
-            self.carry(&options.carry, &inside, (progress, interrupt))?;
+            self.carry(&options.carry, &inside, progress, interrupt)?;
         }
         place_guard.keep();
         guard.keep();

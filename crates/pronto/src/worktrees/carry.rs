@@ -51,7 +51,8 @@ impl Repository {
         &self,
         carry: &Carry,
         inside: &Repository,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
     ) -> Result<()> {
         if carry.patterns.is_empty() {
             return Ok(());
