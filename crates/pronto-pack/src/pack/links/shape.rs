@@ -205,7 +205,7 @@ mod tests {
         let mode: &[u8] = [&b"100644"[..], b"40000", b"160000"][numbers.below(3)];
         let name = format!("name-{}", numbers.below(5000)).into_bytes();
         // Few different bytes, so that parts of ids are alike, too.
-        let id = (0..20).map(|_| b" \01"[numbers.below(3)]).collect();
+        let id = (0..20).map(|_| b" \x001"[numbers.below(3)]).collect();
         (mode.into(), name, id)
     }
 
