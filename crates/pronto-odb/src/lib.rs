@@ -32,6 +32,7 @@ pub use options::{Options, Sharing};
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
-    Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Salvaged, Store,
+    Bitmapped, Content, Ids, Inventory, LinkedPack, Location, Matches, ObjectReader, Packed,
+    Salvaged, Store,
 };
 pub use turns::{Pruning, Turn};

@@ -4,6 +4,7 @@ mod batch;
 mod bitmapped;
 mod details;
 mod enumerate;
+mod links;
 mod lookup;
 mod loosen;
 pub mod packing;
@@ -26,6 +27,7 @@ pub use batch::Inventory;
 pub use bitmapped::Bitmapped;
 pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
+pub use links::LinkedPack;
 pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};

@@ -180,7 +180,11 @@ fn copy(source: &[u8], start: usize, out: &mut [u8], to: usize, len: usize) -> O
 
 /// The offset and length of a copy instruction, whose first byte says which bytes of them follow.
 #[inline(always)]
-fn parse_copy(instruction: u8, delta: &[u8], from: &mut usize) -> Option<(usize, usize)> {
+pub(crate) fn parse_copy(
+    instruction: u8,
+    delta: &[u8],
+    from: &mut usize,
+) -> Option<(usize, usize)> {
     let mask = usize::from(instruction & 0x7f);
     let used = mask.count_ones() as usize;
     let fields = if let Some(bytes) = delta.get(*from..).and_then(|rest| rest.first_chunk::<8>()) {

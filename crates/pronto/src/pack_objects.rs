@@ -18,6 +18,7 @@
 //! ```
 
 mod leave_out;
+mod linked;
 mod tips;
 mod trees;
 mod whole;
@@ -181,7 +182,15 @@ impl Repository {
             walk.hide_tree(tree)?;
         }
         let commits = walk.commits(&wanted, &known)?;
-        walk.trees(&commits, trees)?;
+        let is_all = haves.is_empty() && !select.unpacked;
+        let links = match is_all {
+            true => walk.store.tree_links(commits.len(), interrupt),
+            false => Ok(None),
+        };
+        match links.map_err(from_odb)? {
+            Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
+            None => walk.trees(&commits, trees)?,
+        }
         walk.meter.finish();
         Ok(walk.selection)
     }

@@ -39,10 +39,10 @@ pub struct Decoder {
 
 /// One delta of a chain.
 #[derive(Clone, Copy)]
-struct Link {
-    offset: PackOffset,
-    data_offset: u64,
-    size_bytes: u64,
+pub(super) struct Link {
+    pub(super) offset: PackOffset,
+    pub(super) data_offset: u64,
+    pub(super) size_bytes: u64,
 }
 
 /// What an entry is.
@@ -417,7 +417,7 @@ fn keep(
 
 /// Calls `inflate` with the deflated bytes of `link`, which inflate to `size`. How many there are
 /// is not known: when the pack is not mapped and those read do not suffice, more are read.
-fn with_data<T>(
+pub(super) fn with_data<T>(
     pack: &Pack,
     window: &mut Window,
     link: Link,

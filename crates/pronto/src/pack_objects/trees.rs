@@ -6,9 +6,11 @@ use std::rc::Rc;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
+use pronto_odb::LinkedPack;
 use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
+use super::linked::LinkedWalk;
 use super::{Commit, MOST_EDGES, Walk};
 use crate::objects::from_odb;
 use crate::remote::tree_entries;
@@ -67,6 +69,38 @@ impl Walk<'_> {
             while let Some(place) = stack.pop() {
                 self.tree(&place, &mut stack, &mut named)?;
             }
+        }
+        Ok(())
+    }
+
+    /// As [`trees`](Self::trees) for a receiver who has nothing, where it is known beforehand what
+    /// the trees of `pack` lead to.
+    pub(super) fn linked_trees(
+        &mut self,
+        pack: &LinkedPack,
+        commits: &[Commit],
+        others: Vec<ObjectId>,
+    ) -> Result<()> {
+        let store = self.store.clone();
+        let mut walk = LinkedWalk::new(&store, pack);
+        let mut roots: Vec<ObjectId> = commits.iter().map(|commit| commit.tree).collect();
+        for id in others {
+            let header = store.header(&id).map_err(from_odb)?;
+            match header.map(|header| header.kind) {
+                Some(ObjectKind::Tree) => roots.push(id),
+                _ => _ = walk.mark(&id)? && self.add(&id, 0),
+            }
+        }
+        for root in &roots {
+            self.check()?;
+            walk.tree(root, |met| {
+                self.meter.add(1);
+                self.selection.members.push(Member {
+                    id: met.id,
+                    name_hash: met.name_hash,
+                });
+                self.is_kept_whole(&met.id, met.path).map(|_| ())
+            })?;
         }
         Ok(())
     }

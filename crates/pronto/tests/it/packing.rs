@@ -10,6 +10,7 @@ use pronto::pack_objects::Select;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::packing::{Counts, Options};
+use pronto_pack::pack::{Found, RawEntry, Starts};
 
 use crate::support::Sandbox;
 
@@ -212,6 +213,50 @@ fn packs_of_packs_are_those_of_git() {
     sandbox.git("r", &["repack", "-q", "-d"]);
     grow(&sandbox, 42);
     check(&sandbox);
+}
+
+#[test]
+fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
+    let sandbox = history();
+    sandbox.git("r", &["repack", "-q", "-a", "-d"]);
+    let repository = sandbox.open("r");
+    let store = repository.objects().expect("a store");
+    let interrupt = Interrupt::new();
+    let linked = |commits| store.tree_links(commits, &interrupt).expect("it is whole");
+    assert!(linked(15).is_none(), "too few to be worth it");
+    let pack = linked(100).expect("most of the pack");
+    let (mut trees, mut deltas, mut content) = (0, 0, Vec::new());
+    for row in 0..pack.len() {
+        let id = pack.id(row).expect("a row");
+        let kind = store.find(&id, &mut content).expect("it is whole");
+        let (mut expected, mut starts) = (Vec::new(), Starts::default());
+        if kind == Some(gix_object::Kind::Tree) {
+            let visit = |entry: RawEntry<'_>| expected.push((entry.name.to_vec(), entry.id.to_vec()));
+            starts.whole(&content, 20, visit).expect("a tree");
+            trees += 1;
+        }
+        let mut found = Vec::new();
+        let nothing = (|_| false, |_| false);
+        let is_known = pack.links().each_new(row, nothing, |_, to, name| {
+            let id = match to {
+                Found::Row(row) => pack.id(row).expect("a row"),
+                Found::Outside(id) => *id,
+            };
+            found.push((name.to_vec(), id.as_slice().to_vec()));
+        });
+        assert_eq!(is_known, kind == Some(gix_object::Kind::Tree));
+        assert_eq!(found, expected);
+        let base = pack.links().get(row).and_then(|tree| tree.base());
+        if let Some(base) = base {
+            deltas += 1;
+            // Once the base was gone over only what is not copied is left.
+            let mut left = 0;
+            let is_done = |row| row == base;
+            pack.links().each_new(row, (|_| false, is_done), |_, _, _| left += 1);
+            assert!(left <= found.len());
+        }
+    }
+    assert!(trees > 80 && deltas > 0, "{trees} {deltas}");
 }
 
 #[test]

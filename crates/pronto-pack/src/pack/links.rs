@@ -1,0 +1,279 @@
+//! What the trees of a pack lead to, all of them at once.
+//!
+//! Each delta of a tree is inflated once, right after its base, and only the entries that it does
+//! not copy are parsed and looked up. Trees of different whole ones are worked on side by side.
+//!
+//! Budget: for each tree one inflation, one copy of its content and four bytes for each entry
+//! while something is made of it; for each entry that is not copied one search in the index and
+//! one in the table of names. What stays: 16 bytes for each object of the pack, 12 for each entry
+//! that is not copied and for each run of entries that are, each name once for each thread. All in
+//! all at most 192 MiB and 192 bytes for each object of the pack, and 64 MiB of names a thread; the
+//! contents that a thread works on take at most 64 MiB. What would take more is left out: it is
+//! *unknown*, and whoever needs it reads it as any object.
+
+mod scan;
+pub(super) mod shape;
+mod work;
+
+use std::ops::Range;
+
+use pronto_hash::ObjectId;
+
+pub use scan::Scan;
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// What an entry of a tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// A directory.
+    Tree,
+    /// A file, or a symbolic link.
+    Blob,
+    /// A commit of another repository.
+    Submodule,
+}
+
+/// Where an entry of a tree leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// To the object of the pack with this row in the index.
+    Row(u32),
+    /// Out of the pack.
+    Outside(&'a ObjectId),
+}
+
+/// A part of the list of entries of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Entries of the tree that it is a delta of.
+    Copied {
+        /// The number of the first one there.
+        first: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// An entry.
+    Entry {
+        /// What it is.
+        child: Child,
+        /// Where it leads.
+        to: Found<'a>,
+        /// Its name.
+        name: &'a [u8],
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Tag {
+    Copied,
+    Tree,
+    Blob,
+    Submodule,
+    OutsideTree,
+    OutsideBlob,
+}
+
+/// Of a run: the first and the count. Of an entry: the row or the number of the id outside, and the
+/// number of the name.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    tag: Tag,
+    target: u32,
+    name: u32,
+}
+
+/// What one worker found.
+#[derive(Debug, Default)]
+struct Arena {
+    pieces: Vec<Stored>,
+    names: Vec<u8>,
+    /// Where each name ends.
+    ends: Vec<u32>,
+    outside: Vec<ObjectId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// The number of the arena, or `NONE` if nothing is known.
+    arena: u32,
+    start: u32,
+    len: u32,
+    /// The row of the base.
+    base: u32,
+}
+
+/// What the trees of a pack lead to.
+#[derive(Debug)]
+pub struct TreeLinks {
+    /// By row of the index.
+    records: Vec<Record>,
+    arenas: Vec<Arena>,
+}
+
+/// The entries of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    arena: &'a Arena,
+    pieces: &'a [Stored],
+    base: u32,
+}
+
+impl TreeLinks {
+    /// The tree with this row in the index; `None` if it is none, or unknown.
+    pub fn get(&self, row: u32) -> Option<Tree<'_>> {
+        let record = self.records.get(row as usize)?;
+        let arena = self.arenas.get(record.arena as usize)?;
+        let pieces = arena.pieces.get(record.start as usize..)?;
+        Some(Tree {
+            arena,
+            pieces: pieces.get(..record.len as usize)?,
+            base: record.base,
+        })
+    }
+
+    /// Calls `visit` with the entries of the tree at `row`, in their order, but for submodules, those
+    /// that lead to a row which `is_seen`, and those copied, by whatever number of deltas, from a
+    /// tree for which `is_done`. Costs no more than the entries and runs that lie between. `false`,
+    /// if the tree is unknown.
+    pub fn each_new<'a>(
+        &'a self,
+        row: u32,
+        (is_seen, is_done): (impl Fn(u32) -> bool, impl Fn(u32) -> bool),
+        mut visit: impl FnMut(Child, Found<'a>, &'a [u8]),
+    ) -> bool {
+        let Some(tree) = self.get(row) else {
+            return false;
+        };
+        // A delta cannot be made of itself, so there are no more levels than trees.
+        let mut levels = vec![Level::new(tree, 0..u32::MAX)];
+        while let Some(level) = levels.last_mut() {
+            let (arena, base) = (level.tree.arena, level.tree.base);
+            match level.next() {
+                None => _ = levels.pop(),
+                Some(Next::Entry(stored)) => {
+                    // Most of them were seen: their names are not fetched.
+                    let is_inside = matches!(stored.tag, Tag::Tree | Tag::Blob);
+                    if is_inside && is_seen(stored.target) {
+                        continue;
+                    }
+                    if let Piece::Entry { child, to, name } = arena.piece(stored)
+                        && child != Child::Submodule
+                    {
+                        visit(child, to, name);
+                    }
+                }
+                Some(Next::Copied(range)) if !is_done(base) => {
+                    let base = self.get(base);
+                    levels.extend(base.map(|base| Level::new(base, range)));
+                }
+                Some(Next::Copied(_)) => {}
+            }
+        }
+        true
+    }
+}
+
+impl<'a> Tree<'a> {
+    /// The row in the index of the tree that it is a delta of.
+    pub fn base(&self) -> Option<u32> {
+        (self.base != NONE).then_some(self.base)
+    }
+
+    /// What its list of entries is made of.
+    pub fn pieces(self) -> impl Iterator<Item = Piece<'a>> {
+        self.pieces
+            .iter()
+            .map(move |stored| self.arena.piece(stored))
+    }
+}
+
+impl Arena {
+    fn piece(&self, stored: &Stored) -> Piece<'_> {
+        let (child, is_outside) = match stored.tag {
+            Tag::Copied => {
+                return Piece::Copied {
+                    first: stored.target,
+                    count: stored.name,
+                };
+            }
+            Tag::Tree => (Child::Tree, false),
+            Tag::Blob => (Child::Blob, false),
+            Tag::OutsideTree => (Child::Tree, true),
+            Tag::OutsideBlob => (Child::Blob, true),
+            Tag::Submodule => (Child::Submodule, true),
+        };
+        Piece::Entry {
+            child,
+            to: match is_outside {
+                false => Found::Row(stored.target),
+                true => Found::Outside(&self.outside[stored.target as usize]),
+            },
+            name: self.name(stored.name),
+        }
+    }
+
+    fn name(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = match number {
+            0 => 0,
+            _ => self.ends[number - 1],
+        };
+        &self.names[start as usize..self.ends[number] as usize]
+    }
+}
+
+/// What comes next in a tree.
+enum Next<'a> {
+    Entry(&'a Stored),
+    /// These entries of the base.
+    Copied(Range<u32>),
+}
+
+/// A tree whose entries in a range are gone over.
+struct Level<'a> {
+    tree: Tree<'a>,
+    next: usize,
+    /// The number of the first entry of the next piece.
+    at: u32,
+    wanted: Range<u32>,
+}
+
+impl<'a> Level<'a> {
+    fn new(tree: Tree<'a>, wanted: Range<u32>) -> Self {
+        Level {
+            tree,
+            next: 0,
+            at: 0,
+            wanted,
+        }
+    }
+
+    /// The next piece, as far as it is in the range.
+    #[inline]
+    fn next(&mut self) -> Option<Next<'a>> {
+        loop {
+            if self.at >= self.wanted.end {
+                return None;
+            }
+            let stored = self.tree.pieces.get(self.next)?;
+            self.next += 1;
+            let start = self.at;
+            let Tag::Copied = stored.tag else {
+                self.at += 1;
+                if start >= self.wanted.start {
+                    return Some(Next::Entry(stored));
+                }
+                continue;
+            };
+            self.at = start.saturating_add(stored.name);
+            let from = start.max(self.wanted.start);
+            let to = self.at.min(self.wanted.end);
+            if from < to {
+                let first = stored.target.saturating_add(from - start);
+                return Some(Next::Copied(first..first.saturating_add(to - from)));
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Which entries of a pack are trees, and of what they are deltas.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use gix_object::Kind as ObjectKind;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::{self, Workers};
+
+use super::super::{Pack, PackOffset, PackOrder, PackPosition, Window};
+use crate::entry::Header;
+use crate::error::{Error, ErrorKind};
+use crate::idx::Index;
+
+/// No position of a pack: the entry is a whole tree.
+pub(super) const TREE: u32 = u32::MAX;
+const COMMIT: u32 = u32::MAX - 1;
+const OTHER: u32 = u32::MAX - 2;
+/// What cannot be read, or leads back to itself.
+const BROKEN: u32 = u32::MAX - 3;
+/// Packs of more entries are not looked at.
+const MOST_ENTRIES: u32 = BROKEN - 1;
+
+/// How many entries a worker looks at in a row.
+const ROW_LEN: u32 = 4096;
+
+/// What the headers of a pack say: four bytes for each entry.
+#[derive(Debug)]
+pub struct Scan {
+    /// For each entry the position of its base, or what it is.
+    pub(super) bases: Vec<u32>,
+    /// For each entry what it is in the end.
+    kinds: Vec<u32>,
+    commits: u32,
+}
+
+impl Scan {
+    /// Reads the header of each entry of `pack` once, by `threads` threads; nothing is inflated.
+    /// `None` if the pack has too many entries. What is wrong with an entry makes it unknown, with
+    /// all that is made of it.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Truncated` when the pack was cut short under its map.
+    pub fn new(
+        (pack, index, order): (&Pack, &Index, &PackOrder),
+        threads: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Scan>, Error> {
+        if order.len() > MOST_ENTRIES {
+            return Ok(None);
+        }
+        let bases: Vec<AtomicU32> = (0..order.len()).map(|_| AtomicU32::new(BROKEN)).collect();
+        let stopped = Mutex::new(None);
+        pool::run(
+            Workers::Exactly(threads),
+            order.len().div_ceil(ROW_LEN) as usize,
+            Window::default,
+            |window, rows| {
+                if let Err(reason) = interrupt.check() {
+                    let error = Error::new(ErrorKind::Interrupted, reason.to_string());
+                    *stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return ControlFlow::Break(());
+                }
+                let start = rows.start as u32 * ROW_LEN;
+                let end = (rows.end as u32).saturating_mul(ROW_LEN).min(order.len());
+                for position in start..end {
+                    let base = base_of((pack, index, order), window, position);
+                    bases[position as usize].store(base.unwrap_or(BROKEN), Relaxed);
+                }
+                ControlFlow::Continue(())
+            },
+            drop,
+        );
+        if let Some(error) = stopped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        pack.intact(0)?;
+        let bases: Vec<u32> = bases.into_iter().map(AtomicU32::into_inner).collect();
+        let kinds = kinds(&bases);
+        let commits = kinds.iter().filter(|kind| **kind == COMMIT).count() as u32;
+        Ok(Some(Scan {
+            bases,
+            kinds,
+            commits,
+        }))
+    }
+
+    /// How many commits the pack has.
+    pub fn commits(&self) -> u32 {
+        self.commits
+    }
+
+    pub(super) fn is_tree(&self, position: u32) -> bool {
+        self.kinds[position as usize] == TREE
+    }
+}
+
+fn base_of(
+    (pack, index, order): (&Pack, &Index, &PackOrder),
+    window: &mut Window,
+    position: u32,
+) -> Option<u32> {
+    let (offset, _) = order.get(PackPosition(position))?;
+    let header = pack.entry_in(window, offset).ok()?.header;
+    let base: PackOffset = match &header {
+        Header::Object(ObjectKind::Tree) => return Some(TREE),
+        Header::Object(ObjectKind::Commit) => return Some(COMMIT),
+        Header::Object(_) => return Some(OTHER),
+        Header::OffsetDelta { .. } => pack.base_offset(offset, &header).ok()??,
+        Header::RefDelta { base } => index.find_offset(base).ok()??,
+    };
+    order.position(base).map(|position| position.0)
+}
+
+/// What each entry is in the end.
+fn kinds(bases: &[u32]) -> Vec<u32> {
+    const UNKNOWN: u32 = 0;
+    const UNDER_WAY: u32 = 1;
+    let mut kinds = vec![UNKNOWN; bases.len()];
+    let mut chain = Vec::new();
+    for start in 0..bases.len() {
+        let mut at = start;
+        let kind = loop {
+            match kinds[at] {
+                UNKNOWN => {}
+                UNDER_WAY => break BROKEN,
+                kind => break kind,
+            }
+            kinds[at] = UNDER_WAY;
+            chain.push(at);
+            match bases[at] {
+                kind @ BROKEN.. => break kind,
+                base => at = base as usize,
+            }
+        };
+        for at in chain.drain(..) {
+            kinds[at] = kind;
+        }
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deltas_are_what_their_bases_are() {
+        let bases = [TREE, 0, 4, COMMIT, 1, 6, 5, 3, BROKEN, 8, 10];
+        let expected = [
+            TREE, TREE, TREE, COMMIT, TREE, BROKEN, BROKEN, COMMIT, BROKEN, BROKEN, BROKEN,
+        ];
+        assert_eq!(kinds(&bases), expected);
+    }
+}
