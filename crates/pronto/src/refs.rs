@@ -3,7 +3,9 @@
 mod iterate;
 mod log;
 mod loose;
+mod pack;
 mod packed;
+mod packed_file;
 mod transaction;
 
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use crate::{Error, ErrorKind, Result, path};
 
 pub use iterate::{Broken, Found, ReferenceRef};
 pub use log::{Log, LogLine};
+pub use pack::{PackRefsOptions, PackRefsReport};
 pub use pronto_refs::{BadName, RefName, RefNameRef, name};
 pub(crate) use transaction::bad_name;
 pub use transaction::{Change, Edit, Expected, Prepared, Transaction};

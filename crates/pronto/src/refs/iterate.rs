@@ -172,7 +172,7 @@ impl References {
     }
 
     /// The names of all files below `refs/` that start with `prefix`, sorted.
-    fn loose_names(&self, prefix: &BStr) -> Vec<BString> {
+    pub(super) fn loose_names(&self, prefix: &BStr) -> Vec<BString> {
         let mut names = Vec::new();
         let directory = match prefix.rfind_byte(b'/') {
             Some(end) => prefix[..end].as_bstr(),

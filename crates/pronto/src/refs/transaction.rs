@@ -3,21 +3,22 @@
 //! Each reference is locked, its old value compared, and its new value written beside it before
 //! the first one is moved into place. The hook `reference-transaction` may refuse in between.
 
+pub(super) mod hook;
 mod initial;
 mod packed;
 mod prepare;
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
-use bstr::{BStr, BString, ByteSlice, ByteVec};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
+use super::packed_file::PackedLock;
 use super::{BadName, RefName, RefNameRef, References, Target, log};
 use crate::config::Config;
 use crate::identity::{self, Care, Role};
 use crate::lock::Lock;
-use crate::{Error, ErrorKind, Repository, Result, hooks};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// What a reference must hold before it is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ pub struct Prepared<'r> {
     repository: &'r Repository,
     edits: Vec<Edit>,
     steps: Vec<Step>,
-    packed: Option<packed::Removal>,
+    packed: Option<PackedLock>,
     aborts: bool,
 }
 
@@ -204,8 +205,7 @@ impl<'r> Transaction<'r> {
             && code != 0
         {
             prepared.abort()?;
-            let message = "ref updates aborted by hook";
-            return Err(Error::new(ErrorKind::Hook, message));
+            return Err(hook::refused());
         }
         prepared.aborts = true;
         Ok(prepared)
@@ -257,8 +257,9 @@ impl Prepared<'_> {
                 remove_empty_parents(refs, step.name.borrow(), true);
             }
         }
-        if let Some(packed) = self.packed.take() {
-            packed.commit()?;
+        // The lock is held until the files of the references are gone: nobody may pack them again.
+        if let Some(packed) = &mut self.packed {
+            packed.put_in_place()?;
         }
         for step in self.steps.iter_mut().filter(deleted) {
             if step.is_loose {
@@ -272,6 +273,7 @@ impl Prepared<'_> {
             remove_empty_parents(refs, step.name.borrow(), false);
         }
         self.steps.clear();
+        self.packed = None;
         self.aborts = false;
         // What the hook says now comes too late to matter.
         self.run_hook("committed")?;
@@ -290,34 +292,11 @@ impl Prepared<'_> {
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {
-        let name = "reference-transaction";
-        if hooks::find(self.repository, name).is_none() {
+        if !hook::exists(self.repository) {
             return Ok(None);
         }
-        let null = self.repository.object_hash().null();
-        let mut input = Vec::new();
-        for edit in &self.edits {
-            match &edit.expected {
-                Expected::Object(id) => input.push_str(id.to_string()),
-                Expected::Symbolic(target) => input.push_str(format!("ref:{target}")),
-                _ => input.push_str(null.to_string()),
-            }
-            input.push(b' ');
-            match &edit.change {
-                Change::Set(Target::Object(id)) => input.push_str(id.to_string()),
-                Change::Set(Target::Symbolic(target)) => input.push_str(format!("ref:{target}")),
-                _ => input.push_str(null.to_string()),
-            }
-            input.push(b' ');
-            input.push_str(&edit.name);
-            input.push(b'\n');
-        }
-        let call = hooks::Call {
-            arguments: vec![OsStr::new(state)],
-            input,
-            ..hooks::Call::default()
-        };
-        hooks::run(self.repository, name, &call)
+        let lines = self.edits.iter().map(hook::line_of);
+        hook::run(self.repository, state, lines)
     }
 }
 
@@ -338,12 +317,12 @@ pub(crate) fn bad_name(BadName { name }: BadName) -> Error {
 }
 
 /// How long to wait for the lock of one reference.
-fn patience(config: &Config) -> Duration {
+pub(super) fn patience(config: &Config) -> Duration {
     timeout(config, "core.filesreflocktimeout", 100)
 }
 
 /// A timeout in milliseconds; negative ones wait for as good as ever.
-fn timeout(config: &Config, key: &str, default: i64) -> Duration {
+pub(super) fn timeout(config: &Config, key: &str, default: i64) -> Duration {
     let given = config.i64(key).ok().flatten().unwrap_or(default);
     u64::try_from(given).map_or(Duration::MAX / 4, Duration::from_millis)
 }
@@ -401,7 +380,7 @@ fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
 
 /// Removes the directories that held a removed reference, or its log, as far as they are empty
 /// now; those two components deep stay.
-fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
+pub(super) fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
     let file = if logs {
         refs.log_path(name)
     } else {

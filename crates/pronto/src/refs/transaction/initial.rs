@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 
+use super::super::packed_file::{self, PackedLock};
 use super::super::{Target, name};
-use super::{Change, Edit, packed, prepare};
+use super::{Change, Edit, prepare};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
@@ -39,7 +40,7 @@ pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
             }
         }
     }
-    let mut lock = packed::lock(repository)?;
+    let mut lock = PackedLock::acquire(repository)?;
     let existing = repository.refs().packed()?;
     for found in existing
         .iter()
@@ -52,11 +53,12 @@ pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
     let records = records
         .iter()
         .map(|(name, (id, peeled))| (*name, *id, *peeled));
-    let text = packed::whole(records);
+    let text = packed_file::whole(records);
     if let Some(existing) = &existing {
         existing.intact()?;
     }
-    lock.write_and_close(&text)?;
-    lock.commit()?;
+    lock.write(repository, &text)?;
+    lock.put_in_place()?;
+    drop(lock);
     others.commit()
 }
