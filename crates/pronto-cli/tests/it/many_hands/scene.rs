@@ -27,7 +27,7 @@ pub(super) struct Setting {
 
 /// One repository with a server of its own.
 pub(super) struct Scene {
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
     pub(super) setting: Setting,
 }
 
