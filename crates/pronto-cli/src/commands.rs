@@ -27,6 +27,8 @@ mod multi_pack_index;
 mod netsync;
 mod pack_objects;
 mod pathspecs;
+mod prune;
+mod prune_packed;
 mod pull;
 mod putting_back;
 mod read_tree;
@@ -175,6 +177,8 @@ pub static COMMANDS: &[Command] = &[
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
     command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
+    command!(prune, "prune", "delete objects that nothing leads to", Plumbing, Options, signals: true),
+    command!(prune_packed, "prune-packed", "delete loose objects that are in a pack, too", Plumbing, Options, signals: true),
     command!(pull, "pull", "take what a peer has, and merge it", Collaborate, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
     command!(repack, "repack", "put objects into few packs", Plumbing, Options, signals: true),

@@ -222,6 +222,7 @@ impl Bulk {
             is_claimed = many.claim(id);
             Ok(!is_claimed || self.is_there(many, id)?)
         };
+        self.store.begin_writing()?;
         let (objects, options) = (self.store.path(), self.store.options());
         let from = &mut from.take(size_bytes);
         let object = (kind, size_bytes);
@@ -262,6 +263,7 @@ impl Bulk {
             .unwrap_or_else(PoisonError::into_inner)
         {
             State::Waiting { objects, .. } => {
+                self.store.begin_writing()?;
                 for (id, kind, content) in objects {
                     let (path, options) = (self.store.path(), self.store.options());
                     loose::write::write(path, options, &id, kind, &content)?;
@@ -277,6 +279,7 @@ impl Bulk {
     }
 
     fn begin_pack(&self) -> Result<PackWriter, Error> {
+        self.store.begin_writing()?;
         let directory = self.store.path().join("pack");
         loose::write::make_directory(&directory, self.store.options())?;
         PackWriter::begin(&directory, self.options.clone()).map_err(from_pack)

@@ -23,6 +23,7 @@ mod quarantine;
 mod snapshot;
 mod store;
 mod traits;
+mod turns;
 
 pub use alternates::unquote_c;
 pub use bulk::{Bulk, PACKED_FROM};
@@ -33,3 +34,4 @@ pub use store::packing;
 pub use store::{
     Bitmapped, Content, Ids, Inventory, Location, Matches, ObjectReader, Packed, Salvaged, Store,
 };
+pub use turns::{Pruning, Turn};

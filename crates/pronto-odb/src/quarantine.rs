@@ -12,6 +12,7 @@ use sirocco::{Format, inflate};
 use crate::error::{Error, ErrorKind};
 use crate::loose::write::{make_directory, random_name};
 use crate::store::Store;
+use crate::turns;
 
 /// A temporary object directory inside of the real one. What is written to it is seen through
 /// [`store`](Self::store) alone until [`publish`](Self::publish) moves it in. Dropping it, or
@@ -23,6 +24,8 @@ pub struct Quarantine {
     inner: Store,
     /// None for one that is kept.
     _guard: Option<Guard>,
+    /// Tells pruners that it is in use.
+    _in_use: Option<File>,
 }
 
 impl Quarantine {
@@ -68,11 +71,17 @@ impl Quarantine {
             .chain(options.alternates)
             .collect();
         Ok(Quarantine {
-            inner: Store::open(&path, options)?,
+            _in_use: turns::mark_in_use(&path),
+            inner: Store::open_with(&path, options, store.writing().clone())?,
             path,
             real: store.clone(),
             _guard: guard,
         })
+    }
+
+    /// Whether the directory at `path`, which may be a quarantine, is in use by a process.
+    pub fn is_in_use(path: &Path) -> bool {
+        turns::is_in_use(path)
     }
 
     /// The temporary object directory (`GIT_QUARANTINE_PATH`, `GIT_OBJECT_DIRECTORY`).
@@ -98,6 +107,7 @@ impl Quarantine {
     /// `Io` when something cannot be moved, `Collision` when a pack or object of the same name has
     /// other content; what was moved before then stays.
     pub fn publish(self) -> Result<(), Error> {
+        self.real.begin_writing()?;
         move_directory(&self.path, self.real.path(), &self.real)?;
         self.real.refresh()?;
         Ok(())

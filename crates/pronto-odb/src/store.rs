@@ -32,6 +32,7 @@ use crate::error::{Error, ErrorKind, from_pack};
 use crate::options::Options;
 use crate::packs::PackFile;
 use crate::snapshot::Snapshot;
+use crate::turns::Writing;
 use crate::{alternates, loose};
 
 /// How many replacements of replacements are followed.
@@ -65,6 +66,9 @@ struct Inner {
     listing: Mutex<()>,
     pack_numbers: AtomicU32,
     bases: Arc<BaseCache>,
+    writing: Arc<Writing>,
+    /// The turn of writing in which packs were listed last.
+    listed_in: AtomicU32,
     /// Held by the one who makes a large object, for chains that end at like offsets.
     chains: [Mutex<()>; CHAINS],
 }
@@ -96,11 +100,23 @@ impl Store {
     /// # Errors
     /// `Io` when a list of alternates exists and cannot be read.
     pub fn open(objects: impl AsRef<Path>, options: Options) -> Result<Store, Error> {
-        let found = alternates::resolve(objects.as_ref(), &options.alternates)?;
+        let writing = Arc::new(Writing::new(objects.as_ref()));
+        Store::open_with(objects.as_ref(), options, writing)
+    }
+
+    /// As [`open`](Self::open), of a directory whose writers count as those of another one.
+    pub(crate) fn open_with(
+        objects: &Path,
+        options: Options,
+        writing: Arc<Writing>,
+    ) -> Result<Store, Error> {
+        let found = alternates::resolve(objects, &options.alternates)?;
         Ok(Store {
             inner: Arc::new(Inner {
                 bases: Arc::new(BaseCache::new(options.delta_base_cache_bytes)),
                 options,
+                writing,
+                listed_in: AtomicU32::new(0),
                 directories: found.paths,
                 warnings: found.warnings,
                 snapshot: ArcSwap::default(),
@@ -314,6 +330,23 @@ impl Store {
             }
         }
         self.find(id, out)
+    }
+
+    /// Sees that what is known of packs is not older than this turn of writing.
+    #[inline]
+    pub(crate) fn since_turn(&self, turn: u32) -> Result<(), Error> {
+        if self.inner.listed_in.load(Relaxed) == turn {
+            return Ok(());
+        }
+        if self.inner.snapshot.load().generation > 0 {
+            self.refresh()?;
+        }
+        self.inner.listed_in.store(turn, Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn writing(&self) -> &Arc<Writing> {
+        &self.inner.writing
     }
 
     /// Keeps at most `bytes` of delta bases from now on, if it were more

@@ -12,6 +12,7 @@
 //! - [`bitmap`]: what commits lead to.
 //! - [`deflate`]: whole objects deflated, for packs and loose files.
 //! - [`search`]: which objects are best stored as deltas of which others.
+//! - [`mtimes`]: when objects that nothing leads to were last used.
 //! - [`salvage`]: what can be had of a broken pack.
 //! - [`writer`]: new packs, entry by entry.
 //! - [`fanout`]: the search that all sorted tables of ids share.
@@ -31,6 +32,7 @@ pub mod indexer;
 pub mod inflate;
 mod install;
 pub mod midx;
+pub mod mtimes;
 pub mod pack;
 pub mod rev;
 pub mod salvage;

@@ -35,6 +35,7 @@ mod objects;
 pub mod pack_objects;
 pub mod packs;
 pub mod path;
+pub mod prune;
 pub mod quote;
 pub mod reachable;
 pub mod read_tree;

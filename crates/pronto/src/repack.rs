@@ -5,14 +5,16 @@
 //! packs names no pack that is about to go, and of loose objects only those are removed that are
 //! found in a pack that stayed.
 
+mod cruft;
 mod geometry;
 mod loosen;
-mod prune;
+mod removal;
 mod server_info;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::BString;
 use pronto_io::cleanup::Guard;
@@ -21,10 +23,13 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::packing::{self, Contents, Counts};
 
+pub(crate) use cruft::dates;
+
 use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
-use crate::pack_objects::{LeaveOut, Select, Selection, names};
+use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
+use crate::worktrees::Expiry;
 use crate::{ErrorKind, Repository, Result, path};
 
 /// What becomes of the objects.
@@ -37,9 +42,25 @@ pub enum What {
         /// Whether what nothing leads to becomes loose when its pack goes (`-A`).
         loosen: bool,
     },
+    /// All that something leads to becomes one pack, and what nothing leads to another one, which
+    /// says when each object was last used (`--cruft`).
+    Cruft(Cruft),
     /// Packs are put together until each has at least so many times the objects of the next
     /// smaller one (`--geometric`); loose objects go along.
     Geometric(u32),
+}
+
+/// What becomes of objects that nothing leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cruft {
+    /// Leave out what was last used before this moment, unless something younger leads to it
+    /// (`--cruft-expiration`). What is left out is lost when its pack goes.
+    pub expiration: Option<Expiry>,
+    /// Leave packs of such objects as they are that have at least so many bytes
+    /// (`--combine-cruft-below-size`). Without effect if there is an expiration.
+    pub combine_below: Option<u64>,
+    /// Put what is left out into a pack whose path begins like this (`--expire-to`).
+    pub expire_to: Option<PathBuf>,
 }
 
 /// Whether bitmaps are written.
@@ -72,6 +93,12 @@ pub struct Options {
     pub multi_pack_index: bool,
     /// Whether to write what servers of files need (`objects/info/packs`, `info/refs`).
     pub server_info: bool,
+    /// With `-A`: what was last used before this moment does not become loose, but is lost
+    /// (`--unpack-unreachable`).
+    pub unpack_unreachable: Option<Expiry>,
+    /// How long to wait for processes that write before packs are removed. They stay if it is
+    /// not enough, with a warning.
+    pub patience: Duration,
     /// How the pack is made.
     pub packing: packing::Options,
 }
@@ -107,20 +134,25 @@ impl Repository {
     ) -> Result<Option<Counts>> {
         // What packs there are before anything is selected: those that come later stay.
         let directory = self.objects()?.path().join("pack");
-        let work = Work {
+        let mut work = Work {
             repository: self,
             options,
             watch,
             existing: existing(&directory, &options.keep_packs)?,
             directory,
         };
+        for at in 0..work.existing.len() {
+            let name = named(&work.existing[at].stem, ".pack");
+            let path = work.directory.join(path::borrow(&name));
+            work.existing[at].is_kept |= work.is_retained(&path);
+        }
         work.run()
     }
 }
 
 impl Work<'_> {
     fn run(&self) -> Result<Option<Counts>> {
-        let (repository, options) = (self.repository, self.options);
+        let options = self.options;
         let writes_tips = options.multi_pack_index && options.bitmaps == Bitmaps::Yes;
         let tips = writes_tips.then(|| self.write_tips()).transpose()?;
         let geometry = match options.what {
@@ -131,6 +163,11 @@ impl Work<'_> {
             Some(geometry) => (self.select_geometric(geometry)?, false),
             None => self.select()?,
         };
+        let drops = options.delete && self.takes_all();
+        let chosen = match drops || self.cruft().is_some() {
+            true => selection.members.iter().map(|member| member.id).collect(),
+            false => HashSet::new(),
+        };
         let loosens = options.what == What::All { loosen: true } && options.delete;
         if loosens && self.existing.iter().any(|pack| !pack.is_kept) {
             self.loosen(&selection)?;
@@ -138,22 +175,30 @@ impl Work<'_> {
         let made = self.write(&selection, is_whole)?;
         drop(selection);
         let name = made.as_ref().map(|(name, _)| name);
+        let (mut written, mut marks) = (Vec::from_iter(name.cloned()), None);
+        if let Some(cruft) = self.cruft() {
+            for pack in self.write_cruft(cruft, &chosen)? {
+                let stem = pack.file_stem().unwrap_or_default();
+                written.push(path::as_bytes(Path::new(stem)).into());
+            }
+        }
         let redundant = match &geometry {
             Some(geometry) => self.rolled_up(geometry, name),
-            None => self.replaced(name),
+            None => self.replaced(&written),
         };
+        if drops && !redundant.is_empty() {
+            marks = Some(self.marks(chosen)?);
+        }
         if options.multi_pack_index {
             let largest = geometry.as_ref().and_then(geometry::Geometry::largest);
             self.write_multi(
-                (name, &redundant),
+                (&written, &redundant),
                 largest,
                 tips.as_ref().map(|tips| &tips.0),
             )?;
         }
         if options.delete {
-            self.remove(&redundant)?;
-            repository.objects()?.refresh().map_err(from_odb)?;
-            self.prune_packed()?;
+            self.remove(&redundant, marks)?;
         }
         if options.server_info {
             self.update_server_info()?;
@@ -161,10 +206,35 @@ impl Work<'_> {
         Ok(made.map(|(_, counts)| counts))
     }
 
+    /// Whether what is not selected is not packed with the rest.
+    fn takes_all(&self) -> bool {
+        matches!(self.options.what, What::All { .. } | What::Cruft(_))
+    }
+
+    fn cruft(&self) -> Option<&Cruft> {
+        match &self.options.what {
+            What::Cruft(cruft) => Some(cruft),
+            _ => None,
+        }
+    }
+
+    /// Whether the pack was there when this began.
+    fn was_there(&self, pack: &Known) -> bool {
+        let name = pack.name();
+        (self.existing.iter()).any(|found| named(&found.stem, ".pack") == name)
+    }
+
+    /// Whether the pack was there when this began, and nothing keeps it.
+    fn may_go(&self, pack: &Known) -> bool {
+        let name = pack.name();
+        let mut existing = self.existing.iter().filter(|found| !found.is_kept);
+        pack.is_own && existing.any(|found| named(&found.stem, ".pack") == name)
+    }
+
     /// What references, their logs and the indexes lead to; whether that is all of it.
     fn select(&self) -> Result<(Selection, bool)> {
         let (repository, options) = (self.repository, self.options);
-        let is_all = matches!(options.what, What::All { .. });
+        let is_all = self.takes_all();
         let mut wants = repository.work_tree_heads()?;
         repository.refs().for_each("refs/", |reference| {
             wants.push(reference.id);
@@ -240,15 +310,14 @@ impl Work<'_> {
     }
 
     /// The packs that the new one takes the place of.
-    fn replaced(&self, new: Option<&BString>) -> Vec<BString> {
-        let is_all = matches!(self.options.what, What::All { .. });
-        if !self.options.delete || !is_all {
+    fn replaced(&self, new: &[BString]) -> Vec<BString> {
+        if !self.options.delete || !self.takes_all() {
             return Vec::new();
         }
         let hash_len = self.repository.object_hash().len_in_hex();
         let is_replaced = |pack: &&Existing| {
             // Others than git's own are nobody's to remove.
-            !pack.is_kept && pack.stem.len() >= hash_len && new != Some(&pack.stem)
+            !pack.is_kept && pack.stem.len() >= hash_len && !new.contains(&pack.stem)
         };
         let replaced = self.existing.iter().filter(is_replaced);
         replaced.map(|pack| pack.stem.clone()).collect()
@@ -256,7 +325,7 @@ impl Work<'_> {
 
     fn write_multi(
         &self,
-        (new, redundant): (Option<&BString>, &[BString]),
+        (new, redundant): (&[BString], &[BString]),
         largest: Option<BString>,
         tips: Option<&PathBuf>,
     ) -> Result<()> {
@@ -300,23 +369,6 @@ impl Work<'_> {
         let guard = Guard::new(&path);
         std::fs::write(&path, text).context(ErrorKind::Io, "cannot write", &path)?;
         Ok((path, guard))
-    }
-
-    /// Removes packs. Whatever names them goes first.
-    fn remove(&self, redundant: &[BString]) -> Result<()> {
-        if redundant.is_empty() {
-            return Ok(());
-        }
-        let names: HashSet<BString> = redundant.iter().map(|stem| named(stem, ".idx")).collect();
-        (self.repository).forget_multi_pack_index(&names)?;
-        for stem in redundant {
-            let name = named(stem, ".pack");
-            let pack = self.directory.join(path::borrow(&name));
-            for extension in ["idx", "pack", "rev", "bitmap", "promisor", "mtimes"] {
-                let _ = std::fs::remove_file(pack.with_extension(extension));
-            }
-        }
-        Ok(())
     }
 }
 

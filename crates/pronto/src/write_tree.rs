@@ -106,6 +106,8 @@ impl Repository {
         (missing_ok, packed_from): (bool, usize),
     ) -> Result<Made> {
         let store = self.objects()?;
+        // What is known to be there has to stay.
+        store.begin_writing().map_err(crate::objects::from_odb)?;
         let mut contains = |id: &oid| contains(store, id);
         let cached = index.cached_tree();
         let known = trees::are_known(index, cached.as_ref(), &mut contains);

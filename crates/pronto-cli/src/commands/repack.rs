@@ -156,6 +156,8 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         bitmaps,
         multi_pack_index: args.write_midx,
         server_info: !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?,
+        unpack_unreachable: None,
+        patience: pronto::prune::PATIENCE,
         packing: packing(args, repository)?,
     })
 }

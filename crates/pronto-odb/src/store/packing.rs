@@ -156,6 +156,8 @@ impl Store {
         (directory, mut files): (&Path, writer::Options),
         watch: Watch<'_>,
     ) -> Result<(Written, Counts), Error> {
+        // Pruners take unfinished files of others for left behind.
+        self.begin_writing()?;
         let store = self.without_replacements();
         let mut plan = plan::Plan::new(&store, contents, options, watch)?;
         plan.decide(contents)?;

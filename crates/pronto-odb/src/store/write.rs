@@ -52,6 +52,7 @@ impl Store {
         size_bytes: u64,
         from: &mut dyn Read,
     ) -> Result<ObjectId, Error> {
+        self.begin_writing()?;
         let exists = &mut |id: &oid| self.freshen(id);
         let (objects, options) = (self.path(), self.options());
         loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
@@ -63,6 +64,7 @@ impl Store {
     /// # Errors
     /// `Io` when the packs cannot be listed.
     pub fn freshen(&self, id: &oid) -> Result<bool, Error> {
+        self.begin_writing()?;
         let snapshot = self.snapshot()?;
         let mut failure = None;
         let packed = lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, _| {

@@ -140,6 +140,7 @@ impl Fetched {
         if new.is_empty() {
             return Ok(true);
         }
+        self.store().begin_writing().map_err(from_store)?;
         if !self.missing(new.clone())?.is_empty() {
             return Ok(false);
         }
@@ -256,6 +257,8 @@ impl Fetched {
         if self.quarantine.is_none() {
             return Ok(());
         }
+        // What is here now has to stay until it is referred to. What was known may have gone before.
+        self.store().begin_writing().map_err(from_store)?;
         let known: Vec<ObjectId> = work.ours.values().copied().collect();
         // What is promised need not be here.
         if work.remote.promisor || work.options.filter.is_some() {

@@ -10,6 +10,7 @@ use pronto_netsync::repository::Offer;
 
 use super::connect::{Fault, Judge};
 use super::{PeerRepository, failed, misled, names, refused};
+use crate::objects::from_odb;
 use crate::refs::{Change, Edit, Expected, Target};
 use crate::{ErrorKind, Repository, Result};
 
@@ -48,6 +49,10 @@ pub(super) fn land(
     offers: &[Offer],
     arrived: &[bool],
 ) -> Result<Vec<PublishedRef>, Refusal> {
+    // What is here has to stay until the references are set, and no longer: a server goes on.
+    let store = peer.repository.objects().map_err(failed)?;
+    let turn = store.turn_of_writing().map_err(from_odb);
+    let _turn = turn.map_err(failed)?;
     let mut new = Vec::new();
     for (offer, _) in offers.iter().zip(arrived).filter(|(_, arrived)| **arrived) {
         if offer.peeled.is_some() && offer.name.starts_with(b"refs/heads/") {

@@ -200,6 +200,11 @@ impl<'r> Transaction<'r> {
     /// Git's.
     pub fn prepare(self) -> Result<Prepared<'r>> {
         let repository = self.repository;
+        let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
+        if self.edits.iter().any(sets) {
+            // From now on no object that is there is pruned.
+            (repository.objects()?.begin_writing()).map_err(crate::objects::from_odb)?;
+        }
         let mut prepared = prepare::prepare(repository, self.edits)?;
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0

@@ -9,6 +9,7 @@ use super::Work;
 use crate::history::from_graph;
 use crate::objects::from_odb;
 use crate::pack_objects::{Selection, mark};
+use crate::prune::Marks;
 use crate::{Error, ErrorKind, Result};
 
 impl Work<'_> {
@@ -21,6 +22,14 @@ impl Work<'_> {
         let chosen = selection.members.iter().map(|member| member.id);
         let chosen: HashSet<ObjectId> = chosen.collect();
         let packs = self.repository.known_packs()?;
+        let recent = match self.options.unpack_unreachable {
+            Some(expire) => {
+                let mut marks = Marks::new(self.repository, self.watch.1)?;
+                marks.lead_from_recent(expire)?;
+                Some(marks)
+            }
+            None => None,
+        };
         let named = &self.options.keep_packs;
         let (staying, going): (Vec<_>, Vec<_>) = packs
             .iter()
@@ -30,7 +39,8 @@ impl Work<'_> {
             let mut ids = Vec::new();
             let scanned = pack.index.scan_ids(0..pack.index.len(), |id| {
                 let id = id.to_owned();
-                ids.extend((!chosen.contains(&id)).then_some(id));
+                let is_wanted = recent.as_ref().is_none_or(|recent| recent.contains(&id));
+                ids.extend((is_wanted && !chosen.contains(&id)).then_some(id));
             });
             scanned.map_err(from_graph)?;
             let mut marks = vec![false; ids.len()];

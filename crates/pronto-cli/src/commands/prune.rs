@@ -1,0 +1,156 @@
+//! `prune`: loose objects that nothing leads to are deleted.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::ByteSlice;
+use pronto::Repository;
+use pronto::prune::{Options, Removed};
+use pronto::upload_pack::can_serve;
+use pronto::worktrees::Expiry;
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `prune`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Delete nothing; show what would be deleted
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Show what is deleted
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Show progress
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Delete only what is older than this
+    #[arg(long, value_name = "TIME")]
+    expire: Option<OsString>,
+    /// Do not look at objects that a remote has promised
+    #[arg(long)]
+    exclude_promisor_objects: bool,
+    /// Objects that are kept with all that they lead to
+    #[arg(value_name = "HEAD")]
+    heads: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = open(context, "prune")?;
+    let config = repository.config();
+    if config.bool_or("extensions.preciousobjects", false)? {
+        return Err(CliError::fatal("cannot prune in a precious-objects repo"));
+    }
+    let is_lacking = args.exclude_promisor_objects
+        || config.contains("gc.recentobjectshook")
+        || !can_serve(&repository)?
+        || !repository.objects()?.promisor_packs()?.is_empty();
+    if is_lacking {
+        return Err(CliError::unsupported("this way to call 'prune'"));
+    }
+    let mut heads = Vec::new();
+    for head in &args.heads {
+        let spec = head.as_bytes();
+        let id = repository.resolve(spec);
+        heads.push(
+            id.map_err(|_| CliError::fatal(format!("unrecognized argument: {}", spec.as_bstr())))?,
+        );
+    }
+    let options = Options {
+        expire: expiry(args.expire.as_deref())?,
+        heads,
+        dry_run: args.dry_run,
+        ..Options::default()
+    };
+    let shown = context.shows_progress(args.progress, false);
+    let progress = context.prompt_progress(shown);
+    let mut report = Report {
+        repository: &repository,
+        dry_run: args.dry_run,
+        verbose: args.verbose,
+        out: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let mut tell = |removed: &Removed| report.tell(removed);
+    let pruned = repository.prune(&options, &mut tell, (&*progress, &context.interrupt));
+    let (out, remarks) = (report.out, report.remarks);
+    context.out.write_all(&out)?;
+    context.remark_all(&remarks)?;
+    for warning in repository.take_warnings() {
+        context.warn(&warning);
+    }
+    let _ = pruned?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The repository, in which nothing is replaced.
+pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, CliError> {
+    let mut environment = context.environment()?;
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    let elsewhere = |_| CliError::unsupported(format!("a repository that '{command}' cannot open"));
+    let start = environment.current_dir().to_owned();
+    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
+    Ok(repository)
+}
+
+/// The moment before which something has to be last used to go.
+pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError> {
+    match text.map(OsStrExt::as_bytes) {
+        None | Some(b"all" | b"now") => Ok(Expiry::Now),
+        Some(b"never" | b"false") => Ok(Expiry::Before(0)),
+        Some(text) => match pronto::revision::parse_date(text.as_bstr()) {
+            Some(moment) => Ok(Expiry::Before(moment)),
+            None => Err(CliError::unsupported("this date of expiry")),
+        },
+    }
+}
+
+/// What is shown of what is deleted.
+pub(super) struct Report<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) dry_run: bool,
+    pub(super) verbose: bool,
+    pub(super) out: Vec<u8>,
+    pub(super) remarks: Vec<String>,
+}
+
+impl Report<'_> {
+    pub(super) fn tell(&mut self, removed: &Removed) {
+        let is_shown = self.dry_run || self.verbose;
+        match removed {
+            Removed::Object(id, kind) if is_shown => {
+                let kind = kind.map_or("unknown".into(), |kind| kind.to_string());
+                self.line(format!("{id} {kind}").as_bytes());
+            }
+            Removed::Duplicate(path) if self.dry_run => self.about(b"rm -f ", path),
+            Removed::TemporaryFile(path) if is_shown => {
+                self.about(b"Removing stale temporary file ", path);
+            }
+            Removed::TemporaryDirectory(path) if is_shown => {
+                self.about(b"Removing stale temporary directory ", path);
+            }
+            Removed::Shallow(id) if self.dry_run => {
+                self.line(format!("Removing {id} from .git/shallow").as_bytes());
+            }
+            Removed::Garbage(path) => {
+                let path = self.repository.spoken(path);
+                self.remarks
+                    .push(format!("bad sha1 file: {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+
+    fn about(&mut self, what: &[u8], path: &Path) {
+        let path = self.repository.spoken(path);
+        let line = [what, path.as_os_str().as_bytes()].concat();
+        self.line(&line);
+    }
+
+    fn line(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+        self.out.push(b'\n');
+    }
+}

@@ -1,0 +1,45 @@
+//! `prune-packed`: loose objects that are in a pack as well are deleted.
+
+use std::io::Write;
+
+use pronto::prune::{Options, Removed};
+
+use super::prune::{Report, open};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `prune-packed`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Delete nothing; show what would be deleted
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Show no progress
+    #[arg(short = 'q', long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = open(context, "prune-packed")?;
+    let options = Options {
+        dry_run: args.dry_run,
+        ..Options::default()
+    };
+    let shown = context.shows_progress(None, args.quiet);
+    let progress = context.prompt_progress(shown);
+    let mut report = Report {
+        repository: &repository,
+        dry_run: args.dry_run,
+        verbose: false,
+        out: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let mut tell = |removed: &Removed| report.tell(removed);
+    let pruned = repository.prune_packed(&options, &mut tell, (&*progress, &context.interrupt));
+    let out = report.out;
+    context.out.write_all(&out)?;
+    for warning in repository.take_warnings() {
+        context.warn(&warning);
+    }
+    let _ = pruned?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,345 @@
+//! The lock between processes that write objects and those that delete objects.
+//!
+//! A writer holds a shared lock from its first decision that an object need not be written until
+//! its references are set; a pruner holds it exclusively while it decides again and deletes. Both
+//! locks are advisory ones (`flock`) on directories that every repository has: the *gate* is
+//! `objects/pack`, the lock itself `objects`. No file is made. A file system that has no advisory
+//! locks leaves only the ages of files to protect objects, as in Git. See `docs/design/locks.md`.
+
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Error, ErrorKind};
+use crate::store::Store;
+
+/// How long a writer waits at the gate. It is only a matter of fairness, so the writer goes on.
+const AT_GATE: Duration = Duration::from_secs(5);
+/// How long a writer waits for a pruner that deletes, which holds the lock for moments.
+const FOR_PRUNER: Duration = Duration::from_secs(60);
+/// How long a pruner keeps newcomers out while it waits for those who write.
+const FOR_WRITERS: Duration = Duration::from_millis(200);
+/// The first pause of a wait, and the longest one.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+/// How long a pruner lets writers through before it closes the gate again: at first, and at most.
+const FIRST_REST: Duration = Duration::from_millis(50);
+const LONGEST_REST: Duration = Duration::from_millis(800);
+
+/// The shared lock of one store and of its quarantines.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    objects: PathBuf,
+    /// Which turn of writing this is; zero between turns.
+    turn: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// None between turns, and where the file system has no advisory locks.
+    held: Option<File>,
+    turns: u32,
+    /// How many [`Turn`]s there are.
+    counted: usize,
+}
+
+/// Writing that ends when this is dropped, unless another thread has one of the same store.
+#[derive(Debug)]
+#[must_use = "objects may be pruned when it is dropped"]
+pub struct Turn {
+    writing: Arc<Writing>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let state = self.writing.state.lock();
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.counted -= 1;
+        if state.counted == 0 {
+            self.writing.turn.store(0, Ordering::Release);
+            state.held = None;
+        }
+    }
+}
+
+impl Writing {
+    pub(crate) fn new(objects: &Path) -> Writing {
+        Writing {
+            objects: objects.to_owned(),
+            turn: AtomicU32::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Takes the shared lock, unless it is held, and gives the number of the turn. Costs five
+    /// system calls the first time.
+    ///
+    /// # Errors
+    /// `Io` when a pruner does not give it back.
+    #[inline]
+    fn begin(&self) -> Result<u32, Error> {
+        match self.turn.load(Ordering::Acquire) {
+            0 => self.take(),
+            turn => Ok(turn),
+        }
+    }
+
+    #[cold]
+    fn take(&self) -> Result<u32, Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn.load(Ordering::Acquire);
+        if turn != 0 {
+            return Ok(turn);
+        }
+        let gate = directory(&self.objects.join("pack"));
+        if let Some(gate) = &gate {
+            let shared = FlockOperation::NonBlockingLockShared;
+            let _ = wait_for(gate, shared, AT_GATE);
+        }
+        if let Some(objects) = directory(&self.objects) {
+            let shared = FlockOperation::NonBlockingLockShared;
+            match wait_for(&objects, shared, FOR_PRUNER) {
+                Taken::Yes => state.held = Some(objects),
+                Taken::Never => {}
+                Taken::No => {
+                    let message = "another process is pruning objects and does not end";
+                    return Err(Error::new(ErrorKind::Io, message).at_path(&self.objects));
+                }
+            }
+        }
+        state.turns = state.turns.wrapping_add(1).max(1);
+        self.turn.store(state.turns, Ordering::Release);
+        Ok(state.turns)
+    }
+
+    /// Counts as writing from now on, without the shared lock.
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.turns = state.turns.wrapping_add(1).max(1);
+        self.turn.store(state.turns, Ordering::Release);
+    }
+
+    fn finish(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.turn.store(0, Ordering::Release);
+        state.held = None;
+    }
+}
+
+/// The exclusive right to delete objects: no process that knows of this lock writes objects or
+/// sets references meanwhile. Dropping it lets the writers go on.
+#[derive(Debug)]
+#[must_use = "objects may be deleted as long as it is there"]
+pub struct Pruning {
+    /// None where the file system has no advisory locks.
+    held: Option<File>,
+    writing: Arc<Writing>,
+}
+
+impl Drop for Pruning {
+    fn drop(&mut self) {
+        self.held = None;
+        self.writing.finish();
+    }
+}
+
+impl Store {
+    /// Says that this process now writes objects, or relies on objects that it has found: none is
+    /// pruned by another process of this kind until [`finish_writing`](Self::finish_writing) or
+    /// the end of the store. Everything that writes through the store calls it; who relies on
+    /// what is there before setting a reference has to call it before looking. Costs five system
+    /// calls the first time, and waits for a pruner that is deleting. Packs that are gone by then
+    /// are forgotten, even if they are open: one `stat` for each directory if packs were listed.
+    ///
+    /// # Errors
+    /// `Io` when a pruner holds the lock for a minute, or a directory cannot be listed.
+    pub fn begin_writing(&self) -> Result<(), Error> {
+        let turn = self.writing().begin()?;
+        self.since_turn(turn)
+    }
+
+    /// As [`begin_writing`](Self::begin_writing), for a process that goes on for long: pruners are
+    /// let through when what this gives is dropped, by the last thread that has one.
+    ///
+    /// # Errors
+    /// As [`begin_writing`](Self::begin_writing).
+    pub fn turn_of_writing(&self) -> Result<Turn, Error> {
+        let writing = Arc::clone(self.writing());
+        let state = writing.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner).counted += 1;
+        let turn = Turn { writing };
+        self.begin_writing()?;
+        Ok(turn)
+    }
+
+    /// Lets pruners go on: what was written is reachable from references or an index by now, or
+    /// may go. To be called before waiting for an editor, another process that may prune, or the
+    /// next request. No thread may be writing.
+    pub fn finish_writing(&self) {
+        self.writing().finish();
+    }
+
+    /// Waits up to `patience` until nobody writes, and keeps writers out from then on; `None` if
+    /// others write all the time. Ends the writing of this store. While it waits, newcomers are
+    /// kept out for 200 ms at a time at most.
+    ///
+    /// What is to be deleted has to be decided again after this: references may have been set.
+    pub fn begin_pruning(&self, patience: Duration) -> Option<Pruning> {
+        self.finish_writing();
+        let deadline = Instant::now() + patience;
+        let mut rest = FIRST_REST;
+        loop {
+            if let Some(held) = try_to_prune(self.path()) {
+                // What this store writes meanwhile needs no lock of its own.
+                self.writing().pass();
+                let writing = Arc::clone(self.writing());
+                return Some(Pruning { held, writing });
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(varied(rest));
+            rest = (rest * 2).min(LONGEST_REST);
+        }
+    }
+}
+
+/// Takes the exclusive lock, unless others write for longer than the gate may be closed.
+fn try_to_prune(objects: &Path) -> Option<Option<File>> {
+    let exclusive = FlockOperation::NonBlockingLockExclusive;
+    let gate = directory(&objects.join("pack"));
+    if let Some(gate) = &gate
+        && wait_for(gate, exclusive, FOR_WRITERS) == Taken::No
+    {
+        return None;
+    }
+    let Some(held) = directory(objects) else {
+        return Some(None);
+    };
+    match wait_for(&held, exclusive, FOR_WRITERS) {
+        Taken::Yes => Some(Some(held)),
+        Taken::Never => Some(None),
+        Taken::No => None,
+    }
+}
+
+/// Marks a directory as in use until the file is closed; `None` where that cannot be done.
+pub(crate) fn mark_in_use(path: &Path) -> Option<File> {
+    let directory = directory(path)?;
+    let locked = rustix::fs::flock(&directory, FlockOperation::NonBlockingLockShared);
+    locked.is_ok().then_some(directory)
+}
+
+/// Whether a process has marked the directory as in use.
+pub(crate) fn is_in_use(path: &Path) -> bool {
+    let exclusive = FlockOperation::NonBlockingLockExclusive;
+    let locked = directory(path).map(|directory| rustix::fs::flock(&directory, exclusive));
+    locked == Some(Err(Errno::WOULDBLOCK))
+}
+
+/// How an attempt to take a lock ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    /// Others have it.
+    No,
+    /// The file system has no such locks.
+    Never,
+}
+
+/// Tries again and again for `patience`. Not a blocking call: that could not be bounded.
+fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> Taken {
+    let mut since = None;
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        match rustix::fs::flock(directory, how) {
+            Ok(()) => return Taken::Yes,
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+            Err(_) => return Taken::Never,
+        }
+        if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+            return Taken::No;
+        }
+        std::thread::sleep(varied(pause));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Between a half and one and a half of `pause`, so that processes do not keep step.
+fn varied(pause: Duration) -> Duration {
+    let share = RandomState::new().hash_one(Instant::now()) % 1024;
+    pause.mul_f64(0.5 + share as f64 / 1024.0)
+}
+
+fn directory(path: &Path) -> Option<File> {
+    let flags = i32::try_from(OFlags::DIRECTORY.bits()).ok()?;
+    let mut open = File::options();
+    open.read(true).custom_flags(flags).open(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use gix_object::Kind;
+
+    fn store(directory: &Path) -> Store {
+        std::fs::create_dir_all(directory.join("pack")).expect("a directory");
+        Store::open(directory, Options::default()).expect("it can be opened")
+    }
+
+    #[test]
+    fn writers_and_pruners_take_turns() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (writer, other) = (store(directory.path()), store(directory.path()));
+        let pruner = store(directory.path());
+        writer.write(Kind::Blob, b"a").expect("it can be written");
+        other.write(Kind::Blob, b"a").expect("it is there");
+        assert!(pruner.begin_pruning(Duration::ZERO).is_none());
+        drop(other);
+        assert!(pruner.begin_pruning(Duration::ZERO).is_none());
+        writer.finish_writing();
+        let pruning = pruner.begin_pruning(Duration::ZERO);
+        assert!(pruning.is_some(), "nobody writes");
+        let late = std::thread::spawn({
+            let writer = writer.clone();
+            move || writer.write(Kind::Blob, b"b").map(|_| Instant::now())
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        let released = Instant::now();
+        drop(pruning);
+        let written = late.join().expect("no panic").expect("the lock was free");
+        assert!(written >= released, "a writer waits for the pruner");
+        assert!(pruner.begin_pruning(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_quarantine_shares_the_lock_of_its_store() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (receiver, pruner) = (store(directory.path()), store(directory.path()));
+        let quarantine = crate::Quarantine::begin(&receiver).expect("it can be made");
+        assert!(pruner.begin_pruning(Duration::ZERO).is_some());
+        let into = quarantine.store();
+        into.write(Kind::Blob, b"a").expect("it can be written");
+        assert!(pruner.begin_pruning(Duration::ZERO).is_none());
+        drop(quarantine);
+        receiver.finish_writing();
+        assert!(pruner.begin_pruning(Duration::ZERO).is_some());
+    }
+
+    #[test]
+    fn own_writing_ends_before_pruning() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = store(directory.path());
+        store.write(Kind::Blob, b"a").expect("it can be written");
+        assert!(store.begin_pruning(Duration::ZERO).is_some());
+    }
+}
