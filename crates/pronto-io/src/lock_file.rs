@@ -37,6 +37,10 @@ const MARK: u32 = 0o1000;
 /// to write an index or a configuration file, short enough for a user who waits at a terminal.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long to wait in all for a lock that goes from hand to hand: where [`PATIENCE`] is the limit, it
+/// is one for each holder.
+const PATIENCE_WITH_MANY: Duration = Duration::from_secs(120);
+
 /// The first pause, and the longest one.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -51,6 +55,8 @@ const PATIENCE_WITH_OLD: Duration = Duration::from_millis(500);
 pub enum ErrorKind {
     /// Another process holds the lock, or has left its file behind.
     Held,
+    /// The directory of the target is not there.
+    NoDirectory,
     /// The system refuses.
     Io,
 }
@@ -82,8 +88,8 @@ impl LockFile {
     ///
     /// # Errors
     /// [`ErrorKind::Held`] when it is held for longer, in Git's words and with the process that was
-    /// recorded as its holder; [`ErrorKind::Io`], with the error of the system as its source, when
-    /// the file cannot be created.
+    /// recorded as its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the
+    /// system as its source, when the file cannot be created.
     pub fn acquire(
         target: impl Into<PathBuf>,
         marking: Marking,
@@ -100,7 +106,11 @@ impl LockFile {
             }
             Err(error) => {
                 let absolute = std::path::absolute(&path).unwrap_or(path);
-                return Err(error).context(ErrorKind::Io, "Unable to create", &absolute);
+                let kind = match error.kind() {
+                    Io::NotFound => ErrorKind::NoDirectory,
+                    _ => ErrorKind::Io,
+                };
+                return Err(error).context(kind, "Unable to create", &absolute);
             }
         };
         let guard = Guard::new(&path);
@@ -219,7 +229,7 @@ fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Creat
                     return Ok(file);
                 }
                 let wait = wait.get_or_insert_with(|| Wait::begin(path, patience));
-                if !wait.pause() {
+                if !wait.pause(path) {
                     return Err(error);
                 }
             }
@@ -296,8 +306,30 @@ fn take_over(path: &Path) -> Option<Created> {
 /// A wait for a lock: pauses that grow until the time is over.
 struct Wait {
     deadline: Option<Instant>,
+    /// The end of the wait for a lock that is given on, and the lock file that was seen last.
+    latest: Instant,
+    seen: Option<Identity>,
     pause: Duration,
     random: RandomState,
+}
+
+/// What tells one lock file from the next under the same name.
+#[derive(PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(path: &Path) -> Option<Identity> {
+        let metadata = path.symlink_metadata().ok()?;
+        Some(Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
 }
 
 impl Wait {
@@ -307,26 +339,41 @@ impl Wait {
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|modified| modified.elapsed().ok());
+        let is_shared = patience == PATIENCE;
         let patience = match age {
             Some(age) if age >= OLD => patience.min(PATIENCE_WITH_OLD),
             _ => patience,
         };
+        let now = Instant::now();
+        let latest = match is_shared {
+            true => PATIENCE_WITH_MANY,
+            false => Duration::ZERO,
+        };
         Wait {
-            deadline: Instant::now().checked_add(patience),
+            deadline: now.checked_add(patience),
+            latest: now + latest,
+            seen: Identity::of(path),
             pause: SHORTEST_PAUSE,
             random: RandomState::new(),
         }
     }
 
     /// Sleeps for a while; `false` when the time is over.
-    fn pause(&mut self) -> bool {
+    fn pause(&mut self, path: &Path) -> bool {
         let now = Instant::now();
+        let is_over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_over(self.deadline) {
+            // A lock that others get meanwhile is in use: it was not left behind.
+            let found = Identity::of(path);
+            if self.latest <= now || found == self.seen {
+                return false;
+            }
+            self.seen = found;
+            self.deadline = now.checked_add(PATIENCE).map(|next| next.min(self.latest));
+        }
         let left = self.deadline.map_or(LONGEST_PAUSE, |deadline| {
             deadline.saturating_duration_since(now)
         });
-        if left.is_zero() {
-            return false;
-        }
         // Between a half and one and a half of the pause.
         let share = self.random.hash_one(now) % 1024;
         let pause = self.pause.mul_f64(0.5 + share as f64 / 1024.0);

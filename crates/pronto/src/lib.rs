@@ -39,6 +39,7 @@ pub mod prune;
 pub mod quote;
 pub mod reachable;
 pub mod read_tree;
+pub mod reflog;
 pub mod refresh;
 pub mod refs;
 pub mod remote;

@@ -2,6 +2,7 @@
 //! moved into place.
 
 use std::fs::File;
+use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,18 +37,22 @@ impl Lock {
         patience: Duration,
     ) -> Result<Self> {
         let target = target.into();
-        let acquired = LockFile::acquire(&target, marking, patience);
-        let acquired = match (acquired, target.parent()) {
-            (Err(error), Some(parent))
-                if *error.kind() == lock_file::ErrorKind::Io
-                    && !parent.exists()
-                    && std::fs::create_dir_all(parent).is_ok() =>
-            {
-                LockFile::acquire(&target, marking, patience)
+        let mut races = 0;
+        loop {
+            match LockFile::acquire(&target, marking, patience) {
+                Err(error)
+                    if *error.kind() == lock_file::ErrorKind::NoDirectory
+                        && races < MAX_RACES
+                        && let Some(parent) = target.parent() =>
+                {
+                    races += 1;
+                    if create_directories(parent).is_err() {
+                        return Err(from_lock(error));
+                    }
+                }
+                acquired => return acquired.map(Lock).map_err(from_lock),
             }
-            (acquired, _) => acquired,
-        };
-        acquired.map(Lock).map_err(from_lock)
+        }
     }
 
     /// The file that is locked.
@@ -101,6 +106,20 @@ impl Lock {
                 format!("could not write '{target}': {reason}"),
             )
         })
+    }
+}
+
+/// How often a directory that another process removes as empty is made again.
+pub(crate) const MAX_RACES: usize = 64;
+
+/// Makes `directory` and those above it, even while other processes remove empty ones.
+pub(crate) fn create_directories(directory: &Path) -> std::io::Result<()> {
+    let mut races = 0;
+    loop {
+        match std::fs::create_dir_all(directory) {
+            Err(error) if error.kind() == Io::NotFound && races < MAX_RACES => races += 1,
+            other => return other,
+        }
     }
 }
 

@@ -20,11 +20,12 @@ use crate::repository::discover::Layout;
 use crate::{Error, ErrorKind, Result, path};
 
 pub use iterate::{Broken, Found, ReferenceRef};
+pub(crate) use log::clean_message;
 pub use log::{Log, LogLine};
 pub use pack::{PackRefsOptions, PackRefsReport};
 pub use pronto_refs::{BadName, RefName, RefNameRef, name};
-pub(crate) use transaction::bad_name;
 pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
+pub(crate) use transaction::{bad_name, patience};
 
 /// How many symbolic references may lead to one another.
 const MAX_SYMBOLIC_DEPTH: usize = 5;

@@ -111,7 +111,10 @@ fn output_of(command: &mut Command, killed_after: Option<Duration>) -> (Output, 
     // It is not waited for yet: its id is still its own.
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let _ = kill_process_group(group.expect("a process id"), Signal::KILL);
-    (child.wait_with_output().expect("it can be waited for"), true)
+    (
+        child.wait_with_output().expect("it can be waited for"),
+        true,
+    )
 }
 
 /// Numbers that look like random ones, the same in each run.

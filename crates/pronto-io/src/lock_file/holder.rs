@@ -153,7 +153,11 @@ mod tests {
             ("", None),
             ("pid 99999999999999999999999\n", None),
         ] {
-            assert_eq!(recorded_process(content.as_bytes()), expected, "{content:?}");
+            assert_eq!(
+                recorded_process(content.as_bytes()),
+                expected,
+                "{content:?}"
+            );
         }
         assert_eq!(recorded_process(b"pid \xff"), None);
     }

@@ -71,3 +71,24 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
     kill(next);
     assert!(is_held(&target), "without a mark nobody knows");
 }
+
+#[test]
+fn a_lock_that_others_get_is_waited_for_longer() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("file");
+    let path = directory.path().join("file.lock");
+    let mut first = lock(&target, Marking::Plain, Duration::ZERO);
+    let now = Instant::now();
+    let mut wait = Wait::begin(&path, PATIENCE);
+    wait.deadline = Some(now);
+    assert!(!wait.pause(&path), "the same holder has it");
+    first.write(b"another").expect("it can be written");
+    wait.deadline = Some(now);
+    assert!(wait.pause(&path), "it has changed");
+    wait.deadline = Some(now);
+    assert!(!wait.pause(&path), "it has not changed since");
+    let mut wait = Wait::begin(&path, Duration::from_millis(1));
+    wait.deadline = Some(now);
+    wait.seen = None;
+    assert!(!wait.pause(&path), "a time that is configured is kept");
+}

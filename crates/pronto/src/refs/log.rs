@@ -8,6 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::{RefNameRef, References};
+use crate::lock::MAX_RACES;
 use crate::{Error, ErrorKind, Result, path};
 
 /// One line of a log.
@@ -109,7 +110,7 @@ impl References {
     }
 
     /// Adds a line to the log of `name`; where there is no log, only if `create` says so.
-    pub(super) fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
+    pub(crate) fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
         let file = self.log_path(name);
         let opened = if create {
             open_or_create(&file)
@@ -137,19 +138,18 @@ impl References {
 
 fn open_or_create(file: &Path) -> std::io::Result<File> {
     let open = || OpenOptions::new().append(true).create(true).open(file);
-    match open() {
-        Err(error) if error.kind() == Io::NotFound => {
-            if let Some(parent) = file.parent() {
-                std::fs::create_dir_all(parent)?;
+    for _ in 0..MAX_RACES {
+        match open() {
+            Err(error) if error.kind() == Io::NotFound => {
+                if let Some(parent) = file.parent() {
+                    crate::lock::create_directories(parent)?;
+                }
             }
-            open()
+            Err(error) if error.kind() == Io::IsADirectory => remove_empty_directories(file),
+            other => return other,
         }
-        Err(error) if error.kind() == Io::IsADirectory => {
-            remove_empty_directories(file);
-            open()
-        }
-        other => other,
     }
+    open()
 }
 
 /// Removes `directory` and the directories in it as far as they hold no files.
@@ -166,7 +166,7 @@ pub(super) fn remove_empty_directories(directory: &Path) {
 }
 
 /// A message as logs hold it: on one line, runs of blanks as one.
-pub(super) fn clean_message(message: &BStr) -> BString {
+pub(crate) fn clean_message(message: &BStr) -> BString {
     let words: Vec<&[u8]> = message.fields().collect();
     words.join(&b' ').into()
 }

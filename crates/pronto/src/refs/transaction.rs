@@ -322,7 +322,7 @@ pub(crate) fn bad_name(BadName { name }: BadName) -> Error {
 }
 
 /// How long to wait for the lock of one reference.
-pub(super) fn patience(config: &Config) -> Duration {
+pub(crate) fn patience(config: &Config) -> Duration {
     timeout(config, "core.filesreflocktimeout", 100)
 }
 

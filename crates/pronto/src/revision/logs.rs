@@ -38,7 +38,7 @@ pub(super) fn selector(text: &BStr) -> Result<Option<(&BStr, &BStr)>, Impossible
 
 impl Repository {
     /// The reference with a log that `short` stands for.
-    pub(super) fn find_log(&self, short: &BStr) -> Result<Option<FullName>> {
+    pub(crate) fn find_log(&self, short: &BStr) -> Result<Option<FullName>> {
         let replaced = self.interpret_branch_name(short)?;
         let short = replaced.as_ref().map_or(short, |name| name.as_bstr());
         let mut found: Option<FullName> = None;

@@ -269,7 +269,7 @@ impl Repository {
         })
     }
 
-    pub(super) fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
+    pub(crate) fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
         let header = self.objects()?.header(&id).map_err(from_odb)?;
         Ok(header.map(|header| header.kind))
     }

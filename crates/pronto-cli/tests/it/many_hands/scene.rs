@@ -42,7 +42,9 @@ impl Scene {
             scene.path("seed"),
             scene.path("work"),
         );
-        run(git().args(["init", "-q", "--bare", "-b", "main"]).arg(&server));
+        run(git()
+            .args(["init", "-q", "--bare", "-b", "main"])
+            .arg(&server));
         // Maintenance of the server is not what is looked at.
         run(git_in(&server).args(["config", "receive.autogc", "false"]));
         run(git().args(["init", "-q", "-b", "main"]).arg(&seed));
@@ -141,10 +143,15 @@ pub(super) fn damages<'a>(
         let branch = outcome.branch;
         let line = |tips: &str| {
             let prefix = format!("{branch} ");
-            tips.lines().find(|line| line.starts_with(&prefix)).map(str::to_owned)
+            tips.lines()
+                .find(|line| line.starts_with(&prefix))
+                .map(str::to_owned)
         };
         let local = line(&here);
-        if !local.as_ref().is_some_and(|line| line.ends_with(&format!(" {branch}"))) {
+        if !local
+            .as_ref()
+            .is_some_and(|line| line.ends_with(&format!(" {branch}")))
+        {
             damages.push(format!("{branch}: lost: {local:?}"));
         }
         if outcome.is_pushed && line(&there) != local {
