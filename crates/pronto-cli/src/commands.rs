@@ -15,13 +15,16 @@ mod diff_files;
 mod diff_index;
 mod diff_tree;
 mod fetch;
+mod for_each_repo;
 mod fsmonitor_daemon;
+mod gc;
 mod hash_object;
 mod help;
 mod index_pack;
 mod init;
 mod ls_files;
 mod ls_tree;
+mod maintenance;
 mod merge_file;
 mod multi_pack_index;
 mod netsync;
@@ -166,13 +169,16 @@ pub static COMMANDS: &[Command] = &[
     command!(diff_index, "diff-index", "compare a tree with files or the index", Plumbing, Options, signals: false),
     command!(diff_tree, "diff-tree", "compare trees, and commits with their parents", Plumbing, Options, signals: false),
     command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
+    command!(for_each_repo, "for-each-repo", "run a command in each of the repositories that are configured", Plumbing, Raw, signals: false),
     command!(fsmonitor_daemon, "fsmonitor--daemon", "watch the working tree for changes", Plumbing, Options, signals: false),
+    command!(gc, "gc", "repack, and remove what nothing needs any more", Grow, Options, signals: true),
     command!(hash_object, "hash-object", "tell the id of an object, and store it", Plumbing, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
     command!(index_pack, "index-pack", "make the index of a pack", Plumbing, Options, signals: true),
     command!(init, "init", "make a repository, or bring one up to date", Start, Options, signals: true),
     command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
     command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
+    command!(maintenance, "maintenance", "keep a repository fast, now and by a schedule", Grow, Options, signals: true),
     command!(merge_file, "merge-file", "bring together what two have made of one file", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
     command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),

@@ -129,6 +129,8 @@ impl Context {
         for (name, value) in self.globals.variables() {
             environment.set(name, value);
         }
+        // It is about this process alone, not about hooks.
+        environment.remove(crate::maintenance::Background::VARIABLE);
         if self.globals.bare {
             environment.treat_as_bare();
         }

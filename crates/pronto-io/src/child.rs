@@ -5,9 +5,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -35,6 +35,40 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
     let mut command = command("/bin/sh");
     command.arg("-c").arg(script).arg(name);
     command
+}
+
+/// How much less of the processor than others a process in the background gets.
+const NICENESS: i32 = 10;
+
+/// Has `command` run in the background when it is started: with streams that lead nowhere, in a
+/// session of its own, so that neither a signal from the terminal nor its end stops it, and with little
+/// claim on the processor and, where the kernel knows that, none on a disk that others use.
+pub fn in_background(command: &mut Command) {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // SAFETY: between `fork` and `exec` only system calls are made, and nothing is allocated.
+    unsafe {
+        command.pre_exec(|| {
+            // What the kernel refuses is done without.
+            let _ = rustix::process::setsid();
+            let _ = rustix::process::setpriority_process(None, NICENESS);
+            leave_disk_to_others();
+            Ok(())
+        });
+    }
+}
+
+/// Gives this process the input and output class `idle`.
+fn leave_disk_to_others() {
+    #[cfg(target_os = "linux")]
+    {
+        const THIS_PROCESS: libc::c_int = 1;
+        const IDLE: libc::c_int = 3 << 13;
+        // SAFETY: it takes no pointers. A kernel that does not know it says so.
+        let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, THIS_PROCESS, 0, IDLE) };
+    }
 }
 
 /// The path of the program `name` in the absolute directories of `PATH`.

@@ -27,6 +27,7 @@ mod index;
 pub mod init;
 mod layout;
 pub mod lock;
+pub mod maintenance;
 pub mod merge;
 pub mod monitor;
 pub mod multi_pack_index;

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .map_err(CliError::of)?;
     match outcome {
         Outcome::Done(_) => {
-            crate::maintenance::maintain(&repository, context)?;
+            crate::maintenance::maintain(&repository, args.quiet, context)?;
             Ok(ExitCode::SUCCESS)
         }
         Outcome::EmptyMessage => {

@@ -174,7 +174,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     if !args.no_auto_maintenance && !args.no_auto_gc {
-        crate::maintenance::maintain(&repository, context)?;
+        crate::maintenance::maintain(&repository, args.quiet, context)?;
     }
     Ok(code)
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-fn is_held(target: &Path) -> bool {
+fn cannot_be_had(target: &Path) -> bool {
     let error = LockFile::acquire(target, Marking::Marked, Duration::ZERO).map(|_| ());
     error.is_err_and(|error| *error.kind() == ErrorKind::Held)
 }
@@ -12,7 +12,9 @@ fn lock(target: &Path, marking: Marking, patience: Duration) -> LockFile {
 /// Ends `lock` as a kill ends its process: the files stay, the descriptor is closed.
 fn kill(lock: LockFile) {
     lock.guard.keep();
-    lock.process.map(Guard::keep).unwrap_or_default();
+    if let Some(process) = lock.process {
+        process.keep();
+    }
 }
 
 #[test]
@@ -21,7 +23,7 @@ fn a_lock_is_waited_for() {
     let target = directory.path().join("file");
     for marking in [Marking::Marked, Marking::Plain] {
         let first = lock(&target, marking, Duration::ZERO);
-        assert!(is_held(&target));
+        assert!(cannot_be_had(&target));
         let waiter = std::thread::spawn({
             let target = target.clone();
             move || LockFile::acquire(target, marking, Duration::MAX)
@@ -30,7 +32,7 @@ fn a_lock_is_waited_for() {
         let next = waiter.join().expect("no panic").expect("it was given back");
         assert!(next.path().exists());
     }
-    assert!(!is_held(&target));
+    assert!(!cannot_be_had(&target));
 }
 
 #[test]
@@ -56,20 +58,25 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
         return;
     }
     first.write(b"half of it").expect("it can be written");
-    assert!(is_held(&target));
+    assert!(cannot_be_had(&target));
     let record = directory.path().join("file~pid.lock");
     std::fs::write(&record, "pid 1\n").expect("it can be written");
+    let path = first.path().to_owned();
+    assert!(is_held(&path));
     kill(first);
+    assert!(!is_held(&path));
     let next = lock(&target, Marking::Plain, Duration::ZERO);
     let file = next.file().expect("it is open");
     assert_eq!(file.metadata().expect("it is open").len(), 0);
     assert!(!record.exists(), "it names a process that holds nothing");
-    assert!(is_held(&target));
+    assert!(cannot_be_had(&target));
     let mut next = next;
     let created = next.created.as_mut().expect("it is open");
     created.unmark().expect("it can be");
     kill(next);
-    assert!(is_held(&target), "without a mark nobody knows");
+    assert!(cannot_be_had(&target), "without a mark nobody knows");
+    assert!(is_held(&path));
+    assert!(!is_held(&target.with_extension("other")));
 }
 
 #[test]
@@ -77,12 +84,14 @@ fn a_lock_that_others_get_is_waited_for_longer() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("file");
     let path = directory.path().join("file.lock");
-    let mut first = lock(&target, Marking::Plain, Duration::ZERO);
+    let first = lock(&target, Marking::Plain, Duration::ZERO);
     let now = Instant::now();
     let mut wait = Wait::begin(&path, PATIENCE);
     wait.deadline = Some(now);
     assert!(!wait.pause(&path), "the same holder has it");
-    first.write(b"another").expect("it can be written");
+    let file = first.file().expect("it is open");
+    let earlier = std::time::SystemTime::now() - Duration::from_secs(1);
+    file.set_modified(earlier).expect("it is ours");
     wait.deadline = Some(now);
     assert!(wait.pause(&path), "it has changed");
     wait.deadline = Some(now);

@@ -1,0 +1,257 @@
+//! `gc`: repack, and remove what nothing needs any more.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString};
+use pronto::commit_graph::{Source, WriteOptions};
+use pronto::config::value::parse_u64;
+use pronto::maintenance::{GcOptions, Repacking, Settings};
+use pronto::{ErrorKind, Repository};
+
+use crate::maintenance::{Background, Ending, Subprocesses, in_background, own_program};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `gc`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "CONFIGURATION: `gc.*` as by git. With `--auto` and `gc.autoDetach` the work is done in the \
+    background; what it has to say is in `gc.log` of the repository, and it is not tried again before \
+    `gc.logExpiry` has passed."
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    /// From what age on unreachable objects are removed; never with --no-prune
+    #[arg(long, value_name = "DATE", num_args = 0..=1, default_missing_value = "")]
+    prune: Option<OsString>,
+    /// Put unreachable objects into a pack of their own
+    #[arg(long)]
+    cruft: Option<bool>,
+    /// The size from which on such packs are not combined
+    #[arg(long, value_name = "BYTES")]
+    max_cruft_size: Option<String>,
+    /// Make all deltas anew, and take more time for it
+    #[arg(long)]
+    aggressive: bool,
+    /// Do nothing unless there is much to do
+    #[arg(long)]
+    auto: bool,
+    /// Go on in the background
+    #[arg(long)]
+    detach: Option<bool>,
+    /// Do not care whether another process does it
+    #[arg(long)]
+    force: bool,
+    /// Leave the largest pack as it is
+    #[arg(long)]
+    keep_largest_pack: Option<bool>,
+    /// Where a pack of what is removed goes
+    #[arg(long, value_name = "DIRECTORY")]
+    expire_to: Option<OsString>,
+    /// Leave references and reflogs alone
+    #[arg(long, hide = true)]
+    skip_foreground_tasks: bool,
+    #[arg(hide = true)]
+    rest: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if !args.rest.is_empty() {
+        return Err(CliError::unsupported("this way of calling gc"));
+    }
+    let is_background = Background::of(context) == Some(Background::Gc);
+    let repository = context.repository()?;
+    let settings = args.settings(&repository, &context.arguments)?;
+    let options = GcOptions {
+        aggressive: args.aggressive,
+        auto: args.auto,
+        quiet: args.quiet,
+        keep_largest_pack: args.keep_largest_pack,
+        skips_foreground: args.skip_foreground_tasks,
+        is_permitted: is_background,
+    };
+    let planned = repository.plan_gc(&options, &settings);
+    let Some(repacking) = planned.map_err(CliError::of)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let work = Work {
+        repository: &repository,
+        settings: &settings,
+        options: &options,
+        repacking: &repacking,
+        force: args.force,
+    };
+    if is_background {
+        return in_background(&repository, context, |context| {
+            work.run(true, context).map(|_| Ending::Counts)
+        });
+    }
+    let detaches = args.detach.unwrap_or(args.auto && settings.detach);
+    if args.auto && !args.quiet {
+        let place = if detaches { " in background" } else { "" };
+        context.remark(&format!(
+            "Auto packing the repository{place} for optimum performance."
+        ));
+        context.remark("See \"git help gc\" for manual housekeeping.");
+    }
+    match detaches {
+        true => work.detach(context),
+        false => work.run(false, context),
+    }
+}
+
+impl Args {
+    /// The settings with what the command line says.
+    fn settings(
+        &self,
+        repository: &Repository,
+        arguments: &[OsString],
+    ) -> Result<Settings, CliError> {
+        let mut settings = Settings::of(repository).map_err(CliError::of)?;
+        settings.cruft_packs = self.cruft.unwrap_or(settings.cruft_packs);
+        if let Some(size) = &self.max_cruft_size {
+            // What is wrong with a size is told by git.
+            settings.max_cruft_size = parse_u64(BStr::new(size.as_bytes()))
+                .map_err(|_| CliError::unsupported("this size of packs"))?;
+        }
+        settings.expire_to.clone_from(&self.expire_to);
+        // No other option begins so.
+        let is_about = |word: &&OsString| word.as_bytes().starts_with(b"--no-p");
+        let is_given = |word: &&OsString| word.as_bytes().starts_with(b"--p");
+        let mut words = arguments.iter().rev();
+        let last = words.find(|word| is_about(word) || is_given(word));
+        match &self.prune {
+            _ if last.is_some_and(|word| is_about(&word)) => settings.prune_expire = None,
+            Some(date) if !date.is_empty() => {
+                settings.prune_expire = Some(BString::from(date.as_bytes()));
+            }
+            // As it is configured.
+            _ => {}
+        }
+        Ok(settings)
+    }
+}
+
+/// A garbage collection that is due.
+struct Work<'a> {
+    repository: &'a Repository,
+    settings: &'a Settings,
+    options: &'a GcOptions,
+    repacking: &'a Repacking,
+    force: bool,
+}
+
+impl Work<'_> {
+    fn foreground(&self, context: &mut Context) -> Result<(), CliError> {
+        let mut runner = Subprocesses {
+            context,
+            rest: Vec::new(),
+        };
+        let done = self
+            .repository
+            .gc_foreground(self.options.auto, self.settings, &mut runner);
+        match done {
+            Err(error) if *error.kind() == ErrorKind::Refused => {
+                Err(CliError::error(error.to_string()).with_code(ExitCode::FATAL))
+            }
+            done => done.map_err(CliError::from),
+        }
+    }
+
+    /// Does what a user may wait for, and starts a process that does the rest.
+    fn detach(&self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let repository = self.repository;
+        if let Some(said) = repository.gc_log(self.settings.log_expires_before)? {
+            let path = repository.git_path("gc.log");
+            let path = repository.spoken(&path);
+            context.warn(&format!(
+                "The last gc run reported the following. Please correct the root cause\n\
+                 and remove {}\n\
+                 Automatic cleanup will not be performed until the file is removed.\n\n{said}",
+                path.display()
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !self.options.skips_foreground {
+            let Ok(_lock) = repository.lock_gc(self.force)? else {
+                return Ok(ExitCode::SUCCESS);
+            };
+            self.foreground(context)?;
+        }
+        let mut command = own_program(context)?;
+        command.arg("gc").args(&context.arguments);
+        command.args(["--no-detach", "--skip-foreground-tasks"]);
+        match Background::Gc.spawn(&mut command) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(_) => self.run(false, context),
+        }
+    }
+
+    fn run(&self, is_background: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+        let (repository, options) = (self.repository, self.options);
+        let _lock = match repository.lock_gc(self.force)? {
+            Ok(lock) => lock,
+            Err(_) if options.auto => return Ok(ExitCode::SUCCESS),
+            Err(busy) => {
+                let message = format!(
+                    "gc is already running on machine '{}' pid {} (use --force if not)",
+                    busy.host, busy.process
+                );
+                return Err(CliError::fatal(message));
+            }
+        };
+        if !options.skips_foreground
+            && let Err(error) = self.foreground(context)
+        {
+            context.remark(error.render().trim_end());
+        }
+        let mut runner = Subprocesses {
+            context,
+            rest: Vec::new(),
+        };
+        repository.gc_background(options, self.repacking, self.settings, &mut runner)?;
+        if repository.writes_graph_in_gc()? {
+            self.write_graph(is_background, context)?;
+        }
+        if options.auto && repository.has_loose_objects_left(self.settings) {
+            context.warn(
+                "There are too many unreachable loose objects; run 'git prune' to remove them.",
+            );
+        }
+        if !is_background {
+            repository.remove_gc_log();
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn write_graph(&self, is_background: bool, context: &mut Context) -> Result<(), CliError> {
+        // What the store has seen is older than the new packs.
+        let start = context.environment()?;
+        let repository = Repository::discover(start.current_dir(), &start)?;
+        let shown = !self.options.quiet && !is_background;
+        let progress = context.progress(Some(shown), false);
+        let interrupt = context.interrupt.clone();
+        let write = WriteOptions {
+            source: Source::Reachable,
+            ..WriteOptions::default()
+        };
+        let written = repository.write_commit_graph(&write, &*progress, &interrupt);
+        for warning in repository.take_warnings() {
+            context.warn(&warning);
+        }
+        match written {
+            // Git says what is wrong and passes over it.
+            Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+                context.complain(&error.to_string());
+                Ok(())
+            }
+            written => Ok(written?),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! `maintenance`: the tasks that keep a repository fast, now and by a schedule.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use bstr::ByteSlice;
+use pronto::maintenance::{
+    Frequency, Occasion, Outcome, Registration, Run, Scheduler, Schedules, Settings, Task,
+};
+use pronto::{ErrorKind, Repository};
+
+use crate::maintenance::{Background, Ending, Subprocesses, in_background};
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `maintenance`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "TASKS: prefetch, loose-objects, incremental-repack, geometric-repack, gc, commit-graph, \
+    pack-refs, reflog-expire, worktree-prune, rerere-gc.\n\nCONFIGURATION: `maintenance.*` and `gc.*` as by git. \
+    Commands that add objects start `run --auto` in the background if the repository asks for it. A task that \
+    failed then, or that did not help, is not started again that way before `gc.logExpiry` has passed; what \
+    failed is in `gc.log` of the repository."
+)]
+pub(crate) struct Args {
+    /// Only what the state of the repository asks for (run, is-needed)
+    #[arg(long)]
+    auto: bool,
+    /// Go on in the background (run)
+    #[arg(long)]
+    detach: Option<bool>,
+    /// Show no progress (run)
+    #[arg(long)]
+    quiet: Option<bool>,
+    /// Only what is due that often: hourly, daily or weekly (run)
+    #[arg(long, value_name = "FREQUENCY")]
+    schedule: Option<OsString>,
+    /// Only this task (run, is-needed)
+    #[arg(long, value_name = "TASK")]
+    task: Vec<OsString>,
+    /// Which scheduler to use: auto, crontab, systemd-timer, launchctl or schtasks (start)
+    #[arg(long, value_name = "SCHEDULER")]
+    scheduler: Option<OsString>,
+    /// The file that lists maintained repositories (register, unregister)
+    #[arg(long, value_name = "FILE")]
+    config_file: Option<PathBuf>,
+    /// Do not mind that it is not registered (unregister)
+    #[arg(short, long)]
+    force: bool,
+    /// `run`, `start`, `stop`, `register`, `unregister` or `is-needed`
+    #[arg(value_name = "COMMAND")]
+    words: Vec<OsString>,
+}
+
+/// The options of a command, by the names that they are given by.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("run", &["auto", "detach", "quiet", "schedule", "task"]),
+    ("start", &["scheduler"]),
+    ("stop", &[]),
+    ("register", &["config-file"]),
+    ("unregister", &["config-file", "force"]),
+    ("is-needed", &["auto", "task"]),
+];
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let unsupported = || CliError::unsupported("this way of calling maintenance");
+    let [command] = args.words.as_slice() else {
+        return Err(unsupported());
+    };
+    let command = command.to_str().unwrap_or_default();
+    // The command comes before its options.
+    let is_first = context
+        .arguments
+        .first()
+        .is_some_and(|first| first == command);
+    let known = OPTIONS.iter().find(|(name, _)| *name == command);
+    let Some((_, known)) = known.filter(|_| is_first) else {
+        return Err(unsupported());
+    };
+    if !args.given().all(|given| known.contains(&given)) {
+        return Err(unsupported());
+    }
+    match command {
+        "run" => run_tasks(args, context),
+        "is-needed" => is_needed(args, context),
+        "start" => start(args, context),
+        "stop" => {
+            let repository = context.repository()?;
+            let program = program()?;
+            schedule(context, repository.schedules(&program).stop())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        "register" => {
+            let repository = context.repository()?;
+            repository.register_maintenance(&args.registration())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => unregister(args, context),
+    }
+}
+
+impl Args {
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("auto", self.auto),
+            ("detach", self.detach.is_some()),
+            ("quiet", self.quiet.is_some()),
+            ("schedule", self.schedule.is_some()),
+            ("task", !self.task.is_empty()),
+            ("scheduler", self.scheduler.is_some()),
+            ("config-file", self.config_file.is_some()),
+            ("force", self.force),
+        ];
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(name, _)| name)
+    }
+
+    fn registration(&self) -> Registration {
+        Registration {
+            config_file: self.config_file.clone(),
+        }
+    }
+
+    /// The tasks that are named. What is wrong with a name is told by git.
+    fn tasks(&self) -> Result<Vec<Task>, CliError> {
+        let mut tasks: Vec<Task> = Vec::new();
+        for name in &self.task {
+            let task = Task::named(name.as_bytes().as_bstr());
+            match task.filter(|task| !tasks.contains(task)) {
+                Some(task) => tasks.push(task),
+                None => return Err(CliError::unsupported("these tasks")),
+            }
+        }
+        Ok(tasks)
+    }
+}
+
+fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let background = Background::of(context);
+    let named = args.tasks()?;
+    let schedule = match &args.schedule {
+        Some(name) => Some(Frequency::named(name.as_bytes().as_bstr()).ok_or_else(|| {
+            let name = name.to_string_lossy();
+            CliError::fatal(format!("unrecognized --schedule argument '{name}'"))
+        })?),
+        None => None,
+    };
+    for (is_given, option) in [(args.auto, "--auto"), (!named.is_empty(), "--task=")] {
+        if is_given && schedule.is_some() {
+            let message = format!("options '{option}' and '--schedule=' cannot be used together");
+            return Err(CliError::fatal(message));
+        }
+    }
+    let repository = context.repository()?;
+    let tasks = match named.is_empty() {
+        true => repository
+            .maintenance_tasks(schedule.map_or(Occasion::Manual, Occasion::Scheduled))
+            .map_err(CliError::of)?,
+        false => named,
+    };
+    let run = Run {
+        tasks,
+        auto: args.auto,
+        quiet: args
+            .quiet
+            .unwrap_or_else(|| !std::io::stderr().is_terminal()),
+        detach: background.is_none() && args.detach == Some(true),
+        skips_foreground: background == Some(Background::Rest),
+        is_automatic: background == Some(Background::Automatic),
+        settings: Settings::of(&repository).map_err(CliError::of)?,
+    };
+    if run.is_automatic {
+        return in_background(&repository, context, |context| {
+            Ok(match maintain(&repository, &run, context)? {
+                Outcome::Failed => Ending::Counts,
+                Outcome::Busy(_) => Ending::Idle,
+                Outcome::Done | Outcome::Detached => Ending::Passes,
+            })
+        });
+    }
+    Ok(match maintain(&repository, &run, context)? {
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Busy(target) => {
+            if !run.auto && !run.quiet {
+                let target = repository.spoken(&target);
+                context.warn(&format!(
+                    "lock file '{}' exists, skipping maintenance",
+                    target.display()
+                ));
+            }
+            ExitCode::SUCCESS
+        }
+        Outcome::Done | Outcome::Detached => ExitCode::SUCCESS,
+    })
+}
+
+fn maintain(
+    repository: &Repository,
+    run: &Run,
+    context: &mut Context,
+) -> Result<Outcome, CliError> {
+    let mut rest: Vec<OsString> = ["maintenance", "run", "--no-detach"]
+        .iter()
+        .map(Into::into)
+        .collect();
+    rest.push(if run.quiet { "--quiet" } else { "--no-quiet" }.into());
+    rest.extend(run.auto.then(|| "--auto".into()));
+    let tasks = run.tasks.iter();
+    rest.extend(tasks.map(|task| format!("--task={}", task.name()).into()));
+    let mut runner = Subprocesses { context, rest };
+    repository.maintain(run, &mut runner).map_err(CliError::from)
+}
+
+fn is_needed(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut tasks = args.tasks()?;
+    let repository = context.repository()?;
+    let settings = Settings::of(&repository).map_err(CliError::of)?;
+    if tasks.is_empty() {
+        tasks = repository.maintenance_tasks(Occasion::Manual)?;
+    }
+    let mut is_needed = !args.auto;
+    for task in tasks {
+        if !is_needed {
+            is_needed = repository.needs_maintenance(task, &settings)?;
+        }
+    }
+    Ok(match is_needed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    if !repository.unregister_maintenance(&args.registration())? && !args.force {
+        context.report();
+        let place = repository.maintained_path()?;
+        return Err(CliError::fatal(format!(
+            "repository '{place}' is not registered"
+        )));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program that a scheduler is to start.
+fn program() -> Result<PathBuf, CliError> {
+    std::env::current_exe()
+        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))
+}
+
+fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let wanted = args.scheduler.as_ref().map(|name| name.as_bytes().as_bstr());
+    let wanted = match wanted.filter(|name| !name.eq_ignore_ascii_case(b"auto")) {
+        // What is wrong with a name is told by git.
+        Some(name) => Some(
+            Scheduler::named(name).ok_or_else(|| CliError::unsupported("this scheduler"))?,
+        ),
+        None => None,
+    };
+    // Git knows only this form.
+    let is_plain = |word: &OsString| !word.as_bytes().starts_with(b"--no-");
+    if !context.arguments.iter().all(is_plain) {
+        return Err(CliError::unsupported("this way of calling maintenance"));
+    }
+    let repository = context.repository()?;
+    let program = program()?;
+    let schedules = repository.schedules(&program);
+    let started = begin(&schedules, wanted);
+    if !schedule(context, started)? {
+        return Err(CliError::fatal("failed to set up maintenance schedule"));
+    }
+    repository.register_maintenance(&Registration::default())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn begin(schedules: &Schedules<'_>, wanted: Option<Scheduler>) -> Result<(), pronto::Error> {
+    let scheduler = wanted.map_or_else(|| schedules.choose(), Ok)?;
+    schedules.start(scheduler)
+}
+
+/// Reports what a scheduler refused; whether all went well.
+fn schedule(context: &mut Context, done: Result<(), pronto::Error>) -> Result<bool, CliError> {
+    context.report();
+    match done {
+        Ok(()) => Ok(true),
+        Err(error) if *error.kind() == ErrorKind::Refused => {
+            context.complain(&error.to_string());
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

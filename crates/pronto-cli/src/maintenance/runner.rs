@@ -1,0 +1,73 @@
+//! The commands of maintenance as processes of this program.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use pronto::maintenance::{Runner, Step};
+use pronto::{Error, ErrorKind};
+
+use super::{Background, own_program};
+use crate::Context;
+
+/// Runs each command in a process of its own, and waits for it.
+pub(crate) struct Subprocesses<'a> {
+    pub(crate) context: &'a mut Context,
+    /// What this program is called with to go on in the background.
+    pub(crate) rest: Vec<OsString>,
+}
+
+impl Subprocesses<'_> {
+    fn command(&self) -> Result<Command, Error> {
+        own_program(self.context).map_err(|error| Error::new(ErrorKind::Io, error.render()))
+    }
+}
+
+impl Runner for Subprocesses<'_> {
+    fn run(&mut self, step: &Step) -> Result<bool, Error> {
+        // What is said here stands above what the other process says.
+        let _ = self.context.out.flush();
+        let mut command = self.command()?;
+        command.args(&step.arguments);
+        if step.input.is_some() {
+            command.stdin(Stdio::piped()).stdout(Stdio::null());
+        }
+        // The trace speaks of the program by the name that users know.
+        let mut shown = pronto_io::child::command(self.context.program());
+        shown.args(&step.arguments);
+        let traced = pronto_io::child::started("?", &shown);
+        let cannot = |error: std::io::Error| {
+            let name = step.arguments.first();
+            let name = name.map(|name| name.to_string_lossy()).unwrap_or_default();
+            let reason = pronto_io::error::reason(&error);
+            Error::new(ErrorKind::Io, format!("cannot run '{name}': {reason}"))
+        };
+        let mut child = command.spawn().map_err(cannot)?;
+        if let (Some(input), Some(mut pipe)) = (&step.input, child.stdin.take()) {
+            // That it ended early shows in how it ended.
+            let _ = pipe.write_all(input);
+        }
+        let status = child.wait().map_err(cannot)?;
+        traced.ended(child.id(), status);
+        if self.context.interrupt.is_triggered() {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        Ok(status.success())
+    }
+
+    fn detach(&mut self) -> bool {
+        let Ok(mut command) = self.command() else {
+            return false;
+        };
+        command.args(&self.rest);
+        Background::Rest.spawn(&mut command).is_ok()
+    }
+
+    fn complain(&mut self, message: &str) {
+        self.context.complain(message);
+    }
+
+    fn warn(&mut self, message: &str) {
+        self.context.warn(message);
+    }
+}

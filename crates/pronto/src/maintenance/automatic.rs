@@ -1,0 +1,108 @@
+//! Maintenance that commands start by themselves.
+
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::conditions::Need;
+use super::gc::is_pointless;
+use super::{Occasion, Settings, Task};
+use crate::{Repository, Result};
+
+/// So many references are looked at before the process in the background is left to find out
+/// whether the commit-graph is to be written.
+const REFERENCES: usize = 2_000;
+
+/// Where it is remembered which tasks did not help, below the common directory.
+const TRIED: &str = "pronto-maintenance";
+
+/// How maintenance is to be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Automatic {
+    /// Whether in the background (`maintenance.autoDetach`, `gc.autoDetach`).
+    pub detach: bool,
+}
+
+impl Repository {
+    /// Whether a command that is about to end should start maintenance: automatic maintenance is on
+    /// (`maintenance.auto`, `gc.auto`), nobody is at it, it did not just fail, and there is work to do.
+    ///
+    /// Costs a listing of the packs and of the loose references, a fraction of the loose objects, and
+    /// a lookup of up to 2,000 references; no program is started.
+    ///
+    /// # Errors
+    /// A configured value is not of its type, or references cannot be read.
+    pub fn automatic_maintenance(&self) -> Result<Option<Automatic>> {
+        let config = self.config();
+        let is_on = match config.bool("maintenance.auto")? {
+            Some(is_on) => is_on,
+            None => config.i32("gc.auto")?.is_none_or(|limit| limit > 0),
+        };
+        if !is_on {
+            return Ok(None);
+        }
+        let settings = Settings::of(self)?;
+        let lock = self.objects_dir().join("maintenance.lock");
+        if pronto_io::lock_file::is_held(&lock)
+            || self.gc_log(settings.log_expires_before)?.is_some()
+        {
+            return Ok(None);
+        }
+        let mut is_needed = false;
+        for task in self.maintenance_tasks(Occasion::Manual)? {
+            if self.maintenance_need(task, &settings, REFERENCES)? != Need::No
+                && !self.is_vain(task, &settings)?
+            {
+                is_needed = true;
+                break;
+            }
+        }
+        if !is_needed {
+            return Ok(None);
+        }
+        let detach = match config.bool("maintenance.autodetach")? {
+            Some(detach) => Some(detach),
+            None => config.bool("gc.autodetach")?,
+        };
+        let by_default = || (self.environment()).boolean("GIT_TEST_MAINT_AUTO_DETACH", true);
+        let detach = detach.map_or_else(by_default, Ok)?;
+        Ok(Some(Automatic { detach }))
+    }
+
+    /// Whether `task` would run without an effect.
+    fn is_vain(&self, task: Task, settings: &Settings) -> Result<bool> {
+        if self.was_tried(task, settings) || is_pointless(task, self.config())? {
+            return Ok(true);
+        }
+        Ok(task == Task::CommitGraph && !self.has_plain_history()?)
+    }
+
+    /// Whether `task` ran lately without changing that it is due.
+    pub(super) fn was_tried(&self, task: Task, settings: &Settings) -> bool {
+        let modified = std::fs::metadata(self.tried(task)).and_then(|file| file.modified());
+        let modified = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let since = u64::try_from(settings.log_expires_before).unwrap_or(0);
+        modified.is_some_and(|modified| modified >= Duration::from_secs(since))
+    }
+
+    /// Remembers those of the tasks that have run and are due still. One that is always due is not
+    /// remembered.
+    pub(super) fn remember_tasks(&self, ran: &[Task], settings: &Settings) -> Result<()> {
+        for &task in ran {
+            let path = self.tried(task);
+            let is_due = self.maintenance_need(task, settings, usize::MAX)? != Need::No;
+            if !is_due || self.is_always_due(task)? {
+                // One that is not there need not go.
+                let _ = std::fs::remove_file(&path);
+                continue;
+            }
+            // What cannot be remembered is tried again.
+            let _ = std::fs::create_dir_all(self.common_dir().join(TRIED));
+            let _ = std::fs::write(&path, b"");
+        }
+        Ok(())
+    }
+
+    fn tried(&self, task: Task) -> PathBuf {
+        self.common_dir().join(TRIED).join(task.name())
+    }
+}

@@ -1,0 +1,114 @@
+//! The list of repositories that a scheduler maintains: `maintenance.repo` of the user.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::edit::{edit_file, set_in_file};
+use crate::config::{Loader, Scope};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+const KEY: &str = "maintenance.repo";
+
+/// Which list a repository stands in.
+#[derive(Clone, Debug, Default)]
+pub struct Registration {
+    /// The file of the list; the global configuration of the user if `None`.
+    pub config_file: Option<PathBuf>,
+}
+
+impl Repository {
+    /// Enters the repository into the list of those that a scheduler maintains, and turns automatic
+    /// maintenance off, unless that is so already.
+    ///
+    /// # Errors
+    /// A configuration file cannot be read or written.
+    pub fn register_maintenance(&self, registration: &Registration) -> Result<()> {
+        let own = self.maintained_path()?;
+        let local = self.git_path("config");
+        set_in_file(&local, "maintenance.auto", "false".into())?;
+        if !self.config().contains("maintenance.strategy") {
+            set_in_file(&local, "maintenance.strategy", "incremental".into())?;
+        }
+        // With an entry without a value the list counts as empty, which is Git's rule.
+        if self.listed(None)?.contains(&own) {
+            return Ok(());
+        }
+        let file = self.list_file(registration)?;
+        let failed = |error: Error| {
+            let message = format!("unable to add '{KEY}' value of '{own}'");
+            Error::new(ErrorKind::Config, message).because(error)
+        };
+        let edited = edit_file(&file, path::as_bytes(&file), |document| {
+            document.add(KEY.into(), own.as_bstr());
+            Ok(())
+        });
+        edited.map_err(failed)
+    }
+
+    /// Takes the repository out of the list. `false` if it is not in it.
+    ///
+    /// # Errors
+    /// A configuration file cannot be read or written.
+    pub fn unregister_maintenance(&self, registration: &Registration) -> Result<bool> {
+        let own = self.maintained_path()?;
+        let listed = self.listed(registration.config_file.as_deref())?;
+        if !listed.contains(&own) {
+            return Ok(false);
+        }
+        let failed = || {
+            let message = format!("unable to unset '{KEY}' value of '{own}'");
+            Error::new(ErrorKind::Config, message)
+        };
+        let file = self.list_file(registration)?;
+        let removed = edit_file(&file, path::as_bytes(&file), |document| {
+            Ok(document.unset(KEY.into(), true, |value| value == own))
+        });
+        match removed {
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(_)) => Err(failed()),
+            Err(error) => Err(failed().because(error)),
+        }
+    }
+
+    /// The path by which a scheduler finds this repository.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn maintained_path(&self) -> Result<BString> {
+        let place = self.work_tree().unwrap_or(self.git_dir());
+        let real = std::fs::canonicalize(place).map_err(|error| {
+            let message = format!("cannot find '{}'", place.display());
+            Error::new(ErrorKind::Io, message).because(error)
+        })?;
+        Ok(path::as_bytes(&real).into())
+    }
+
+    /// The values of the list; none if one is missing, of which the user is told.
+    fn listed(&self, file: Option<&Path>) -> Result<Vec<BString>> {
+        let other = match file {
+            Some(file) => {
+                let mut loader = Loader::new(self.environment(), None);
+                loader.file(self.environment().absolute(file), Scope::Unknown);
+                Some(loader.load()?)
+            }
+            None => None,
+        };
+        let config = other.as_ref().unwrap_or(self.config());
+        let values: Option<Vec<BString>> = config
+            .entries(KEY)
+            .map(|entry| entry.value.map(BStr::to_owned))
+            .collect();
+        Ok(values.unwrap_or_else(|| {
+            self.complain(format!("missing value for '{KEY}'"));
+            Vec::new()
+        }))
+    }
+
+    fn list_file(&self, registration: &Registration) -> Result<PathBuf> {
+        let given = registration.config_file.as_ref();
+        let given = given.map(|file| self.environment().absolute(file));
+        let file = given.or_else(|| Loader::global_file(self.environment()));
+        file.ok_or_else(|| Error::new(ErrorKind::Config, "$HOME not set"))
+    }
+}
