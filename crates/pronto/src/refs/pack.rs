@@ -105,7 +105,7 @@ impl Repository {
         report.packed = Some(candidates.len());
         if options.prune {
             for candidate in &candidates {
-                match self.prune_packed(candidate) {
+                match self.prune_packed_reference(candidate) {
                     Ok(is_gone) => report.pruned += usize::from(is_gone),
                     Err(error) => report.failures.push(error),
                 }
@@ -225,7 +225,7 @@ impl Repository {
     }
 
     /// Removes the file of a reference that was packed, if it still holds what was packed.
-    fn prune_packed(&self, candidate: &Candidate) -> Result<bool> {
+    fn prune_packed_reference(&self, candidate: &Candidate) -> Result<bool> {
         let name = RefNameRef::new(candidate.name.as_bstr()).map_err(super::bad_name)?;
         let refs = self.refs();
         let file = refs.file_of(name);
