@@ -12,17 +12,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The lock is held while this lives, and given back when it is dropped.
+/// A [`LockFile`] of the index, with symbolic links followed. The lock is held while this lives,
+/// and given back when it is dropped.
 #[derive(Debug)]
-pub struct Lock {
-    /// The index itself, with symbolic links followed.
-    index: PathBuf,
-    path: PathBuf,
-    sync: SyncMethod,
-    // The name goes before the file is closed: a marked one without a holder would be taken over.
-    guard: Guard,
-    file: LockFile,
-}
+pub struct Lock(LockFile);
 
 /// Links followed before a chain of them is given up as endless.
 const LONGEST_CHAIN: usize = 5;
@@ -43,38 +36,14 @@ impl Lock {
     /// # Errors
     /// As for [`acquire`](Self::acquire).
     pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
-        let index = follow(index);
-        let mut path = index.clone().into_os_string();
-        path.push(".lock");
-        let path = PathBuf::from(path);
-        let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        match lock_file::create(&path, Marking::Marked, patience) {
-            Ok(file) => Ok(Lock {
-                file,
-                index,
-                guard: Guard::new(&path),
-                sync: SyncMethod::No,
-                path,
-            }),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::new(
-                ErrorKind::Locked,
-                format!("Unable to create '{}': File exists.", absolute.display()),
-            )
-            .with_hint(
-                "another process is changing this repository, or one ended without cleaning up;\n\
-                 if no Git process is running here, remove the file and try again",
-            )),
-            failed => {
-                failed.context(ErrorKind::Io, "Unable to create", &absolute)?;
-                unreachable!("both other outcomes are taken")
-            }
-        }
+        let acquired = LockFile::acquire(follow(index), Marking::Marked, patience);
+        acquired.map(Lock).map_err(from_lock)
     }
 
     /// Has the new index waited for before it is put in place.
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Lock {
-        self.sync = sync;
+        self.0.wait_for(sync);
         self
     }
 
@@ -83,7 +52,7 @@ impl Lock {
     /// # Errors
     /// [`ErrorKind::Io`]; the old index then stays and the lock is gone.
     pub fn commit(self, bytes: &[u8]) -> Result<Identity, Error> {
-        let index = self.index.clone();
+        let index = self.0.target().to_owned();
         self.commit_to(bytes, &index)
     }
 
@@ -93,27 +62,28 @@ impl Lock {
     /// # Errors
     /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.
     pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
-        let mut file = self.file.file();
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| self.sync.apply(file))
-            .and_then(|()| file.metadata());
-        let metadata = written.context(ErrorKind::Io, "unable to write", &self.path)?;
-        let unmarked = self.file.unmark();
-        unmarked.context(ErrorKind::Io, "unable to write", &self.path)?;
-        std::fs::rename(&self.path, target).context(
-            ErrorKind::Io,
-            "unable to write new index file",
-            target,
-        )?;
-        self.guard.keep();
+        self.0.write(bytes).map_err(from_lock)?;
+        let metadata = match self.0.file() {
+            Some(file) => file.metadata(),
+            None => self.path().metadata(),
+        };
+        let metadata = metadata.context(ErrorKind::Io, "unable to write", self.path())?;
+        let moved = self.0.commit_to(target);
+        moved.context(ErrorKind::Io, "unable to write new index file", target)?;
         Ok(Identity::of(&metadata))
     }
 
     /// The path of the lock file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
+}
+
+fn from_lock(error: lock_file::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        lock_file::ErrorKind::Held => ErrorKind::Locked,
+        _ => ErrorKind::Io,
+    })
 }
 
 /// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read

@@ -13,14 +13,22 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind as Io, Write as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::cleanup::Guard;
+use crate::error::IoContext;
+use crate::sync::SyncMethod;
+
+mod holder;
+
+pub use holder::{record_processes, recorded_process};
 
 /// The bit that marks a lock file: it means nothing on regular files.
 const MARK: u32 = 0o1000;
@@ -28,6 +36,10 @@ const MARK: u32 = 0o1000;
 /// How long to wait for a lock where Git has no setting for it: longer than another process takes
 /// to write an index or a configuration file, short enough for a user who waits at a terminal.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long to wait in all for a lock that goes from hand to hand: where [`PATIENCE`] is the limit, it
+/// is one for each holder.
+const PATIENCE_WITH_MANY: Duration = Duration::from_secs(120);
 
 /// The first pause, and the longest one.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -37,30 +49,152 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const OLD: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_OLD: Duration = Duration::from_millis(500);
 
-/// A lock file that this process holds.
+/// What sort of error a lock ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Another process holds the lock, or has left its file behind.
+    Held,
+    /// The directory of the target is not there.
+    NoDirectory,
+    /// The system refuses.
+    Io,
+}
+
+/// The error of a lock.
+pub type Error = crate::error::Error<ErrorKind>;
+
+/// The exclusive right to replace one file, the target. Dropping it gives the right back and leaves
+/// the target as it was; so does the end of the process on a signal.
 #[derive(Debug)]
 pub struct LockFile {
-    file: File,
-    is_marked: bool,
+    target: PathBuf,
+    path: PathBuf,
+    sync: SyncMethod,
+    is_written: bool,
+    // These go in this order: nobody may be named as the holder of a lock that is free, and a marked
+    // file without an open descriptor would be taken over.
+    process: Option<Guard>,
+    guard: Guard,
+    created: Option<Created>,
 }
 
 impl LockFile {
-    /// The open file. A marked one must stay open for as long as it has its name.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Whether the file tells others that its holder lives, which ends when it is closed.
-    pub fn is_marked(&self) -> bool {
-        self.is_marked
-    }
-
-    /// Takes the mark away, so that the file can be closed or get its final name. Costs two system
-    /// calls if there is a mark.
+    /// Takes the lock on `target`: creates `target.lock`, which must not exist, and waits up to
+    /// `patience` for it to disappear. A marked one whose holder is dead is taken over.
+    ///
+    /// Costs one system call where nobody holds the lock, three for a marked one; four more where
+    /// processes are recorded ([`record_processes`]).
     ///
     /// # Errors
-    /// The system refuses.
-    pub fn unmark(&mut self) -> io::Result<()> {
+    /// [`ErrorKind::Held`] when it is held for longer, in Git's words and with the process that was
+    /// recorded as its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the
+    /// system as its source, when the file cannot be created.
+    pub fn acquire(
+        target: impl Into<PathBuf>,
+        marking: Marking,
+        patience: Duration,
+    ) -> Result<LockFile, Error> {
+        let target = target.into();
+        let mut path = target.clone().into_os_string();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        let created = match create(&path, marking, patience) {
+            Ok(created) => created,
+            Err(error) if error.kind() == Io::AlreadyExists => {
+                return Err(holder::held(&target, &path));
+            }
+            Err(error) => {
+                let absolute = std::path::absolute(&path).unwrap_or(path);
+                let kind = match error.kind() {
+                    Io::NotFound => ErrorKind::NoDirectory,
+                    _ => ErrorKind::Io,
+                };
+                return Err(error).context(kind, "Unable to create", &absolute);
+            }
+        };
+        let guard = Guard::new(&path);
+        let process = holder::record(&target, created.is_taken_over);
+        Ok(LockFile {
+            target,
+            path,
+            sync: SyncMethod::No,
+            is_written: false,
+            process,
+            guard,
+            created: Some(created),
+        })
+    }
+
+    /// The file that is locked.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The file that is written, `target.lock`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Has what [`write`](Self::write) writes waited for.
+    pub fn wait_for(&mut self, sync: SyncMethod) {
+        self.sync = sync;
+    }
+
+    /// The open file, for writing bit by bit; `None` once the writing has ended.
+    pub fn file(&self) -> Option<&File> {
+        let created = self.created.as_ref().filter(|_| !self.is_written);
+        created.map(|created| &created.file)
+    }
+
+    /// Writes `bytes` at the end of the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: they cannot be written.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let Some(mut file) = self.file() else {
+            return Ok(());
+        };
+        let written = file.write_all(bytes);
+        let written = written.and_then(|()| self.sync.apply(file));
+        written.context(ErrorKind::Io, "unable to write", &self.path)
+    }
+
+    /// Ends the writing; the lock stays. A file that is not marked is closed, for a process that
+    /// holds many locks.
+    pub fn close(&mut self) {
+        self.is_written = true;
+        self.created.take_if(|created| !created.is_marked);
+    }
+
+    /// Moves what was written to `place`, which is the target or on the same file system. The lock is
+    /// given back, even if it cannot be moved.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn commit_to(mut self, place: &Path) -> io::Result<()> {
+        if let Some(created) = &mut self.created {
+            created.unmark()?;
+        }
+        drop(self.process.take());
+        std::fs::rename(&self.path, place)?;
+        self.guard.keep();
+        Ok(())
+    }
+}
+
+/// The file of a lock that this process holds.
+#[derive(Debug)]
+struct Created {
+    file: File,
+    is_marked: bool,
+    is_taken_over: bool,
+}
+
+impl Created {
+    /// Takes the mark away, so that the file can be closed or get its final name. Costs two system
+    /// calls if there is a mark.
+    fn unmark(&mut self) -> io::Result<()> {
         if self.is_marked {
             let mode = self.file.metadata()?.mode();
             let mode = Permissions::from_mode(mode & 0o777);
@@ -80,15 +214,9 @@ pub enum Marking {
     Plain,
 }
 
-/// Creates `path`, which must not exist, and waits up to `patience` for it to disappear. A marked
-/// one whose holder is dead is taken over.
-///
-/// Costs one system call where nobody holds the lock, three for a marked one.
-///
-/// # Errors
-/// [`ErrorKind::AlreadyExists`] when the file is still there in the end; any other error of the
-/// system at once.
-pub fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<LockFile> {
+/// Creates the lock file `path`, or takes it over. Fails with "it exists" when it is still there in
+/// the end, and with any other error of the system at once.
+fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Created> {
     let mut wait: Option<Wait> = None;
     loop {
         let created = match marking {
@@ -96,12 +224,12 @@ pub fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<L
             Marking::Plain => create_plain(path),
         };
         match created {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(error) if error.kind() == Io::AlreadyExists => {
                 if let Some(file) = take_over(path) {
                     return Ok(file);
                 }
                 let wait = wait.get_or_insert_with(|| Wait::begin(path, patience));
-                if !wait.pause() {
+                if !wait.pause(path) {
                     return Err(error);
                 }
             }
@@ -128,16 +256,17 @@ pub fn is_held(path: &Path) -> bool {
     !is_marked || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-fn create_plain(path: &Path) -> io::Result<LockFile> {
+fn create_plain(path: &Path) -> io::Result<Created> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    Ok(LockFile {
+    Ok(Created {
         file,
         is_marked: false,
+        is_taken_over: false,
     })
 }
 
 /// Makes a nameless file, locks it, and gives it its name. Falls back to a plain one.
-fn create_marked(path: &Path) -> io::Result<LockFile> {
+fn create_marked(path: &Path) -> io::Result<Created> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -152,17 +281,18 @@ fn create_marked(path: &Path) -> io::Result<LockFile> {
     }
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     match rustix::fs::linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW) {
-        Ok(()) => Ok(LockFile {
+        Ok(()) => Ok(Created {
             file,
             is_marked: true,
+            is_taken_over: false,
         }),
-        Err(Errno::EXIST) => Err(ErrorKind::AlreadyExists.into()),
+        Err(Errno::EXIST) => Err(Io::AlreadyExists.into()),
         Err(_) => create_plain(path),
     }
 }
 
 /// Becomes the holder of the marked lock file at `path` if its holder is dead.
-fn take_over(path: &Path) -> Option<LockFile> {
+fn take_over(path: &Path) -> Option<Created> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .read(true)
@@ -184,17 +314,40 @@ fn take_over(path: &Path) -> Option<LockFile> {
         return None;
     }
     file.set_len(0).ok()?;
-    Some(LockFile {
+    Some(Created {
         file,
         is_marked: true,
+        is_taken_over: true,
     })
 }
 
 /// A wait for a lock: pauses that grow until the time is over.
 struct Wait {
     deadline: Option<Instant>,
+    /// The end of the wait for a lock that is given on, and the lock file that was seen last.
+    latest: Instant,
+    seen: Option<Identity>,
     pause: Duration,
     random: RandomState,
+}
+
+/// What tells one lock file from the next under the same name.
+#[derive(PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(path: &Path) -> Option<Identity> {
+        let metadata = path.symlink_metadata().ok()?;
+        Some(Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
 }
 
 impl Wait {
@@ -204,26 +357,41 @@ impl Wait {
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|modified| modified.elapsed().ok());
+        let is_shared = patience == PATIENCE;
         let patience = match age {
             Some(age) if age >= OLD => patience.min(PATIENCE_WITH_OLD),
             _ => patience,
         };
+        let now = Instant::now();
+        let latest = match is_shared {
+            true => PATIENCE_WITH_MANY,
+            false => Duration::ZERO,
+        };
         Wait {
-            deadline: Instant::now().checked_add(patience),
+            deadline: now.checked_add(patience),
+            latest: now + latest,
+            seen: Identity::of(path),
             pause: SHORTEST_PAUSE,
             random: RandomState::new(),
         }
     }
 
     /// Sleeps for a while; `false` when the time is over.
-    fn pause(&mut self) -> bool {
+    fn pause(&mut self, path: &Path) -> bool {
         let now = Instant::now();
+        let is_over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_over(self.deadline) {
+            // A lock that others get meanwhile is in use: it was not left behind.
+            let found = Identity::of(path);
+            if self.latest <= now || found == self.seen {
+                return false;
+            }
+            self.seen = found;
+            self.deadline = now.checked_add(PATIENCE).map(|next| next.min(self.latest));
+        }
         let left = self.deadline.map_or(LONGEST_PAUSE, |deadline| {
             deadline.saturating_duration_since(now)
         });
-        if left.is_zero() {
-            return false;
-        }
         // Between a half and one and a half of the pause.
         let share = self.random.hash_one(now) % 1024;
         let pause = self.pause.mul_f64(0.5 + share as f64 / 1024.0);
@@ -234,70 +402,4 @@ impl Wait {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    fn held(path: &Path) -> bool {
-        let error = create(path, Marking::Marked, Duration::ZERO).map(|_| ());
-        error.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
-    }
-
-    #[test]
-    fn a_lock_is_waited_for() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("file.lock");
-        for marking in [Marking::Marked, Marking::Plain] {
-            let first = create(&path, marking, Duration::ZERO).expect("nobody has it");
-            assert!(held(&path));
-            let waiter = std::thread::spawn({
-                let path = path.clone();
-                move || create(&path, marking, Duration::MAX)
-            });
-            std::fs::remove_file(&path).expect("it is there");
-            drop(first);
-            waiter.join().expect("no panic").expect("it was given back");
-            assert!(path.exists());
-            std::fs::remove_file(&path).expect("it is there");
-        }
-    }
-
-    #[test]
-    fn an_old_lock_is_not_waited_for_long() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("file.lock");
-        let lock = create(&path, Marking::Plain, Duration::ZERO).expect("nobody has it");
-        let long_ago = std::time::SystemTime::now() - 2 * OLD;
-        lock.file().set_modified(long_ago).expect("it is ours");
-        let error = create(&path, Marking::Marked, Duration::MAX).expect_err("it is held");
-        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    }
-
-    #[test]
-    fn the_lock_of_a_dead_holder_is_taken_over() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("file.lock");
-        let lock = create(&path, Marking::Marked, Duration::ZERO).expect("nobody has it");
-        if !lock.is_marked() {
-            println!("SKIPPED: the file system of temporary files makes no nameless ones");
-            assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-            return;
-        }
-        (&lock.file)
-            .write_all(b"half of it")
-            .expect("it can be written");
-        assert!(held(&path));
-        assert!(is_held(&path));
-        // What the kernel does when the holder dies.
-        drop(lock);
-        assert!(!is_held(&path));
-        let mut next = create(&path, Marking::Plain, Duration::ZERO).expect("its holder is dead");
-        assert_eq!(next.file().metadata().expect("it is open").len(), 0);
-        assert!(held(&path));
-        next.unmark().expect("it can be");
-        drop(next);
-        assert!(held(&path), "without a mark nobody knows");
-        assert!(is_held(&path));
-        assert!(!is_held(&path.with_extension("other")));
-    }
-}
+mod tests;

@@ -1,18 +1,36 @@
 //! Many processes in one repository, each in its own worktree: no command fails and nothing that
 //! was committed is lost.
+//!
+//! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size, `PRONTO_TEST_HANDS_GIT=PATH` runs that git in
+//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes run only with
+//! a size: beside maintenance, and with a reftable, where commands are Git's.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod scene;
 
-use crate::support::{Scratch, process, pronto, stderr, stdout};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::support::stderr;
+use scene::{Refs, Scene, Setting, identified, program, run};
 
 /// Processes at a time, and rounds of each, unless `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` is set.
 const HANDS: usize = 6;
 const ROUNDS: usize = 3;
 
-fn sizes() -> (usize, usize) {
+/// One of so many commands is killed, after less than so long.
+const KILLED_ONE_OF: u64 = 10;
+const KILLED_WITHIN: Duration = Duration::from_millis(40);
+
+/// Failures that are shown.
+const SHOWN: usize = 15;
+
+fn sizes(hands: usize, rounds: usize) -> (usize, usize) {
     let Ok(text) = std::env::var("PRONTO_TEST_HANDS") else {
-        return (HANDS, ROUNDS);
+        return (hands, rounds);
     };
     let mut numbers = text
         .split(',')
@@ -21,184 +39,305 @@ fn sizes() -> (usize, usize) {
     (next(), next())
 }
 
-/// One repository with a server of its own.
-struct Scene {
-    scratch: Scratch,
-    /// Settings of the repository (`key=value`).
-    settings: Vec<String>,
+/// Whether a size is set. Otherwise a scene that Git fails in is left out.
+fn is_sized() -> bool {
+    let is_sized = std::env::var_os("PRONTO_TEST_HANDS").is_some();
+    if !is_sized {
+        println!("SKIPPED: PRONTO_TEST_HANDS is not set");
+    }
+    is_sized
 }
 
-impl Scene {
-    fn new(settings: &[&str]) -> Scene {
-        let scene = Scene {
-            scratch: Scratch::new(),
-            settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
-        };
-        let server = scene.path("server.git");
-        let seed = scene.path("seed");
-        run(process("git")
-            .args(["init", "-q", "--bare", "-b", "main"])
-            .arg(&server));
-        run(process("git").args(["init", "-q", "-b", "main"]).arg(&seed));
-        for at in 0..20 {
-            let directory = seed.join(format!("d{}", at % 4));
-            std::fs::create_dir_all(&directory).expect("a directory");
-            std::fs::write(directory.join(format!("f{at}")), format!("{at}\n")).expect("a file");
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Success,
+    Failure,
+    Killed,
+}
+
+/// How far one worktree came.
+struct Life {
+    branch: String,
+    is_committed: bool,
+    is_pushed: bool,
+    failures: Vec<String>,
+    commands: usize,
+    kills: usize,
+}
+
+impl Life {
+    fn new(hand: usize, round: usize) -> Life {
+        Life {
+            branch: format!("hand-{hand}-{round}"),
+            is_committed: false,
+            is_pushed: false,
+            failures: Vec::new(),
+            commands: 0,
+            kills: 0,
         }
-        run(identified(process("git"))
-            .current_dir(&seed)
-            .args(["add", "."]));
-        run(identified(process("git"))
-            .current_dir(&seed)
-            .args(["commit", "-qm", "seed"]));
-        run(process("git")
-            .current_dir(&seed)
-            .arg("push")
-            .arg("-q")
-            .arg(&server)
-            .arg("main"));
-        let top = scene.path("work");
-        run(pronto().arg("clone").arg("-q").arg(&server).arg(&top));
-        for setting in &scene.settings {
-            let (key, value) = setting.split_once('=').expect("a key and a value");
-            run(process("git")
-                .current_dir(&top)
-                .args(["config", key, value]));
-        }
-        scene
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path().join(name)
+    /// Runs one command, which is killed after `killed_after`.
+    fn step(
+        &mut self,
+        directory: &Path,
+        arguments: &[&str],
+        killed_after: Option<Duration>,
+    ) -> End {
+        let mut command = identified(program());
+        command.args(arguments).current_dir(directory);
+        self.commands += 1;
+        let (output, was_killed) = output_of(&mut command, killed_after);
+        if output.status.success() {
+            return End::Success;
+        }
+        if was_killed && output.status.code().is_none() {
+            self.kills += 1;
+            return End::Killed;
+        }
+        let status = output.status;
+        self.failures.push(format!(
+            "{arguments:?}: {status}: {}",
+            stderr(&output).trim_end()
+        ));
+        End::Failure
     }
 }
 
-fn identified(mut command: Command) -> Command {
-    for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), "a");
-        command.env(format!("GIT_{role}_EMAIL"), "a@example.com");
-    }
+/// Runs a command, and kills its whole process group after a while if that is wanted.
+fn output_of(command: &mut Command, killed_after: Option<Duration>) -> (Output, bool) {
+    use std::os::unix::process::CommandExt;
+    let Some(after) = killed_after else {
+        return (command.output().expect("it starts"), false);
+    };
     command
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    std::thread::sleep(after);
+    // It is not waited for yet: its id is still its own.
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _ = kill_process_group(group.expect("a process id"), Signal::KILL);
+    (
+        child.wait_with_output().expect("it can be waited for"),
+        true,
+    )
 }
 
-fn run(command: &mut Command) -> String {
-    let output = command.output().expect("it starts");
-    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
-    stdout(&output)
+/// Numbers that look like random ones, the same in each run.
+static STATE: AtomicU64 = AtomicU64::new(0);
+
+fn random() -> u64 {
+    let state = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
-/// The life of one worktree: made, changed, committed, pushed, removed. Returns what failed.
-fn round(scene: &Scene, hand: usize, round: usize) -> Vec<String> {
-    let top = scene.path("work");
-    let branch = format!("hand-{hand}-{round}");
-    let worktree = scene.path(&branch);
-    let mut failures = Vec::new();
-    let mut step = |directory: &Path, mut command: Command| {
-        let output: Output = command.current_dir(directory).output().expect("it starts");
-        if !output.status.success() {
-            let arguments: Vec<_> = command.get_args().collect();
-            failures.push(format!("{arguments:?}: {}", stderr(&output)));
-        }
-        output.status.success()
-    };
-    let with = |mut command: Command, arguments: &[&str]| {
-        command.args(arguments);
-        identified(command)
-    };
+/// The moment at which a command is to be killed, for one of ten.
+fn fate(setting: &Setting) -> Option<Duration> {
+    let is_due = setting.kills && random() % KILLED_ONE_OF == 0;
+    is_due.then(|| KILLED_WITHIN.mul_f64((random() % 1024) as f64 / 1024.0))
+}
+
+/// The life of one worktree: made, changed, committed, pushed, removed. It ends early with a command
+/// that fails or is killed.
+fn live(scene: &Scene, hand: usize, round: usize) -> Life {
+    let mut life = Life::new(hand, round);
+    let branch = life.branch.clone();
+    let (top, worktree) = (scene.path("work"), scene.path(&branch));
     let place = worktree.to_str().expect("text");
-    let added = [
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        &branch,
-        "--track",
-        place,
-        "origin/main",
-    ];
-    if !step(&top, with(pronto(), &added)) {
-        return failures;
+    let fate = || fate(&scene.setting);
+    #[rustfmt::skip]
+    let added = ["worktree", "add", "-q", "-b", &branch, "--track", place, "origin/main"];
+    if life.step(&top, &added, fate()) != End::Success {
+        return life;
     }
     std::fs::write(worktree.join("d0/f0"), format!("{branch}\n")).expect("a file");
-    step(&worktree, with(pronto(), &["add", "d0/f0"]));
-    step(&worktree, with(pronto(), &["commit", "-qm", &branch]));
-    step(&worktree, with(pronto(), &["fetch", "-q"]));
-    step(&worktree, with(pronto(), &["status", "--porcelain"]));
-    step(
-        &worktree,
-        with(process("git"), &["push", "-q", "origin", "HEAD"]),
-    );
-    step(&top, with(pronto(), &["worktree", "remove", place]));
-    failures
+    for arguments in [
+        &["add", "d0/f0"][..],
+        &["commit", "-qm", &branch],
+        &["fetch", "-q"],
+        &["status", "--porcelain"],
+    ] {
+        if life.step(&worktree, arguments, fate()) != End::Success {
+            return life;
+        }
+        life.is_committed |= arguments[0] == "commit";
+    }
+    // Git's work, also for pronto: Git leaves locks when it is killed.
+    life.is_pushed = life.step(&worktree, &["push", "-q", "origin", "HEAD"], None) == End::Success;
+    life.step(&top, &["worktree", "remove", place], fate());
+    life
 }
 
-fn locks_below(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            locks_below(&path, found);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "lock")
-        {
-            found.push(path);
+/// Everything beside the hands: maintenance until `is_over`. Returns what failed.
+fn maintain(scene: &Scene, is_over: &AtomicBool) -> (usize, Vec<String>) {
+    let mut life = Life::new(0, 0);
+    while scene.setting.maintains && !is_over.load(Relaxed) {
+        for arguments in [
+            &["repack", "-a", "-d", "-q"][..],
+            &["gc", "--prune=now", "--quiet"],
+            &["pack-refs", "--all"],
+        ] {
+            life.step(&scene.path("work"), arguments, None);
         }
     }
+    (life.commands, life.failures)
 }
 
-fn check(scene: &Scene, hands: usize, rounds: usize) {
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let hands: Vec<_> = (0..hands)
+/// Runs all hands, and says what is wrong then.
+fn check(name: &str, setting: Setting) {
+    let (hands, rounds) = sizes(HANDS, ROUNDS);
+    let scene = Scene::new(setting);
+    let begun = Instant::now();
+    let is_over = AtomicBool::new(false);
+    let (lives, (maintained, mut failures)) = std::thread::scope(|scope| {
+        let maintenance = scope.spawn(|| maintain(&scene, &is_over));
+        let threads: Vec<_> = (0..hands)
             .map(|hand| {
+                let scene = &scene;
                 scope.spawn(move || {
-                    (0..rounds)
-                        .flat_map(|at| round(scene, hand, at))
-                        .collect::<Vec<_>>()
+                    let lives = (0..rounds).map(|round| live(scene, hand, round));
+                    lives.collect::<Vec<_>>()
                 })
             })
             .collect();
-        let ended = hands.into_iter().map(|hand| hand.join().expect("no panic"));
-        ended.flatten().collect()
+        let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        let lives: Vec<Vec<Life>> = ended.map(|lives| lives.expect("no panic")).collect();
+        is_over.store(true, Relaxed);
+        let lives: Vec<Life> = lives.into_iter().flatten().collect();
+        (lives, maintenance.join().expect("no panic"))
     });
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
+    let seconds = begun.elapsed().as_secs_f64();
+    failures.extend(lives.iter().flat_map(|life| life.failures.clone()));
+    let commands = maintained + lives.iter().map(|life| life.commands).sum::<usize>();
+    let kills: usize = lives.iter().map(|life| life.kills).sum();
+    // What is left of those that were killed stops nobody.
+    let last = Scene {
+        setting: Setting::default(),
+        ..scene
+    };
+    let mut after = live(&last, hands, 0);
+    after.step(&last.path("work"), &["config", "a.b", "c"], None);
+    after.step(&last.path("work"), &["pack-refs", "--all"], None);
+    let mut wrong = scene::damages(&last, lives.iter().chain([&after]).map(Life::outcome));
+    let locks = scene::locks(&last);
+    println!(
+        "{name}: {hands} x {rounds}: {commands} commands, {maintained} of maintenance, {kills} killed, {} failed; \
+         {} failed afterwards, {} damages, {} locks left, {seconds:.0} s",
         failures.len(),
-        failures.join("\n")
+        after.failures.len(),
+        wrong.len(),
+        locks.len()
     );
-    let top = scene.path("work");
-    let server = scene.path("server.git");
-    for directory in [&top, &server] {
-        run(process("git")
-            .current_dir(directory)
-            .args(["fsck", "--full", "--strict"]));
+    wrong.extend(failures);
+    wrong.extend(after.failures);
+    if kills == 0 {
+        wrong.extend(locks.iter().map(|lock| format!("left: {}", lock.display())));
     }
-    for hand in 0..hands {
-        for at in 0..rounds {
-            let branch = format!("refs/heads/hand-{hand}-{at}");
-            let here = run(process("git")
-                .current_dir(&top)
-                .args(["rev-parse", &branch]));
-            let there = run(process("git")
-                .current_dir(&server)
-                .args(["rev-parse", &branch]));
-            assert_eq!(here, there, "{branch}");
-            let base = run(process("git")
-                .current_dir(&top)
-                .args(["rev-parse", &format!("{branch}^")]));
-            assert_eq!(
-                base,
-                run(process("git").current_dir(&top).args(["rev-parse", "main"]))
-            );
+    let shown = &wrong[..wrong.len().min(SHOWN)];
+    assert!(wrong.is_empty(), "{name}: {}", shown.join("\n"));
+}
+
+impl Life {
+    fn outcome(&self) -> scene::Outcome<'_> {
+        scene::Outcome {
+            branch: &self.branch,
+            is_committed: self.is_committed,
+            is_pushed: self.is_pushed,
         }
     }
-    let mut locks = Vec::new();
-    locks_below(&top.join(".git"), &mut locks);
-    assert!(locks.is_empty(), "{locks:?}");
 }
 
 #[test]
 fn worktrees_beside_one_another_do_not_fail() {
-    let (hands, rounds) = sizes();
-    check(&Scene::new(&["gc.auto=0"]), hands, rounds);
+    check("plain", Setting::default());
+}
+
+#[test]
+fn worktrees_with_monitors_do_not_fail() {
+    let monitored = Setting {
+        config: &[("core.fsmonitor", "true")],
+        ..Setting::default()
+    };
+    check("fsmonitor", monitored);
+}
+
+#[test]
+fn worktrees_beside_maintenance_do_not_fail() {
+    if !is_sized() {
+        return;
+    }
+    let maintained = Setting {
+        maintains: true,
+        ..Setting::default()
+    };
+    check("maintenance", maintained);
+}
+
+#[test]
+fn the_killed_stop_no_others() {
+    let killed = Setting {
+        kills: true,
+        ..Setting::default()
+    };
+    check("killed", killed);
+}
+
+#[test]
+fn worktrees_with_a_reftable_do_not_fail() {
+    if !is_sized() {
+        return;
+    }
+    assert!(scene::git_has_reftable(), "this git has no reftable");
+    let tables = Setting {
+        refs: Refs::Reftable,
+        ..Setting::default()
+    };
+    check("reftable", tables);
+}
+
+/// Processes at a time, and changes of each.
+const EDITORS: usize = 6;
+const CHANGES: usize = 5;
+
+#[test]
+fn changes_of_one_configuration_all_stay() {
+    let (editors, changes) = sizes(EDITORS, CHANGES);
+    let scene = Scene::new(Setting::default());
+    let top = scene.path("work");
+    let begun = Instant::now();
+    let edit = |editor: usize| {
+        let mut life = Life::new(editor, 0);
+        for at in 0..changes {
+            let key = format!("editor{editor}.key{at}");
+            life.step(&top, &["config", &key, "value"], None);
+        }
+        life.failures
+    };
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let edit = &edit;
+        let threads: Vec<_> = (0..editors)
+            .map(|editor| scope.spawn(move || edit(editor)))
+            .collect();
+        let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended.flat_map(|failed| failed.expect("no panic")).collect()
+    });
+    let mut listing = scene::git();
+    let keys = run(listing
+        .current_dir(&top)
+        .args(["config", "--local", "--name-only", "--list"]));
+    let found = keys.lines().filter(|key| key.starts_with("editor")).count();
+    println!(
+        "configuration: {editors} x {changes}: {} failed, {found} found, {:.0} s",
+        failures.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    let shown = &failures[..failures.len().min(SHOWN)];
+    assert!(failures.is_empty(), "{}", shown.join("\n"));
+    assert_eq!(found, editors * changes);
 }

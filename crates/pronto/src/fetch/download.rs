@@ -122,6 +122,10 @@ impl Fetched {
     }
 
     fn missing(&self, mut ids: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
+        // No pack need be opened to look for nothing.
+        if ids.is_empty() {
+            return Ok(ids);
+        }
         ids.sort_unstable();
         ids.dedup();
         let found = self.store().contains_batch(&ids).map_err(from_store)?;

@@ -1,0 +1,183 @@
+//! Who holds a lock: the file `NAME~pid.lock` beside `NAME.lock`, in the form of git 2.55
+//! (`core.lockfilePid`), which says `pid N`.
+//!
+//! It is read when a lock is given up, and only to be told: a process id says nothing about other
+//! hosts and containers that use the same files, and ids are used again. No lock is taken over
+//! because of it.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use super::{Error, ErrorKind};
+use crate::cleanup::Guard;
+use crate::untrusted::{self, Links};
+
+/// Whether locks get a file that names their holder.
+static RECORDS: AtomicBool = AtomicBool::new(false);
+
+/// More than any such file has.
+const LARGEST_BYTES: u64 = 64;
+
+/// Has all locks that this process takes from now on name it in `NAME~pid.lock`, or not
+/// (`core.lockfilePid`).
+pub fn record_processes(records: bool) {
+    RECORDS.store(records, Relaxed);
+}
+
+/// The process that the content of a `NAME~pid.lock` names; `None` if it is malformed.
+pub fn recorded_process(content: &[u8]) -> Option<u64> {
+    let digits = content.trim_ascii_end().strip_prefix(b"pid ")?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let id = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (id > 0).then_some(id)
+}
+
+/// Names this process as the holder of the lock on `target` if that is wanted. It must have the
+/// lock: what is found under the name was left by a process that was killed.
+pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
+    let records = RECORDS.load(Relaxed);
+    if !records && !is_taken_over {
+        return None;
+    }
+    let path = path_of(target);
+    let _ = std::fs::remove_file(&path);
+    if !records {
+        return None;
+    }
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut file = opened.ok()?;
+    let guard = Guard::new(path);
+    // A lock without a record is as good: the record is given up, as its guard is.
+    let written = file.write_all(format!("pid {}\n", std::process::id()).as_bytes());
+    written.is_ok().then_some(guard)
+}
+
+/// The error of a lock that is held for too long.
+pub(super) fn held(target: &Path, path: &Path) -> Error {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let lock = absolute.display();
+    let (holder, hint) = match Holder::of(target) {
+        Holder::Unknown => (
+            "Another git process seems to be running in this repository, or the lock file may be stale"
+                .to_owned(),
+            format!("if no Git process is running here, remove '{lock}' and try again"),
+        ),
+        Holder::Malformed => (
+            "Another git process seems to be running in this repository, or the lock file may be stale"
+                .to_owned(),
+            format!("malformed lock pid file '{}'", path_of(target).display()),
+        ),
+        Holder::Running(id) => (
+            format!(
+                "Lock may be held by process {id}; if no git process is running, \
+                 the lock file may be stale (PIDs can be reused)"
+            ),
+            format!("wait for process {id} to end, or end it, and try again"),
+        ),
+        Holder::Dead(id) => (
+            format!(
+                "Lock was held by process {id}, which is no longer running; \
+                 the lock file appears to be stale"
+            ),
+            format!(
+                "if process {id} does not run on another host or in another container,\n\
+                 remove '{lock}' and try again"
+            ),
+        ),
+    };
+    let message = format!("Unable to create '{lock}': File exists.\n\n{holder}");
+    Error::new(ErrorKind::Held, message).with_hint(hint)
+}
+
+/// What is known of the holder of a lock.
+#[derive(Debug, PartialEq, Eq)]
+enum Holder {
+    /// Nothing is recorded.
+    Unknown,
+    /// What is recorded has no meaning.
+    Malformed,
+    /// A process with the recorded id is running.
+    Running(u64),
+    /// No process has the recorded id here.
+    Dead(u64),
+}
+
+impl Holder {
+    fn of(target: &Path) -> Holder {
+        let Ok(content) = untrusted::read(&path_of(target), Links::Refuse, LARGEST_BYTES) else {
+            return Holder::Unknown;
+        };
+        let Some(id) = recorded_process(&content) else {
+            return Holder::Malformed;
+        };
+        let Some(process) = i32::try_from(id).ok().and_then(Pid::from_raw) else {
+            return Holder::Dead(id);
+        };
+        match test_kill_process(process) {
+            Ok(()) | Err(Errno::PERM) => Holder::Running(id),
+            Err(Errno::SRCH) => Holder::Dead(id),
+            Err(_) => Holder::Unknown,
+        }
+    }
+}
+
+/// `NAME~pid.lock`.
+fn path_of(target: &Path) -> PathBuf {
+    let mut path = target.as_os_str().to_owned();
+    path.push("~pid.lock");
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_git_reads_them() {
+        for (content, expected) in [
+            ("pid 99999\n", Some(99999)),
+            ("pid 1", Some(1)),
+            ("pid 0\n", None),
+            ("pid -1\n", None),
+            ("pid +1\n", None),
+            ("pid 1 2\n", None),
+            ("pid \n", None),
+            ("pid", None),
+            ("", None),
+            ("pid 99999999999999999999999\n", None),
+        ] {
+            assert_eq!(
+                recorded_process(content.as_bytes()),
+                expected,
+                "{content:?}"
+            );
+        }
+        assert_eq!(recorded_process(b"pid \xff"), None);
+    }
+
+    #[test]
+    fn the_holder_is_named_in_words_of_git() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = directory.path().join("file");
+        let path = directory.path().join("file.lock");
+        let text = || held(&target, &path).message().to_owned();
+        assert!(text().ends_with("or the lock file may be stale"));
+        let own = std::process::id();
+        std::fs::write(path_of(&target), format!("pid {own}")).expect("it is writable");
+        assert!(text().contains(&format!("may be held by process {own};")));
+        // Above the highest number of a process.
+        for id in [(1u64 << 22) + 1, u64::MAX] {
+            std::fs::write(path_of(&target), format!("pid {id}\n")).expect("it is writable");
+            assert!(text().contains(&format!("held by process {id}, which is no longer running")));
+        }
+        std::fs::write(path_of(&target), "pid x").expect("it is writable");
+        assert!(text().ends_with("or the lock file may be stale"));
+    }
+}
