@@ -466,12 +466,7 @@ impl Worker {
     }
 }
 
-fn copy_link(
-    from: &Directory,
-    to: &Directory,
-    name: &[u8],
-    metadata: &Metadata,
-) -> io::Result<()> {
+fn copy_link(from: &Directory, to: &Directory, name: &[u8], metadata: &Metadata) -> io::Result<()> {
     to.make_symlink(&from.read_link(name)?, name)?;
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     Ok(retry(|| {

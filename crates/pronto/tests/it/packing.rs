@@ -231,7 +231,8 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
         let kind = store.find(&id, &mut content).expect("it is whole");
         let (mut expected, mut starts) = (Vec::new(), Starts::default());
         if kind == Some(gix_object::Kind::Tree) {
-            let visit = |entry: RawEntry<'_>| expected.push((entry.name.to_vec(), entry.id.to_vec()));
+            let visit =
+                |entry: RawEntry<'_>| expected.push((entry.name.to_vec(), entry.id.to_vec()));
             starts.whole(&content, 20, visit).expect("a tree");
             trees += 1;
         }
@@ -252,7 +253,8 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
             // Once the base was gone over only what is not copied is left.
             let mut left = 0;
             let is_done = |row| row == base;
-            pack.links().each_new(row, (|_| false, is_done), |_, _, _| left += 1);
+            pack.links()
+                .each_new(row, (|_| false, is_done), |_, _, _| left += 1);
             assert!(left <= found.len());
         }
     }
