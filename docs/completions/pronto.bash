@@ -103,6 +103,9 @@ _pronto() {
             pronto,pack-objects)
                 cmd="pronto__subcmd__pack__subcmd__objects"
                 ;;
+            pronto,pack-refs)
+                cmd="pronto__subcmd__pack__subcmd__refs"
+                ;;
             pronto,prune)
                 cmd="pronto__subcmd__prune"
                 ;;
@@ -114,6 +117,9 @@ _pronto() {
                 ;;
             pronto,read-tree)
                 cmd="pronto__subcmd__read__subcmd__tree"
+                ;;
+            pronto,reflog)
+                cmd="pronto__subcmd__reflog"
                 ;;
             pronto,repack)
                 cmd="pronto__subcmd__repack"
@@ -179,7 +185,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects prune prune-packed pull read-tree repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull read-tree reflog repack reset restore rev-parse serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1206,6 +1212,28 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__pack__subcmd__refs)
+            opts="--all --no-prune --auto --include --exclude"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --include)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__prune)
             opts="-n -v --dry-run --verbose --progress --expire --exclude-promisor-objects"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1294,8 +1322,30 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__reflog)
+            opts="-n --expire --expire-unreachable --rewrite --updateref --stale-fix --dry-run --verbose --all --single-worktree"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --expire)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expire-unreachable)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__repack)
-            opts="-a -A -d -f -F -n -q -l -b -g -m --quiet --local --write-bitmap-index --window --window-memory --depth --threads --pack-kept-objects --keep-pack --geometric --write-midx"
+            opts="-a -A -d -f -F -n -q -l -b -g -m --quiet --local --write-bitmap-index --window --window-memory --depth --threads --pack-kept-objects --keep-pack --geometric --cruft --cruft-expiration --combine-cruft-below-size --max-cruft-size --expire-to --unpack-unreachable --write-midx"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1326,6 +1376,26 @@ _pronto() {
                     return 0
                     ;;
                 -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cruft-expiration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --combine-cruft-below-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cruft-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expire-to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unpack-unreachable)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -77,10 +77,12 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'bring
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "multi-pack-index" -d 'write and verify one index for many packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "netsync" -d 'say which peers are trusted, and with what'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-objects" -d 'make packs of objects'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-refs" -d 'put references into one file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune" -d 'delete objects that nothing leads to'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune-packed" -d 'delete loose objects that are in a pack, too'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pull" -d 'take what a peer has, and merge it'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "reflog" -d 'look after the logs of references'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'put objects into few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'take the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'put files back as the index or a commit has them'
@@ -482,6 +484,11 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l progress 
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress -d 'Show progress while a stream is written, too'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l all-progress-implied -d 'As `--all-progress`, if progress is shown'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -s q -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l include -d 'Pack references that match the pattern' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l exclude -d 'Leave references that match the pattern' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l all -d 'Pack all references, not only tags'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l no-prune -d 'Leave the files of references that were packed'
+complete -c pronto -n "__fish_pronto_using_subcommand pack-refs" -l auto -d 'Pack only if many references are not packed'
 complete -c pronto -n "__fish_pronto_using_subcommand prune" -l expire -d 'Delete only what is older than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand prune" -s n -l dry-run -d 'Delete nothing; show what would be deleted'
 complete -c pronto -n "__fish_pronto_using_subcommand prune" -s v -l verbose -d 'Show what is deleted'
@@ -512,12 +519,26 @@ complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Do not
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Take no notice of a sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not say why it fails'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire -d 'Take out lines before this moment (expire)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire-unreachable -d 'Take out lines before this moment of what is not reachable any more (expire)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l rewrite -d 'Let each line begin where the one before it ends (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l updateref -d 'Let the reference hold what the last line says (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l stale-fix -d 'Take out lines of commits of which something is missing (expire)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -s n -l dry-run -d 'Change nothing (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l verbose -d 'Tell what becomes of each line (expire, delete)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l all -d 'The logs of all references (expire, drop)'
+complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l single-worktree -d 'Only those of this work tree (expire, drop)'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'With how many others each object is compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'How much memory objects may take that are compared' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The longest chain of deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l threads -d 'How many threads may look for deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l keep-pack -d 'Leave this pack as it is' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s g -l geometric -d 'Put packs together until each has so many times the objects of the next smaller one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l cruft-expiration -d 'With `--cruft`: leave out what is older than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l combine-cruft-below-size -d 'With `--cruft`: leave packs of such objects as they are from this size on' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l max-cruft-size -d 'With `--cruft`: the size of packs of such objects at most' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l expire-to -d 'With `--cruft`: put what is left out into a pack whose path begins like this' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l unpack-unreachable -d 'With `-A`: drop what is older than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s a -d 'Put everything that something leads to into one pack'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s A -d 'As `-a`; what nothing leads to becomes loose when its pack is removed'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s d -d 'Remove packs and loose objects that are of no use any more'
@@ -528,6 +549,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand repack" -s q -l quiet -d '
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s l -l local -d 'Leave objects of alternates where they are'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s b -l write-bitmap-index -d 'Write bitmaps'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l pack-kept-objects -d 'Pack the objects of packs with a `.keep` like others'
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l cruft -d 'As `-a`; what nothing leads to goes into a pack of its own'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s m -l write-midx -d 'Write one index for all packs'
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -l recurse-submodules -d 'Update submodules too (handed to git)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand reset" -l pathspec-from-file -d 'Read paths from this file' -r
