@@ -86,6 +86,8 @@ pub enum Said {
     Hint(String),
     /// Why nothing was staged; nothing follows.
     Fatal(String),
+    /// Nothing was staged, for reasons that are said before; nothing follows.
+    Stopped,
 }
 
 /// What came of it.
@@ -106,7 +108,7 @@ impl Report {
 
     /// Whether nothing was staged, for a reason that is given last.
     pub fn is_fatal(&self) -> bool {
-        matches!(self.said.last(), Some(Said::Fatal(_)))
+        matches!(self.said.last(), Some(Said::Fatal(_) | Said::Stopped))
     }
 }
 
@@ -334,6 +336,13 @@ impl Work<'_> {
             if report.is_fatal() {
                 return Ok(());
             }
+        }
+        if self.options.selection == Selection::Tracked && !may_fail {
+            self.refuse_untracked();
+        }
+        let report = &mut self.report;
+        if report.is_fatal() {
+            return Ok(());
         }
         if !plan.ignored.is_empty() {
             report.failed = true;
