@@ -63,19 +63,19 @@ pub(crate) fn expand(
 /// Whether git knows an alias or a program called `name`, a command of ours that git has not: who
 /// calls us as git means that.
 pub(crate) fn is_meant(name: &OsStr, context: &mut Context) -> bool {
-    let is_known = name
-        .to_str()
-        .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok());
     let is_alias = |config: Config| lookup(&config, name.as_bytes()).is_some();
-    !is_known && (is_external(name) || configuration(context).is_ok_and(is_alias))
+    !is_command(name) && (is_external(name) || configuration(context).is_ok_and(is_alias))
+}
+
+/// Whether git has a command called `name`.
+pub(crate) fn is_command(name: &OsStr) -> bool {
+    name.to_str()
+        .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok())
 }
 
 /// Commands of git, and programs that git finds by name, cannot be aliased.
 fn may_be_alias(name: &OsStr) -> bool {
-    let is_known = name
-        .to_str()
-        .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok());
-    !is_known && !name.is_empty() && !is_external(name)
+    !is_command(name) && !name.is_empty() && !is_external(name)
 }
 
 fn is_external(name: &OsStr) -> bool {

@@ -33,6 +33,7 @@ use clap::{ArgAction, Command};
 use crate::error::CliError;
 use reader::{Reader, Takes, is_toggle, takes};
 
+mod one_way;
 mod reader;
 
 /// Arguments in the form that clap reads.

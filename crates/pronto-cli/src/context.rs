@@ -131,6 +131,9 @@ impl Context {
         }
         // It is about this process alone, not about hooks.
         environment.remove(crate::maintenance::Background::VARIABLE);
+        if let Some(original) = &self.globals.original_dir {
+            environment.set_original_dir(original);
+        }
         if self.globals.bare {
             environment.treat_as_bare();
         }
@@ -326,6 +329,18 @@ impl Context {
         }
         for line in advice.split('\n') {
             self.say(if line.is_empty() { "hint:" } else { "hint: " }, line);
+        }
+    }
+
+    /// Prints advice that `advice.NAME` turns off. As long as nobody has decided, the advice says how.
+    pub(crate) fn advise(&mut self, config: &Config, name: &str, advice: &str) {
+        let decided = config.bool(format!("advice.{name}"));
+        match decided.unwrap_or_default() {
+            Some(false) => {}
+            Some(true) => self.hint(advice),
+            None => self.hint(&format!(
+                "{advice}\nDisable this message with \"git config set advice.{name} false\""
+            )),
         }
     }
 

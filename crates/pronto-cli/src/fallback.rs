@@ -110,6 +110,12 @@ pub(crate) fn is_forbidden() -> bool {
         .is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false"))
 }
 
+/// Whether there is a git that calls may be handed to.
+pub(crate) fn is_possible() -> bool {
+    let chain = Chain::inherited();
+    !is_forbidden() && chain.depth < DEPTH_LIMIT && find_git(&chain).is_ok()
+}
+
 /// Becomes the installed git with `arguments` (without the name of the program). Returns only if
 /// that cannot be done.
 pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {

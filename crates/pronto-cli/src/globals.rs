@@ -22,6 +22,8 @@ pub struct Globals {
     variables: Vec<(&'static str, OsString)>,
     /// Where the process started, if `-C` has led it elsewhere.
     pub(crate) start: Option<OwnedFd>,
+    /// The path of that directory, if it can be told.
+    pub(crate) original_dir: Option<PathBuf>,
     /// `-p` or `-P`.
     pub paginate: Option<bool>,
     /// `--bare`.
@@ -350,6 +352,7 @@ impl Globals {
         if self.start.is_none() {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             self.start = rustix::fs::open(".", flags, Mode::empty()).ok();
+            self.original_dir = std::env::current_dir().ok();
         }
         std::env::set_current_dir(directory).map_err(|error| {
             let (name, reason) = (display(directory), pronto_io::error::reason(&error));

@@ -92,10 +92,27 @@ fn dispatch(
         return Err(CliError::unsupported("a pager"));
     }
     if asks_for_usage(arguments) {
-        write!(context.out, "{}", command.definition().render_help())?;
+        if context.called_as_git && alias::is_command(name) && fallback::is_possible() {
+            return Err(CliError::unsupported("the usage of git"));
+        }
+        write!(context.out, "{}", usage(command, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
     }
     command.run(arguments, context)
+}
+
+/// The usage of `command`. It begins as that of a command of git, under the name by which the
+/// program was called.
+fn usage(command: &commands::Command, called_as_git: bool) -> impl std::fmt::Display {
+    let definition = command.definition();
+    let name = format!("git {}", command.name);
+    let definition = match called_as_git {
+        true => definition.bin_name(name),
+        false => definition,
+    };
+    definition
+        .help_template("usage: {usage}\n\n{about}\n\n{all-args}\n")
+        .render_help()
 }
 
 /// Usage errors before the command go to git as well, for its wording.

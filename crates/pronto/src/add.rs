@@ -86,6 +86,8 @@ pub enum Said {
     Hint(String),
     /// Why nothing was staged; nothing follows.
     Fatal(String),
+    /// Nothing was staged, for reasons that are said before; nothing follows.
+    Stopped,
 }
 
 /// What came of it.
@@ -106,7 +108,7 @@ impl Report {
 
     /// Whether nothing was staged, for a reason that is given last.
     pub fn is_fatal(&self) -> bool {
-        matches!(self.said.last(), Some(Said::Fatal(_)))
+        matches!(self.said.last(), Some(Said::Fatal(_) | Said::Stopped))
     }
 }
 
@@ -300,17 +302,8 @@ impl Work<'_> {
         stage: &mut Stage<'_>,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut outside = Vec::new();
-        let mut untracked = plan.untracked;
-        if self.sparse.is_some() {
-            untracked.retain(|path| {
-                let is_outside = self.is_outside(path.as_bstr());
-                if is_outside {
-                    outside.push(path.clone());
-                }
-                !is_outside
-            });
-        }
+        let (outside, untracked): (Vec<_>, Vec<_>) = (plan.untracked.into_iter())
+            .partition(|path| self.sparse.is_some() && self.is_outside(path.as_bstr()));
         let tracked = plan.tracked.iter().filter_map(|step| match step {
             Step::Add(path) => Some(Target::new(path.as_bstr())),
             Step::Remove(_) => None,
@@ -334,6 +327,13 @@ impl Work<'_> {
             if report.is_fatal() {
                 return Ok(());
             }
+        }
+        if self.options.selection == Selection::Tracked && !may_fail {
+            self.refuse_untracked();
+        }
+        let report = &mut self.report;
+        if report.is_fatal() {
+            return Ok(());
         }
         if !plan.ignored.is_empty() {
             report.failed = true;

@@ -19,6 +19,7 @@ pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
     changes: BTreeMap<OsString, Option<OsString>>,
     current_dir: PathBuf,
+    original_dir: Option<PathBuf>,
     bare: bool,
 }
 
@@ -64,6 +65,17 @@ impl Environment {
     /// Takes note that the process changed its directory.
     pub fn set_current_dir(&mut self, path: impl Into<PathBuf>) {
         self.current_dir = path.into();
+    }
+
+    /// The directory in which the caller of the process stands, which operations keep. It differs
+    /// from the current one if an option led elsewhere.
+    pub fn original_dir(&self) -> &Path {
+        self.original_dir.as_deref().unwrap_or(&self.current_dir)
+    }
+
+    /// Takes note that the process was started in `path` and then changed its directory.
+    pub fn set_original_dir(&mut self, path: impl Into<PathBuf>) {
+        self.original_dir = Some(path.into());
     }
 
     /// The value of a variable, if it is set; it may be empty.

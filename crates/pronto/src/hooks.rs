@@ -33,7 +33,7 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
                 let said = repository.spoken(&path);
                 repository.advise(format!(
                     "The '{}' hook was ignored because it's not set as executable.\n\
-                     You can disable this warning with `git config advice.ignoredHook false`.",
+                     You can disable this warning with `git config set advice.ignoredHook false`.",
                     said.display()
                 ));
             }

@@ -172,7 +172,7 @@ impl Repository {
         let patience = crate::refs::patience(self.config());
         Lock::acquire(self.refs().file_of(name), patience).map_err(|error| {
             let message = format!("cannot lock ref '{name}': {}", error.message());
-            Error::new(error.kind().clone(), message)
+            Error::new(*error.kind(), message)
         })
     }
 }

@@ -55,7 +55,11 @@ impl Repository {
     pub fn refresh_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Refreshed> {
         let (prepared, lock) = Prepared::as_it_lies(self)?;
         let pathspec = &options.pathspec;
-        if prepared.sparse.is_some() && !pathspec.is_empty() {
+        let mut entries = prepared.index.iter();
+        let is_sparse = !pathspec.is_empty()
+            && (prepared.sparse.is_some()
+                || entries.any(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)));
+        if is_sparse {
             let message = "pronto does not have add --refresh in a sparse checkout";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }

@@ -108,12 +108,14 @@ impl Repository {
         let records = config.bool_or("core.lockfilepid", false);
         pronto_io::lock_file::record_processes(records.unwrap_or(false));
         let refs = References::new(&layout, &config, environment)?;
+        let contradiction = "core.bare and core.worktree do not make sense".to_owned();
+        let warnings = layout.contradicts.then_some(contradiction);
         Ok(Repository {
             environment: environment.clone(),
             layout,
             config,
             refs,
-            warnings: Mutex::default(),
+            warnings: Mutex::new(warnings.into_iter().collect()),
             complaints: Mutex::default(),
             advice: Mutex::default(),
             objects: OnceLock::new(),
@@ -154,10 +156,11 @@ impl Repository {
     /// There is none.
     pub fn require_work_tree(&self) -> Result<&Path> {
         self.work_tree().ok_or_else(|| {
-            Error::new(
-                ErrorKind::NoWorkTree,
-                "this operation must be run in a work tree",
-            )
+            let message = match self.layout.contradicts {
+                true => "unable to set up work tree using invalid config",
+                false => "this operation must be run in a work tree",
+            };
+            Error::new(ErrorKind::NoWorkTree, message)
         })
     }
 
@@ -165,6 +168,15 @@ impl Repository {
     /// at the top and outside.
     pub fn prefix(&self) -> Option<&BStr> {
         self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
+    }
+
+    /// From the top of the work tree to the directory in which the caller stands, which is kept;
+    /// `None` at the top and outside.
+    pub(crate) fn directory_to_keep(&self) -> Option<BString> {
+        let original = self.environment.original_dir();
+        let below = original.strip_prefix(self.work_tree()?).ok()?;
+        let below = path::as_bytes(below);
+        (!below.is_empty()).then(|| below.to_owned())
     }
 
     /// Whether the repository has no work tree and is not meant to.

@@ -203,10 +203,7 @@ impl Repository {
         let mut options = checkout::Options {
             workers: self.checkout_workers()?,
             symlinks: self.config().bool_or("core.symlinks", true)?,
-            keep_directory: self.prefix().map(|prefix| {
-                let end = prefix.len() - usize::from(prefix.ends_with(b"/"));
-                prefix[..end].into()
-            }),
+            keep_directory: self.directory_to_keep(),
             twins: self.twins()?,
             in_place: self.in_place()?,
             ..checkout::Options::default()

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, ArgAction, Command};
 
+use super::one_way::is_one_way;
 use crate::error::CliError;
 
 /// How many values an option takes.
@@ -141,7 +142,13 @@ impl<'a> Reader<'a> {
         let mut other: Option<Match<'a>> = None;
         for argument in self.definition.get_arguments() {
             for long in argument.get_long_and_visible_aliases().unwrap_or_default() {
-                for negated in [false, true] {
+                let command = self.definition.get_name();
+                let negations = if is_one_way(command, long) {
+                    &[false][..]
+                } else {
+                    &[false, true]
+                };
+                for &negated in negations {
                     let this = Match {
                         argument,
                         name: long,

@@ -206,21 +206,10 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     })
 }
 
-/// Whether the advice is wanted, and what turns it off.
-fn advises(repository: &Repository, name: &str) -> bool {
-    let key = format!("advice.{name}");
-    repository.config().bool_or(key, true).unwrap_or(true)
-}
-
 fn nothing_specified(repository: &Repository, context: &mut Context) {
     context.remark("Nothing specified, nothing added.");
-    if advises(repository, "addEmptyPathspec") {
-        context.hint(
-            "Maybe you wanted to say 'git add .'?\n\
-             Turn this message off by running\n\
-             \"git config advice.addEmptyPathspec false\"",
-        );
-    }
+    let advice = "Maybe you wanted to say 'git add .'?";
+    context.advise(repository.config(), "addEmptyPathspec", advice);
 }
 
 fn tell(
@@ -238,13 +227,8 @@ fn tell(
             Said::Ignored(paths) => {
                 context.remark("The following paths are ignored by one of your .gitignore files:");
                 list(context, &paths);
-                if advises(repository, "addIgnoredFile") {
-                    context.hint(
-                        "Use -f if you really want to add them.\n\
-                         Turn this message off by running\n\
-                         \"git config advice.addIgnoredFile false\"",
-                    );
-                }
+                let advice = "Use -f if you really want to add them.";
+                context.advise(repository.config(), "addIgnoredFile", advice);
             }
             Said::OutsideSparse(paths) => {
                 context.remark(
@@ -253,27 +237,21 @@ fn tell(
                      updated in the index:",
                 );
                 list(context, &paths);
-                if advises(repository, "updateSparsePath") {
-                    context.hint(
-                        "If you intend to update such entries, try one of the following:\n\
-                         * Use the --sparse option.\n\
-                         * Disable or modify the sparsity rules.\n\
-                         Disable this message with \"git config advice.updateSparsePath false\"",
-                    );
-                }
+                let advice = "If you intend to update such entries, try one of the following:\n\
+                              * Use the --sparse option.\n\
+                              * Disable or modify the sparsity rules.";
+                context.advise(repository.config(), "updateSparsePath", advice);
             }
             Said::Embedded(_) if args.no_warn_embedded_repo => {}
             Said::Embedded(path) => {
                 context.warn(&format!("adding embedded git repository: {path}"));
-                if !advised && advises(repository, "addEmbeddedRepo") {
+                if !advised {
                     advised = true;
-                    // With a blank at the end of empty lines.
-                    for line in embedded(&path).split('\n') {
-                        context.remark(&format!("hint: {line}"));
-                    }
+                    context.advise(repository.config(), "addEmbeddedRepo", &embedded(&path));
                 }
             }
             Said::Fatal(message) => return Err(CliError::fatal(message)),
+            Said::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
         }
     }
     Ok(match (report.mode_kept, report.failed) {

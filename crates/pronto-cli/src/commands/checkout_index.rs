@@ -45,7 +45,7 @@ pub(crate) struct Args {
     stdin: bool,
     /// Write to files of new names, and tell these
     #[arg(long)]
-    temp: bool,
+    temp: Option<bool>,
     /// Put this in front of the names of files
     #[arg(long, value_name = "STRING")]
     prefix: Option<OsString>,
@@ -68,6 +68,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             _ => return Err(CliError::fatal("stage should be between 1 and 3 or all")),
         },
     };
+    if stages == Stages::All && args.temp == Some(false) {
+        let message = "options '--stage=all' and '--no-temp' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
     let prefix = args.prefix.as_deref().map(OsStrExt::as_bytes);
     let prefix = prefix.filter(|prefix| !prefix.is_empty());
     if prefix.is_some_and(|prefix| !prefix.ends_with(b"/")) {
@@ -85,7 +89,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         update_index: args.index,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
         directory: prefix.map(BString::from),
-        temporary: args.temp || stages == Stages::All,
+        temporary: args.temp.unwrap_or(stages == Stages::All),
     };
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();

@@ -120,35 +120,18 @@ fn refused(error: pronto::Error) -> CliError {
 /// What is to be done, if it can be done here.
 fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let config = repository.config();
-    let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
-        || config.bool_or("repack.usedeltaislands", false)?
-        || config.bool_or("extensions.preciousobjects", false)?
-        || !can_serve(repository)?
-        || !repository.objects()?.promisor_packs()?.is_empty();
     let factor = args.geometric.as_deref().map(str::parse::<u32>);
     let factor = factor.transpose().map_err(|_| unsupported())?;
     let factor = factor.filter(|factor| *factor > 0);
     // Git takes packs of alternates into account, too.
     let is_shared = factor.is_some() && !repository.objects()?.alternates().is_empty();
-    if is_lacking || is_shared {
+    if is_shared || is_lacking(args, repository)? {
         return Err(unsupported());
     }
     let loosens = args.loosen || args.unpack_unreachable.is_some();
     if args.cruft && loosens {
         let message = "options '-A' and '--cruft' cannot be used together";
         return Err(CliError::fatal(message));
-    }
-    let limit = number(&args.max_cruft_size)?.unwrap_or(0);
-    // Git has settings of their own for these packs.
-    let is_tuned = args.window.is_some() || args.depth.is_some() || args.threads.is_some();
-    let is_tuned = is_tuned
-        || ["window", "windowmemory", "depth", "threads"]
-            .iter()
-            .any(|name| config.contains(&format!("repack.cruft{name}")));
-    if args.cruft && (limit > 0 || is_tuned)
-        || args.unpack_unreachable.is_some() && !args.all && !args.loosen
-    {
-        return Err(unsupported());
     }
     let is_all = args.all || args.loosen || args.cruft;
     let configured = match config.bool("repack.writebitmaps")? {
@@ -199,6 +182,26 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         patience: pronto::prune::PATIENCE,
         packing: packing(args, repository)?,
     })
+}
+
+/// Whether a part of what is asked for is left to git.
+fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
+    let config = repository.config();
+    let is_restricted = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
+        || config.bool_or("repack.usedeltaislands", false)?
+        || config.bool_or("extensions.preciousobjects", false)?
+        || !can_serve(repository)?
+        || !repository.objects()?.promisor_packs()?.is_empty();
+    let limit = number(&args.max_cruft_size)?.unwrap_or(0);
+    // Git has settings of their own for cruft packs.
+    let is_tuned = args.window.is_some()
+        || args.depth.is_some()
+        || args.threads.is_some()
+        || ["window", "windowmemory", "depth", "threads"]
+            .iter()
+            .any(|name| config.contains(format!("repack.cruft{name}")));
+    let unpacks_alone = args.unpack_unreachable.is_some() && !args.all && !args.loosen;
+    Ok(is_restricted || unpacks_alone || args.cruft && (limit > 0 || is_tuned))
 }
 
 /// What becomes of objects that nothing leads to.

@@ -266,7 +266,7 @@ pub static KEYS: &[Lacking] = &[
     row(
         "status.comparebranches",
         Place::Section,
-        &["status"],
+        &["checkout", "status", "switch"],
         When::Set,
     ),
     row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
@@ -347,7 +347,13 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_PAGER_IN_USE", &["status"], When::True),
     variable(
         "GIT_PRINT_SHA1_ELLIPSIS",
-        &["diff-files", "diff-index", "diff-tree"],
+        &[
+            "checkout",
+            "diff-files",
+            "diff-index",
+            "diff-tree",
+            "switch",
+        ],
         When::True,
     ),
     variable("GIT_QUARANTINE_PATH", REFERENCE_WRITERS, When::Set),

@@ -15,6 +15,8 @@ pub(crate) struct Case {
     pub(crate) may_hand_over: bool,
     /// Commands that must be installed.
     pub(crate) needs: Vec<String>,
+    /// The first release of git that does what it shows.
+    pub(crate) since: Option<Release>,
     /// The script, for `sh`.
     pub(crate) script: String,
 }
@@ -34,6 +36,9 @@ impl Case {
         Some(missing)
     }
 }
+
+/// The two first numbers of a release of git.
+pub(crate) type Release = [u32; 2];
 
 /// All cases of all files beside this one, in the order of file names.
 pub(crate) fn all() -> Vec<Case> {
@@ -73,6 +78,7 @@ fn parse(path: &Path) -> Vec<Case> {
                 compares_stderr: true,
                 may_hand_over: false,
                 needs: Vec::new(),
+                since: None,
                 script,
             });
         } else if line.trim() == ":: setup" {
@@ -86,6 +92,7 @@ fn parse(path: &Path) -> Vec<Case> {
                 Some(("stderr", "ignored")) => case.compares_stderr = false,
                 Some(("git", "allowed")) => case.may_hand_over = true,
                 Some(("needs", command)) => case.needs.push(command.trim().to_owned()),
+                Some(("since", release)) => case.since = parse_release(release),
                 _ => panic!("unknown directive '{line}' in {}", path.display()),
             }
         } else if let Some(case) = cases.last_mut() {
@@ -94,4 +101,15 @@ fn parse(path: &Path) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// The release in `text`: `2.55`, or the words of `git version`.
+pub(crate) fn parse_release(text: &str) -> Option<Release> {
+    let text = text.trim();
+    let mut numbers = text
+        .strip_prefix("git version ")
+        .unwrap_or(text)
+        .split('.')
+        .map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
 }

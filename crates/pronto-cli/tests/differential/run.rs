@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::case::Case;
+use crate::case::{Case, Release, parse_release};
 use crate::snapshot;
 
 /// What one run printed and left behind, in named parts that are compared one by one.
@@ -41,10 +41,31 @@ const GLOBAL_CONFIG: &str = "[user]\n\tname = A U Thor\n\temail = author@example
 
 /// Whether the oracle is there.
 pub(crate) fn git_is_installed() -> bool {
-    Command::new("git")
-        .arg("version")
-        .output()
-        .is_ok_and(|output| output.status.success())
+    release_of(Path::new("git")).is_some()
+}
+
+fn release_of(git: &Path) -> Option<Release> {
+    let output = Command::new(git).arg("version").output().ok()?;
+    parse_release(&String::from_utf8(output.stdout).ok()?)
+}
+
+/// The git that `case` compares with: the installed one, or the one that `PRONTO_TEST_GIT` names if
+/// the installed one is too old. `None` if both are.
+pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
+    let Some(since) = case.since else {
+        return Some("git".into());
+    };
+    let named = std::env::var_os("PRONTO_TEST_GIT").map(PathBuf::from);
+    let knows = |git: &PathBuf| release_of(git).is_some_and(|release| release >= since);
+    let found = std::iter::once("git".into()).chain(named).find(knows);
+    if found.is_none() {
+        let [major, minor] = since;
+        println!(
+            "SKIPPED: '{}' needs git {major}.{minor}; PRONTO_TEST_GIT names another",
+            case.title
+        );
+    }
+    found
 }
 
 /// Runs `case` both ways.
@@ -60,7 +81,9 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
         .tempdir()
         .expect("a directory");
     let base = base.path().canonicalize().expect("it exists");
-    let oracle = run(case, &base, Path::new("git"));
+    let git =
+        oracle(case).ok_or("git is too old, and PRONTO_TEST_GIT names none that is new enough")?;
+    let oracle = run(case, &base, &git);
     let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")));
     let mut report = String::new();
     for ((part, expected), (_, actual)) in oracle.iter().zip(&ours) {

@@ -41,6 +41,7 @@ mod netsync_stalled;
 mod options;
 mod packing;
 mod pairs;
+mod pruning;
 mod reflinks;
 mod repack;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]

@@ -139,7 +139,7 @@ fn random() -> u64 {
 
 /// The moment at which a command is to be killed, for one of ten.
 fn fate(setting: &Setting) -> Option<Duration> {
-    let is_due = setting.kills && random() % KILLED_ONE_OF == 0;
+    let is_due = setting.kills && random().is_multiple_of(KILLED_ONE_OF);
     is_due.then(|| KILLED_WITHIN.mul_f64((random() % 1024) as f64 / 1024.0))
 }
 

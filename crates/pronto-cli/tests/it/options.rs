@@ -1,5 +1,7 @@
 //! Options before the command and of commands, read as Git reads them.
 
+use std::path::Path;
+
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
 fn version_line() -> String {
@@ -96,5 +98,41 @@ fn help_is_printed_and_usage_asked_for_ends_with_its_code() {
     assert_eq!(pronto().output().expect("it runs").status.code(), Some(1));
     let usage = pronto().args(["version", "-h"]).output().expect("it runs");
     assert_eq!(usage.status.code(), Some(129));
-    assert!(stdout(&usage).contains("Usage: pronto version"));
+    assert!(stdout(&usage).starts_with("usage: pronto version"));
+}
+
+#[test]
+fn the_usage_of_a_command_of_git_is_gits_where_there_is_one() {
+    let scratch = Scratch::new();
+    let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to);
+    let ours = scratch.install("bin", "git", link);
+    let theirs = scratch.script("real", "git", "#!/bin/sh\necho \"theirs: $*\"\nexit 129\n");
+    for arguments in [
+        ["status", "-h"],
+        ["reset", "--help-all"],
+        ["reset", "--no-soft"],
+    ] {
+        let output = process(&ours)
+            .args(arguments)
+            .env("PRONTO_GIT", &theirs)
+            .output()
+            .expect("it runs");
+        assert_eq!(
+            stdout(&output),
+            format!("theirs: {}\n", arguments.join(" "))
+        );
+        assert_eq!(output.status.code(), Some(129));
+    }
+    for (name, begins) in [
+        ("status", "usage: git status "),
+        ("netsync", "usage: git netsync "),
+    ] {
+        let output = process(&ours)
+            .args([name, "-h"])
+            .env("PRONTO_NO_FALLBACK", "1")
+            .output()
+            .expect("it runs");
+        assert!(stdout(&output).starts_with(begins), "{}", stdout(&output));
+        assert_eq!(output.status.code(), Some(129));
+    }
 }

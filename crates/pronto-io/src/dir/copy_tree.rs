@@ -1,24 +1,22 @@
 //! Copying files and directories from one tree into another, by several workers. Where the file system
 //! can, a copy shares its blocks with the original.
 
+mod content;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT};
-use rustix::io::Errno;
+use rustix::fs::Mode;
 
-use super::{
-    Directory, EntryKind, Listing, Metadata, NewFile, Time, file_metadata, is_missing, read_at,
-    retry,
-};
+use content::{Original, copy_link, is_incapable, times};
+
+use super::{Directory, EntryKind, Listing, Metadata, file_metadata, is_missing, retry};
 use crate::interrupt::Interrupt;
 use crate::pool::{self, Gather, Workers, ends_of_groups};
 use crate::progress::Meter;
 
-/// A file that cannot share its blocks is copied in pieces of this many bytes.
-const PIECE_LEN: usize = 256 * 1024;
 /// What is kept of a mode: who may read, write and execute, and the sticky bit of directories.
 const KEPT_MODE: u32 = 0o1777;
 
@@ -349,50 +347,6 @@ impl Walk<'_> {
         }
     }
 
-    fn copy_file(
-        &self,
-        Original { file, metadata }: &Original,
-        to: &Directory,
-        name: &[u8],
-        piece: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        let mut new = to.create_file(name, metadata.is_executable())?;
-        if metadata.size_bytes > 0 {
-            self.fill(file, &mut new, piece)?;
-        }
-        let mode = metadata.mode & KEPT_MODE & 0o777;
-        if file_metadata(&new)?.mode & 0o7777 != mode {
-            retry(|| rustix::fs::fchmod(&new, Mode::from_bits_truncate(mode as _)))?;
-        }
-        retry(|| rustix::fs::futimens(&new, &times(metadata)))?;
-        self.copy.meter.add_bytes(metadata.size_bytes);
-        new.finish().map(drop)
-    }
-
-    fn fill(&self, file: &std::fs::File, new: &mut NewFile, piece: &mut Vec<u8>) -> io::Result<()> {
-        if !self.copies.load(Relaxed) {
-            match new.share(file) {
-                Err(error) if self.copy.sharing == Sharing::Auto && is_incapable(&error) => {
-                    self.copies.store(true, Relaxed);
-                }
-                shared => return shared,
-            }
-        }
-        piece.resize(PIECE_LEN, 0);
-        let mut offset = 0;
-        loop {
-            let read = read_at(file, piece, offset)?;
-            if read == 0 {
-                return Ok(());
-            }
-            new.write_all(&piece[..read])?;
-            offset += read as u64;
-            if self.copy.interrupt.is_triggered() {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-        }
-    }
-
     /// Gives a directory that was made the permissions and the time of the original.
     fn finish(&self, directory: &Found) -> Result<()> {
         let Some(metadata) = &directory.made_as else {
@@ -437,12 +391,6 @@ impl Walk<'_> {
     }
 }
 
-/// A file that is copied, and what it was when it was opened.
-struct Original {
-    file: std::fs::File,
-    metadata: Metadata,
-}
-
 /// One worker: the directories that it is in, and space.
 #[derive(Default)]
 struct Worker {
@@ -466,14 +414,6 @@ impl Worker {
     }
 }
 
-fn copy_link(from: &Directory, to: &Directory, name: &[u8], metadata: &Metadata) -> io::Result<()> {
-    to.make_symlink(&from.read_link(name)?, name)?;
-    let flags = AtFlags::SYMLINK_NOFOLLOW;
-    Ok(retry(|| {
-        rustix::fs::utimensat(to, name, &times(metadata), flags)
-    })?)
-}
-
 /// What `name` in `directory` is, which says so if the listing does not.
 fn kind_of(directory: &Directory, name: &[u8], listed: EntryKind) -> EntryKind {
     match listed {
@@ -482,32 +422,6 @@ fn kind_of(directory: &Directory, name: &[u8], listed: EntryKind) -> EntryKind {
             .map_or(EntryKind::Unknown, |metadata| metadata.kind()),
         kind => kind,
     }
-}
-
-/// The time of modification of a file, and none of access.
-fn times(metadata: &Metadata) -> Timestamps {
-    let Time {
-        seconds,
-        nanoseconds,
-    } = metadata.modified;
-    Timestamps {
-        last_access: Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_OMIT as _,
-        },
-        last_modification: Timespec {
-            tv_sec: seconds as _,
-            tv_nsec: nanoseconds as _,
-        },
-    }
-}
-
-/// Whether an error of sharing says that the file systems cannot.
-fn is_incapable(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOTTY | Errno::NOSYS)
-    ) || error.kind() == io::ErrorKind::Unsupported
 }
 
 fn failure(path: &[u8], error: io::Error) -> CopyFailure {

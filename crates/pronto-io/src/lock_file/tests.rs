@@ -1,3 +1,5 @@
+//! Tests of lock files.
+
 use super::*;
 
 fn cannot_be_had(target: &Path) -> bool {

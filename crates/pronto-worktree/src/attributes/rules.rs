@@ -1,5 +1,6 @@
 //! Lines of attributes files, and how they apply to a path.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::glob::matches_path;
@@ -70,7 +71,9 @@ pub(super) fn parse_definition(text: &str) -> Vec<Definition> {
 
 /// Attributes as numbers: the selected ones first, then the macros that touch them.
 pub(super) struct Names {
-    names: Vec<BString>,
+    /// A macro may bear the name of a selected attribute: then both are meant.
+    numbers: HashMap<BString, Vec<usize>>,
+    count: usize,
     selected: usize,
     /// What each macro stands for, by number less `selected`; the strongest assignment first.
     macros: Vec<Assignments>,
@@ -80,49 +83,55 @@ pub(super) struct Names {
 type Assignments = Vec<(usize, State)>;
 
 impl Names {
-    /// `lines` come from all files that may define macros, the weakest first.
+    /// `lines` come from all files that may define macros, the weakest first. Takes time in
+    /// proportion to what they say.
     pub(super) fn new<'a>(
         selection: &[&str],
         lines: impl Iterator<Item = &'a Definition> + Clone,
     ) -> Self {
-        let mut names: Vec<BString> = selection.iter().map(|name| (*name).into()).collect();
+        let mut names: Vec<&BStr> = selection.iter().map(|name| BStr::new(*name)).collect();
         let selected = names.len();
         let macros = lines.filter_map(|line| match &line.target {
-            Kind::Macro(name) => Some((BString::from(name.as_str()), &line.assignments)),
+            Kind::Macro(name) => Some((BStr::new(name.as_str()), &line.assignments)),
             Kind::Pattern(_) => None,
         });
-        // A macro may stand for another, so repeat until nothing is added.
-        loop {
-            let before = names.len();
-            for (name, assignments) in macros.clone() {
-                let touches = assignments.iter().any(|(name, _)| names.contains(name));
-                if touches && !names[selected..].contains(&name) {
-                    names.push(name);
-                }
-            }
-            if names.len() == before {
-                break;
+        let mut users: HashMap<&BStr, Vec<&BStr>> = HashMap::new();
+        for (name, assignments) in macros.clone() {
+            for (assigned, _) in assignments {
+                users.entry(assigned.as_bstr()).or_default().push(name);
             }
         }
+        // A macro may stand for another.
+        let mut known = HashSet::new();
+        let mut at = 0;
+        while let Some(name) = names.get(at).copied() {
+            let found = users.get(&name).into_iter().flatten();
+            names.extend(found.filter(|user| known.insert(**user)).copied());
+            at += 1;
+        }
         let mut all = Names {
-            macros: vec![Vec::new(); names.len() - selected],
-            names,
+            numbers: HashMap::new(),
+            count: names.len(),
             selected,
+            macros: vec![Vec::new(); names.len() - selected],
         };
+        for (number, name) in names.iter().enumerate() {
+            let numbers = all.numbers.entry((*name).to_owned()).or_default();
+            numbers.push(number);
+        }
         for (name, assignments) in macros {
-            let number = all.names[selected..]
-                .iter()
-                .position(|known| *known == name);
+            let numbers = all.numbers.get(name).into_iter().flatten();
+            let number = numbers.copied().find(|number| *number >= selected);
             if let Some(number) = number {
                 // A later definition replaces an earlier one.
-                all.macros[number] = all.numbered(assignments);
+                all.macros[number - selected] = all.numbered(assignments);
             }
         }
         all
     }
 
     pub(super) fn len(&self) -> usize {
-        self.names.len()
+        self.count
     }
 
     pub(super) fn selected(&self) -> usize {
@@ -130,16 +139,12 @@ impl Names {
     }
 
     fn numbered(&self, assignments: &[(BString, State)]) -> Assignments {
-        let mut numbered = Vec::new();
-        for (name, state) in assignments.iter().rev() {
-            // A macro may bear the name of a selected attribute: then both are meant.
-            for (number, known) in self.names.iter().enumerate() {
-                if known == name {
-                    numbered.push((number, state.clone()));
-                }
-            }
-        }
-        numbered
+        let strongest_first = assignments.iter().rev();
+        let numbered = strongest_first.filter_map(|(name, state)| {
+            let numbers = self.numbers.get(name.as_bstr())?.iter();
+            Some(numbers.map(move |number| (*number, state.clone())))
+        });
+        numbered.flatten().collect()
     }
 }
 
@@ -204,7 +209,7 @@ impl List {
                 .iter()
                 .any(|(number, _)| states[*number].is_none());
             if news && matches_path(&rule.pattern, path, (basename, is_directory), ignore_case) {
-                assign(&rule.assignments, names, states, 0);
+                assign(&rule.assignments, names, states);
             }
         }
     }
@@ -213,24 +218,60 @@ impl List {
 /// What is known of an attribute so far: `None` until a rule has spoken.
 pub(super) type Slot = Option<State>;
 
-fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot], depth: usize) {
-    // Macros that stand for each other in a circle end here, because each is assigned once; the
-    // depth is bounded by their number.
-    if depth > names.macros.len() {
-        return;
-    }
+fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
     for (number, state) in assignments {
-        if states[*number].is_some() {
+        if let Some(meaning) = set(*number, state, names, states) {
+            expand(meaning, names, states);
+        }
+    }
+}
+
+/// Assigns what a macro stands for, and what macros in it stand for. Each attribute is assigned once,
+/// so that macros which stand for each other end.
+fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
+    let mut open = vec![meaning.iter()];
+    while let Some(last) = open.last_mut() {
+        let Some((number, state)) = last.next() else {
+            open.pop();
             continue;
+        };
+        if let Some(meaning) = set(*number, state, names, states) {
+            open.push(meaning.iter());
         }
-        states[*number] = Some(state.clone());
-        if *number >= names.selected && *state == State::Set {
-            assign(
-                &names.macros[*number - names.selected],
-                names,
-                states,
-                depth + 1,
-            );
-        }
+    }
+}
+
+/// Says `state` of attribute `number` unless something has been said; gives what a macro that is
+/// set by this stands for.
+fn set<'n>(
+    number: usize,
+    state: &State,
+    names: &'n Names,
+    states: &mut [Slot],
+) -> Option<&'n Assignments> {
+    if states[number].is_some() {
+        return None;
+    }
+    states[number] = Some(state.clone());
+    let place = number.checked_sub(names.selected)?;
+    (*state == State::Set).then(|| &names.macros[place])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_that_stand_for_macros_have_no_limit() {
+        let count = 200_000;
+        let lines = (0..count).map(|at| format!("[attr]a{at} a{}\n", at + 1));
+        let text = lines.collect::<String>() + &format!("[attr]a{count} -text\nf a0\n");
+        let lines = parse(text.as_bytes(), true);
+        let names = Names::new(&["text"], lines.iter());
+        assert_eq!(names.len(), count + 2);
+        let mut states = vec![None; names.len()];
+        let list = List::new(BString::default(), lines, &names);
+        list.apply(("f".into(), false), 0, false, &names, &mut states);
+        assert_eq!(states[0], Some(State::Unset));
     }
 }

@@ -83,8 +83,7 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
 /// Whether the entry is marked so that nobody looks at its file. That may hold what nobody knows
 /// of: it is the one thing that a reset does not overwrite.
 pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
-    let unseen = Flags::ASSUME_VALID.with(Flags::SKIP_WORKTREE);
-    entry.flags.bits() & unseen.bits() != 0
+    entry.flags.contains(Flags::ASSUME_VALID) || entry.flags.contains(Flags::SKIP_WORKTREE)
 }
 
 /// Refuses files of the entries at `positions` (in order) that are not as the entries say.

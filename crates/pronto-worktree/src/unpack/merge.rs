@@ -22,7 +22,7 @@ use crate::checkout::{Outcome, Plan, Removal};
 use crate::diff::{TreeEntry, read_tree};
 use crate::names::{Name, compare};
 use crate::{Error, objects};
-use lists::{slots, take};
+use lists::{files, slots, take};
 use rules::{Slot, Verdict};
 
 mod bind;
@@ -140,6 +140,8 @@ struct Walk<'a, 's> {
     /// Entries that do not stay as they are.
     gone: HashSet<usize>,
     changed: Vec<BString>,
+    /// For each tree: whether a file stands where this directory is.
+    blocked: [bool; 3],
 }
 
 impl<'a, 's> Walk<'a, 's> {
@@ -155,6 +157,7 @@ impl<'a, 's> Walk<'a, 's> {
             free: Vec::new(),
             gone: HashSet::new(),
             changed: Vec::new(),
+            blocked: [false; 3],
         }
     }
 
@@ -205,9 +208,21 @@ impl<'a, 's> Walk<'a, 's> {
             prefix.extend_from_slice(&name);
             if is_directory {
                 let below = cached.and_then(|cached| cached.child(name.as_bstr()));
+                let outer = self.blocked;
+                for (blocked, is_file) in
+                    self.blocked.iter_mut().zip(files(&lists, &cursors, &name))
+                {
+                    *blocked |= is_file;
+                }
                 self.below(&found, (stages, prefix), below, depth)?;
+                self.blocked = outer;
             } else {
-                let slots = slots(&lists, &cursors, &found, &name);
+                let mut slots = slots(&lists, &cursors, &found, &name);
+                for (slot, blocked) in slots.iter_mut().zip(self.blocked) {
+                    if blocked {
+                        *slot = Slot::OtherKind;
+                    }
+                }
                 self.file(&slots, stages, prefix.as_bstr())?;
             }
             prefix.truncate(len);

@@ -355,7 +355,7 @@ impl<'a> Worker<'a> {
         let path = self.shared.targets[at].path;
         let Some(id) = checked_out(self.shared.hasher.repository, path) else {
             let text = format!("'{path}' does not have a commit checked out");
-            return Err(Failure::line(&text));
+            return Err(Failure::file(path, &text));
         };
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));

@@ -47,6 +47,32 @@ impl Work<'_> {
         Ok(None)
     }
 
+    /// Stops where a pathspec matches nothing that is tracked.
+    pub(super) fn refuse_untracked(&mut self) {
+        let pathspec = &self.options.pathspec;
+        let mut seen: Vec<bool> = (0..pathspec.len())
+            .map(|at| pathspec.excludes(at))
+            .collect();
+        for entry in self.index().iter() {
+            if seen.iter().all(|seen| *seen) {
+                return;
+            }
+            pathspec.mark(entry.path, &mut seen);
+        }
+        let unknown: Vec<Said> = (0..seen.len())
+            .filter(|at| !seen[*at])
+            .map(|at| {
+                let spec = pathspec.original(at);
+                let reason = "did not match any file(s) known to git";
+                Said::Line(format!("error: pathspec '{spec}' {reason}"))
+            })
+            .collect();
+        if !unknown.is_empty() {
+            self.report.said.extend(unknown);
+            self.report.said.push(Said::Stopped);
+        }
+    }
+
     /// The ignored paths that were asked for by name, or are on the way to what was.
     pub(super) fn ignored(&self) -> Result<Vec<BString>> {
         let pathspec = &self.options.pathspec;
@@ -100,7 +126,7 @@ impl Work<'_> {
     ) -> Result<Option<String>> {
         let pathspec = &self.options.pathspec;
         let mut seen: Vec<bool> = (0..pathspec.len())
-            .map(|at| pathspec.excludes(at) || pathspec.path(at).is_empty())
+            .map(|at| pathspec.excludes(at))
             .collect();
         let index = self.index();
         let skipped = |entry: &EntryRef<'_>| {
@@ -122,6 +148,9 @@ impl Work<'_> {
                 continue;
             }
             let path = pathspec.path(at);
+            if path.is_empty() {
+                continue;
+            }
             if !pathspec.is_loose(at) && exists(&self.prepared.top, path.as_bstr()) {
                 continue;
             }

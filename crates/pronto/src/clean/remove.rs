@@ -11,10 +11,7 @@ pub(super) fn remove(
     options: &Options,
     interrupt: &Interrupt,
 ) -> Result<Vec<Said>> {
-    let here = repository.prefix().map(|prefix| {
-        let end = prefix.strip_suffix(b"/").unwrap_or(prefix);
-        BString::from(end)
-    });
+    let here = repository.directory_to_keep();
     let mut remover = Remover {
         repository,
         top,

@@ -127,9 +127,7 @@ impl Repository {
                 }
             } else if let Some(base) = largest(&packs) {
                 let memory = rustix::system::sysinfo();
-                // The types differ between systems.
-                #[allow(clippy::useless_conversion)]
-                let memory = u64::from(memory.totalram) * u64::from(memory.mem_unit).max(1);
+                let memory = memory.totalram * u64::from(memory.mem_unit).max(1);
                 if memory > 0 && self.memory_to_repack(&packs, &base) >= memory / 2 {
                     kept.push(base);
                 }

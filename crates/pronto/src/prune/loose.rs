@@ -55,7 +55,7 @@ impl Work<'_> {
         })?;
         for path in others {
             match begins(&path, b"tmp_obj_") {
-                true => self.prune_file(path)?,
+                true => self.prune_file(&path)?,
                 false => (self.tell)(&Removed::Garbage(path)),
             }
         }
@@ -76,7 +76,7 @@ impl Work<'_> {
             return Ok(());
         }
         let ids: Vec<ObjectId> = objects.iter().map(|(id, _)| *id).collect();
-        let batches = order::named_last(marks.store(), ids)?;
+        let batches = order::named_last(marks.store(), &ids)?;
         let mut rest = batches.as_slice();
         while !rest.is_empty() {
             rest = self.delete_some(rest)?;

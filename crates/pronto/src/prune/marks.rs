@@ -162,7 +162,7 @@ impl<'a> Marks<'a> {
                 continue;
             }
             count = count.wrapping_add(1);
-            if count % 1024 == 0 {
+            if count.is_multiple_of(1024) {
                 check(self.interrupt)?;
             }
             new.push(id);

@@ -14,7 +14,7 @@ use crate::Result;
 ///
 /// # Errors
 /// None so far.
-pub(super) fn named_last(store: &Store, ids: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
+pub(super) fn named_last(store: &Store, ids: &[ObjectId]) -> Result<Vec<ObjectId>> {
     let places: HashMap<ObjectId, usize> = (ids.iter().copied()).zip(0..).collect();
     let mut is_done = vec![false; ids.len()];
     let mut ordered = Vec::with_capacity(ids.len());
@@ -71,7 +71,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let options = pronto_odb::Options::default();
         let store = Store::open(directory.path(), options).expect("it can be opened");
-        let mut write = |kind, content: &[u8]| store.write(kind, content).expect("it is writable");
+        let write = |kind, content: &[u8]| store.write(kind, content).expect("it is writable");
         let blob = write(Kind::Blob, b"a");
         let tree = write(Kind::Tree, &[b"100644 a\0", blob.as_bytes()].concat());
         let who = "A <a@b> 0 +0000";
@@ -85,7 +85,7 @@ mod tests {
         let mut ids = vec![blob, tree];
         ids.extend(&commits);
         ids.sort_unstable();
-        let ordered = named_last(&store, ids).expect("it can be read");
+        let ordered = named_last(&store, &ids).expect("it can be read");
         let mut expected: Vec<ObjectId> = commits.into_iter().rev().collect();
         expected.extend([tree, blob]);
         assert_eq!(ordered, expected);

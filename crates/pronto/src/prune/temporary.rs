@@ -1,6 +1,6 @@
 //! Files and directories that were left behind by processes that write objects.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use pronto_odb::Quarantine;
 
@@ -15,7 +15,7 @@ impl Work<'_> {
             for name in names(&directory)? {
                 let path = directory.join(name);
                 if begins(&path, b"tmp_") {
-                    self.prune_file(path)?;
+                    self.prune_file(&path)?;
                 }
             }
         }
@@ -24,7 +24,7 @@ impl Work<'_> {
 
     /// Removes a temporary file or directory, if it has expired. Nobody who knows of the lock
     /// writes to it then; a directory may be in use by one who receives objects.
-    pub(super) fn prune_file(&mut self, path: PathBuf) -> Result<()> {
+    pub(super) fn prune_file(&mut self, path: &Path) -> Result<()> {
         let Ok(found) = path.symlink_metadata() else {
             return Ok(());
         };
@@ -40,19 +40,19 @@ impl Work<'_> {
             },
         };
         if !found.is_dir() {
-            (self.tell)(&Removed::TemporaryFile(path.clone()));
+            (self.tell)(&Removed::TemporaryFile(path.to_owned()));
             if pruning.is_some() {
-                self.unlink(&path);
+                self.unlink(path);
             }
             return Ok(());
         }
-        if Quarantine::is_in_use(&path) {
+        if Quarantine::is_in_use(path) {
             return Ok(());
         }
-        (self.tell)(&Removed::TemporaryDirectory(path.clone()));
+        (self.tell)(&Removed::TemporaryDirectory(path.to_owned()));
         if pruning.is_some() {
             // What is left of it goes the next time.
-            let _ = std::fs::remove_dir_all(&path);
+            let _ = std::fs::remove_dir_all(path);
         }
         Ok(())
     }

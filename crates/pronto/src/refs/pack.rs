@@ -233,7 +233,7 @@ impl Repository {
         let lock = lock.map_err(|error| {
             let reason = error.message();
             let message = format!("cannot lock ref '{}': {reason}", candidate.name);
-            Error::new(error.kind().clone(), message)
+            Error::new(*error.kind(), message)
         })?;
         let held = loose::read(&file, candidate.name.as_bstr(), self.object_hash())?;
         if held != Some(Contents::Object(candidate.id)) {

@@ -26,6 +26,8 @@ pub(crate) struct Layout {
     /// From the work tree to the directory of the caller, with a slash at its end.
     pub(crate) prefix: Option<BString>,
     pub(crate) format: Format,
+    /// Whether the configuration names a work tree and says that there is none.
+    pub(crate) contradicts: bool,
     pub(crate) local_config: Option<Vec<u8>>,
 }
 
@@ -132,6 +134,10 @@ fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<
         Candidate::Directory if git_dir::is_git_dir(&dot_git, environment) => {
             Some((dot_git.clone(), false))
         }
+        Candidate::Special => {
+            let message = format!("not a regular file: '{}'", dot_git.display());
+            return Err(Error::new(ErrorKind::NotARepository, message));
+        }
         _ => None,
     };
     if let Some((git_dir, through_file)) = found {
@@ -211,21 +217,30 @@ fn explicit(
     environment: &Environment,
 ) -> Result<Layout> {
     let mut layout = match known {
-        Some(layout) => layout,
+        Some(mut layout) => {
+            layout.spoken_git_dir = named.to_owned();
+            layout
+        }
         None => open_named(named, environment)?,
     };
-    layout.spoken_git_dir = named.to_owned();
     let work_tree = if let Some(named) = environment.path("GIT_WORK_TREE") {
-        environment.absolute(named)
+        let named = environment.absolute(named);
+        check_parents(&named)?;
+        named
+    } else if layout.format.bare == Some(true) {
+        layout.contradicts = layout.format.work_tree.is_some();
+        return Ok(layout);
     } else if let Some(configured) = &layout.format.work_tree {
-        if layout.format.bare == Some(true) {
-            let message = "core.bare and core.worktree do not make sense";
-            return Err(Error::new(ErrorKind::Config, message));
+        if let (true, Err(error)) = (
+            configured.is_relative(),
+            std::fs::metadata(layout.git_dir.join(configured)),
+        ) {
+            let (path, reason) = (configured.display(), pronto_io::error::reason(&error));
+            let message = format!("cannot chdir to '{path}': {reason}");
+            return Err(Error::new(ErrorKind::Io, message));
         }
         layout.git_dir.join(configured)
-    } else if !environment.boolean("GIT_IMPLICIT_WORK_TREE", true)?
-        || layout.format.bare == Some(true)
-    {
+    } else if !environment.boolean("GIT_IMPLICIT_WORK_TREE", true)? {
         return Ok(layout);
     } else {
         environment.current_dir().to_owned()
@@ -241,11 +256,28 @@ fn explicit(
     Ok(layout)
 }
 
+/// A work tree that is named need not be there, but the directory that it would be in must.
+fn check_parents(work_tree: &Path) -> Result<()> {
+    let Some(parent) = work_tree.parent() else {
+        return Ok(());
+    };
+    let missing = parent
+        .ancestors()
+        .filter_map(|directory| Some((directory, std::fs::metadata(directory).err()?)))
+        .last();
+    let Some((directory, error)) = missing else {
+        return Ok(());
+    };
+    let reason = pronto_io::error::reason(&error);
+    let message = format!("Invalid path '{}': {reason}", directory.display());
+    Err(Error::new(ErrorKind::Io, message))
+}
+
 /// The repository at `named`, which may be a file that points to it.
 pub(crate) fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
     let full = environment.absolute(named);
     let git_dir = match git_dir::look_at(&full, named, environment)? {
-        Candidate::PointsTo(target) => target,
+        Candidate::PointsTo(target) => return read_format(&target, &target, environment),
         Candidate::Directory if git_dir::is_git_dir(&full, environment) => full,
         _ => {
             let message = format!("not a git repository: '{}'", named.display());
@@ -274,6 +306,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         work_tree: None,
         prefix: None,
         format: Format::read(&crate::config::Config::default())?,
+        contradicts: false,
         local_config,
     };
     let mut loader = Loader::new(environment, Some(layout.place()));
@@ -283,7 +316,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         None => loader.local(),
     };
     let mut format = Format::read(&loader.load()?)?;
-    if layout.common_dir != layout.git_dir {
+    if layout.common_dir != layout.git_dir && !format.worktree_config {
         (format.bare, format.work_tree) = (None, None);
     }
     if format.worktree_config {

@@ -75,6 +75,8 @@ pub(crate) fn common_dir(git_dir: &Path, environment: &Environment) -> Result<Pa
 pub(crate) enum Candidate {
     /// Nothing, or nothing of use.
     Nothing,
+    /// Neither a file nor a directory.
+    Special,
     /// A directory.
     Directory,
     /// A file that points to this repository.
@@ -150,7 +152,7 @@ pub(crate) fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<C
         Ok(target) => return Ok(Candidate::PointsTo(target)),
         Err(Flaw::Missing) => return Ok(Candidate::Nothing),
         Err(Flaw::NotAFile { directory: true }) => return Ok(Candidate::Directory),
-        Err(Flaw::NotAFile { directory: false }) => return Ok(Candidate::Nothing),
+        Err(Flaw::NotAFile { directory: false }) => return Ok(Candidate::Special),
         Err(Flaw::Unreadable(reason)) => {
             let message = format!("error opening '{said}': {reason}");
             return Err(Error::new(ErrorKind::Io, message));

@@ -149,7 +149,9 @@ impl Submodules for Inspector<'_> {
         }
         environment.set(DEPTH, (self.depth + 1).to_string());
         environment.set_current_dir(&top);
-        let Ok(repository) = Repository::open(&git, &environment) else {
+        // The directory is its work tree, unless its configuration names another.
+        environment.set("GIT_DIR", ".git");
+        let Ok(repository) = Repository::discover(&top, &environment) else {
             return Ok(state);
         };
         let Ok(Some(head)) = repository.head().map(|head| head.id()) else {
@@ -159,8 +161,10 @@ impl Submodules for Inspector<'_> {
         if ignores == IgnoreSubmodules::Dirty {
             return Ok(state);
         }
+        let is_explicit = self.general.is_some() || self.by_path.contains_key(at);
         let untracked = match (ignores, self.untracked) {
-            (IgnoreSubmodules::Untracked, _) | (_, Untracked::No) => Untracked::No,
+            (IgnoreSubmodules::Untracked, _) => Untracked::No,
+            (_, Untracked::No) if !is_explicit => Untracked::No,
             _ => Untracked::Normal,
         };
         let options = Options {

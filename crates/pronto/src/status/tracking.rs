@@ -75,7 +75,11 @@ impl Repository {
         let remote = config.raw(key("remote"))?;
         let merge = config.raw(key("merge"))?;
         if remote == "." {
-            return Some(merge.to_owned());
+            // The upstream of a branch is not told by upstreams.
+            let is_plain = !merge.contains_str("@{");
+            let found = is_plain.then(|| self.find_reference(merge).ok()?);
+            let name = found.flatten().map(|found| found.name);
+            return Some(name.unwrap_or_else(|| merge.to_owned()));
         }
         let fetch = [b"remote.", remote.as_bytes(), b".fetch"].concat();
         let specs = config.list(&fetch);

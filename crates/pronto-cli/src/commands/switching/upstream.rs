@@ -41,7 +41,7 @@ pub(super) fn tracking_text(upstream: &Upstream, hints: bool) -> String {
                 "Your branch and '{name}' have diverged,\n\
                  and have {ahead} and {behind} different commits each, respectively.\n"
             ),
-            "  (use \"git pull\" to merge the remote branch into yours)\n",
+            "  (use \"git pull\" if you want to integrate the remote branch with yours)\n",
         ),
     };
     if hints { text + hint } else { text }

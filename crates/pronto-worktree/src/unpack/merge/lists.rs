@@ -44,8 +44,23 @@ pub(super) fn slots(
                 id: entry.side.id,
                 mode: entry.side.mode,
             }),
-            None if has_directory(list, *from) => Slot::Directory,
+            None if has_directory(list, *from) => Slot::OtherKind,
             None => Slot::Nothing,
         })
         .collect()
+}
+
+/// Whether each tree has a file at the name of a directory that the cursors have come to.
+pub(super) fn files<'l>(
+    lists: &'l [Vec<TreeEntry>],
+    cursors: &'l [usize],
+    name: &'l [u8],
+) -> impl Iterator<Item = bool> {
+    lists.iter().zip(cursors).map(move |(list, at)| {
+        let mut earlier = list[..*at]
+            .iter()
+            .rev()
+            .take_while(|entry| entry.name.starts_with(name));
+        earlier.any(|entry| entry.name == name && !entry.is_directory())
+    })
 }

@@ -25,8 +25,8 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Nothing,
-    /// A directory, where others have a file.
-    Directory,
+    /// A directory where others have a file, or a file where others have a directory with this path.
+    OtherKind,
     File(Side),
 }
 
@@ -34,7 +34,7 @@ impl Slot {
     fn side(self) -> Option<Side> {
         match self {
             Slot::File(side) => Some(side),
-            Slot::Nothing | Slot::Directory => None,
+            Slot::Nothing | Slot::OtherKind => None,
         }
     }
 }
@@ -126,7 +126,7 @@ fn two_without_entry(initial: bool, (old, new): (Option<Side>, Option<Side>)) ->
 
 fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> Verdict {
     let [base, ours, theirs] = slots.map(Slot::side);
-    let is_base = |side| slots[0] != Slot::Directory && base == side;
+    let is_base = |side| slots[0] != Slot::OtherKind && base == side;
     // Who did nothing, where both are not the same anyhow.
     let (ours_stayed, theirs_stayed) = match ours == theirs {
         true => (false, false),
@@ -134,7 +134,7 @@ fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> 
     };
     let differs = |side| current.is_some_and(|current| !is(current, side));
     if let Some(new) = theirs
-        && slots[1] != Slot::Directory
+        && slots[1] != Slot::OtherKind
         && ours_stayed
         && !theirs_stayed
     {
@@ -148,7 +148,7 @@ fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> 
         return Verdict::Refuse;
     }
     if let Some(own) = ours {
-        let ours_alone = slots[2] != Slot::Directory && theirs_stayed && !ours_stayed;
+        let ours_alone = slots[2] != Slot::OtherKind && theirs_stayed && !ours_stayed;
         if ours == theirs || ours_alone {
             return Verdict::Become(own);
         }

@@ -40,7 +40,7 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
                 "Your branch and '{name}' have diverged,\n\
                  and have {ahead} and {behind} different commits each, respectively."
             ),
-            "  (use \"git pull\" to merge the remote branch into yours)",
+            "  (use \"git pull\" if you want to integrate the remote branch with yours)",
         ),
     };
     for line in text.lines() {

@@ -1,0 +1,212 @@
+//! Writers beside processes that repack and prune all the time, and are killed at any moment:
+//! no writer fails, and nothing that was committed is lost.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+/// Writers at a time, and rounds of each, unless `PRONTO_TEST_PRUNERS=WRITERS,ROUNDS` is set.
+const WRITERS: usize = 3;
+const ROUNDS: usize = 5;
+
+fn sizes() -> (usize, usize) {
+    let Ok(text) = std::env::var("PRONTO_TEST_PRUNERS") else {
+        return (WRITERS, ROUNDS);
+    };
+    let numbers = text.split_once(',').expect("two numbers");
+    let number = |text: &str| text.parse().expect("a number");
+    (number(numbers.0), number(numbers.1))
+}
+
+fn call(directory: &Path, mut command: Command, arguments: &[&str]) -> Output {
+    command.current_dir(directory).args(arguments);
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "a");
+        command.env(format!("GIT_{role}_EMAIL"), "a@example.com");
+    }
+    command.output().expect("it starts")
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = call(directory, process("git"), arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
+/// A repository with a worktree for each writer. Without logs, what is left behind is prunable at
+/// once.
+fn scene(scratch: &Scratch, writers: usize) -> PathBuf {
+    let top = scratch.path().join("top");
+    std::fs::create_dir(&top).expect("a directory");
+    git(&top, &["init", "-q", "-b", "main", "."]);
+    for (key, value) in [("core.logAllRefUpdates", "false"), ("gc.auto", "0")] {
+        git(&top, &["config", key, value]);
+    }
+    for at in 0..30 {
+        let directory = top.join(format!("d{}", at % 5));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join(format!("f{at}")), format!("{at}\n")).expect("a file");
+    }
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "-qm", "first"]);
+    for writer in 0..writers {
+        let (branch, place) = (format!("w{writer}"), format!("../w{writer}"));
+        git(&top, &["worktree", "add", "-q", "-b", &branch, &place]);
+    }
+    top
+}
+
+/// Commits the same files as others do, takes that back, so that it is prunable, and commits
+/// again. The commit of each round that has to stay, and what failed.
+fn write(place: &Path, rounds: usize) -> (Vec<String>, Vec<String>) {
+    let (mut kept, mut failures) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let file = place.join("d1/f1");
+        let mut step = |arguments: &[&str]| {
+            let output = call(place, pronto(), arguments);
+            if !output.status.success() {
+                failures.push(format!("{arguments:?}: {}", stderr(&output)));
+            }
+            stdout(&output).trim().to_owned()
+        };
+        for attempt in 0..2 {
+            std::fs::write(&file, format!("round {round}\n")).expect("a file");
+            step(&["add", "d1/f1"]);
+            step(&["commit", "-q", "-m", &format!("{round}")]);
+            step(&["ls-tree", "-r", "HEAD"]);
+            step(&["cat-file", "-p", "HEAD:d1/f1"]);
+            if attempt == 0 {
+                step(&["reset", "-q", "--hard", "HEAD^"]);
+            }
+        }
+        kept.push(step(&["rev-parse", "HEAD"]));
+    }
+    (kept, failures)
+}
+
+/// Repacks, prunes and packs references until `ended`; every other process is killed after a
+/// while. What failed of the others, and how many ended well.
+fn prune(top: &Path, ended: &AtomicBool, well: &AtomicUsize) -> Vec<String> {
+    const CALLS: [&[&str]; 4] = [
+        &["repack", "-a", "-d", "-q"],
+        &["prune", "--expire=now"],
+        &["repack", "-d", "-q", "--cruft", "--cruft-expiration=now"],
+        &["prune-packed", "-q"],
+    ];
+    let mut failures = Vec::new();
+    let mut number = 0u64;
+    while !ended.load(Ordering::Relaxed) {
+        for arguments in CALLS {
+            number += 1;
+            if number.is_multiple_of(2) {
+                let mut command = pronto();
+                command.current_dir(top).args(arguments);
+                let mut child = command.spawn().expect("it starts");
+                std::thread::sleep(Duration::from_millis(number * 7919 % 60));
+                child.kill().expect("it is ours");
+                child.wait().expect("it ends");
+                continue;
+            }
+            let output = call(top, pronto(), arguments);
+            match output.status.success() {
+                true => _ = well.fetch_add(1, Ordering::Relaxed),
+                false => failures.push(format!("{arguments:?}: {}", stderr(&output))),
+            }
+        }
+        // An odd number of calls: each kind is killed every other time.
+        number += 1;
+        git(top, &["pack-refs", "--all"]);
+    }
+    failures
+}
+
+#[test]
+fn writers_lose_nothing_while_others_prune() {
+    let (writers, rounds) = sizes();
+    let scratch = Scratch::new();
+    let top = scene(&scratch, writers);
+    let (ended, well) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let began = Instant::now();
+    let (mut kept, mut failures) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        let pruner = scope.spawn(|| prune(&top, &ended, &well));
+        let places = (0..writers).map(|writer| scratch.path().join(format!("w{writer}")));
+        let hands: Vec<_> = places
+            .map(|place| scope.spawn(move || write(&place, rounds)))
+            .collect();
+        for hand in hands {
+            let (done, failed) = hand.join().expect("no panic");
+            kept.extend(done);
+            failures.extend(failed);
+        }
+        ended.store(true, Ordering::Relaxed);
+        failures.extend(pruner.join().expect("no panic"));
+    });
+    println!(
+        "{writers} writers, {rounds} rounds, {} prunings in {:?}",
+        well.load(Ordering::Relaxed),
+        began.elapsed()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(kept.len(), writers * rounds);
+    git(&top, &["fsck", "--full", "--strict"]);
+    for id in kept {
+        git(&top, &["rev-list", "--objects", "--quiet", &id]);
+    }
+    assert_eq!(leftovers(&top.join(".git/objects")), Vec::<PathBuf>::new());
+}
+
+/// Removes what killed processes have left, and gives what is still there.
+fn leftovers(objects: &Path) -> Vec<PathBuf> {
+    let output = call(objects, pronto(), &["prune", "--expire=now"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let directories = [objects.to_owned(), objects.join("pack")];
+    let files = directories.iter().flat_map(|directory| {
+        let entries = std::fs::read_dir(directory).expect("a directory");
+        entries.flatten().map(|entry| entry.path())
+    });
+    let is_left = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("tmp_")
+    };
+    files.filter(is_left).collect()
+}
+
+/// What a process found to be there, and did not write, stays until it has ended; what was
+/// set meanwhile is taken into account.
+#[test]
+fn nothing_is_pruned_while_somebody_writes() {
+    let scratch = Scratch::new();
+    let top = scene(&scratch, 0);
+    std::fs::write(top.join("new"), "new\n").expect("a file");
+    let blob = git(&top, &["hash-object", "-w", "new"]).trim().to_owned();
+    let environment = pronto::environment::Environment::empty(&top);
+    let repository = pronto::Repository::open(top.join(".git"), &environment);
+    let repository = repository.expect("it can be opened");
+    let store = repository.objects().expect("it can be opened");
+    let written = store.write(gix_object::Kind::Blob, b"new\n");
+    assert_eq!(written.expect("it is there").to_string(), blob);
+    let other = pronto::Repository::open(top.join(".git"), &environment);
+    let other = other.expect("it can be opened");
+    let options = pronto::prune::Options {
+        patience: Duration::ZERO,
+        ..pronto::prune::Options::default()
+    };
+    let interrupt = pronto_io::interrupt::Interrupt::default();
+    let prune = || other.prune(&options, &mut |_| {}, (&(), &interrupt));
+    assert!(prune().expect("it can be done").gave_up);
+    assert_eq!(other.take_warnings().len(), 1);
+    git(&top, &["cat-file", "-e", &blob]);
+    store.finish_writing();
+    let outcome = prune().expect("it can be done");
+    assert_eq!((outcome.objects, outcome.gave_up), (1, false));
+    let gone = call(&top, process("git"), &["cat-file", "-e", &blob]);
+    assert!(!gone.status.success());
+}
