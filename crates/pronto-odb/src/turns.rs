@@ -309,10 +309,8 @@ mod tests {
         writer.finish_writing();
         let pruning = pruner.begin_pruning(Duration::ZERO);
         assert!(pruning.is_some(), "nobody writes");
-        let late = std::thread::spawn({
-            let writer = writer.clone();
-            move || writer.write(Kind::Blob, b"b").map(|_| Instant::now())
-        });
+        let late =
+            std::thread::spawn(move || writer.write(Kind::Blob, b"b").map(|_| Instant::now()));
         std::thread::sleep(Duration::from_millis(50));
         let released = Instant::now();
         drop(pruning);

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use test_support::git;
+
 use crate::case::{Case, Release, parse_release};
 use crate::snapshot;
 
@@ -49,15 +51,15 @@ fn release_of(git: &Path) -> Option<Release> {
     parse_release(&String::from_utf8(output.stdout).ok()?)
 }
 
-/// The git that `case` compares with: the installed one, or the one that `PRONTO_TEST_GIT` names if
-/// the installed one is too old. `None` if both are.
+/// The git that `case` compares with: the installed one, or git 2.55 if the installed one is too
+/// old. `None` if there is none that is new enough.
 pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
     let Some(since) = case.since else {
         return Some("git".into());
     };
-    let named = std::env::var_os("PRONTO_TEST_GIT").map(PathBuf::from);
+    let newest = git::reference().map(Path::to_owned);
     let knows = |git: &PathBuf| release_of(git).is_some_and(|release| release >= since);
-    let found = std::iter::once("git".into()).chain(named).find(knows);
+    let found = std::iter::once("git".into()).chain(newest).find(knows);
     if found.is_none() {
         let [major, minor] = since;
         println!(

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use bstr::BStr;
 use pronto_hash::{Kind, ObjectId};
@@ -10,13 +9,6 @@ use pronto_io::view::View;
 use pronto_refs::reftable::{
     Limits, LogEntry, LogRecord, RefRecord, RefValue, Table, TableWriter, WriteOptions,
 };
-
-/// Names the git, if it is neither on PATH nor beside the workspace.
-const VARIABLE: &str = "PRONTO_TEST_GIT";
-
-/// The first version that is taken: 2.45 brought reftables, but the tests compare with what
-/// later ones write.
-const OLDEST: [u32; 2] = [2, 55];
 
 /// An object id that is made of `number`.
 pub(crate) fn id(kind: Kind, number: u64) -> ObjectId {
@@ -80,46 +72,11 @@ pub(crate) fn log<'a>(name: &'a str, update_index: u64, ids: &'a [ObjectId; 2]) 
 
 /// The git to compare with; says so and gives none where there is none.
 pub(crate) fn git() -> Option<&'static Path> {
-    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| candidates().into_iter().find(|path| is_new(path)));
+    let found = test_support::git::reference();
     if found.is_none() {
-        println!(
-            "SKIPPED: no git {}.{} or newer on PATH, in {VARIABLE}, or beside the workspace",
-            OLDEST[0], OLDEST[1]
-        );
+        println!("SKIPPED: no git 2.55 or newer on PATH or beside the workspace");
     }
-    found.as_deref()
-}
-
-fn candidates() -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = std::env::var_os(VARIABLE)
-        .map(PathBuf::from)
-        .into_iter()
-        .collect();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    paths.extend(std::env::split_paths(&path).map(|folder| folder.join("git")));
-    for folder in Path::new(env!("CARGO_MANIFEST_DIR")).ancestors() {
-        for suite in ["git-suite", "shared/git-suite"] {
-            paths.push(folder.join(suite).join("git-2.55/bin/git"));
-        }
-    }
-    paths.retain(|path| path.is_file());
-    paths
-}
-
-fn is_new(path: &Path) -> bool {
-    let Ok(output) = Command::new(path).arg("version").output() else {
-        return false;
-    };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let Some(version) = text.strip_prefix("git version ") else {
-        return false;
-    };
-    let mut numbers = version
-        .split('.')
-        .map_while(|part| part.trim().parse().ok());
-    let found = [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)];
-    found >= OLDEST
+    found
 }
 
 /// A repository with reftables that git has made.

@@ -1,0 +1,55 @@
+//! The git programs of this machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Major and minor number of a release of git.
+pub type Release = [u32; 2];
+
+/// The release that pronto is compared with.
+pub const REFERENCE: Release = [2, 55];
+
+/// Names a git, if the one to take is neither on `PATH` nor beside the workspace.
+pub const VARIABLE: &str = "PRONTO_TEST_GIT";
+
+/// A git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`, or one
+/// beside the workspace. It is looked for once in each process.
+#[must_use]
+pub fn reference() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let mut paths: Vec<PathBuf> = std::env::var_os(VARIABLE)
+            .into_iter()
+            .map(Into::into)
+            .collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        paths.extend(std::env::split_paths(&path).map(|folder| folder.join("git")));
+        paths.extend(beside());
+        paths
+            .into_iter()
+            .find(|path| release(path).is_some_and(|release| release >= REFERENCE))
+    };
+    FOUND.get_or_init(find).as_deref()
+}
+
+/// The programs of git in a `git-suite` directory beside the workspace, or beside a directory above.
+#[must_use]
+pub fn beside() -> Vec<PathBuf> {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders
+        .flat_map(|folder| ["git-suite", "shared/git-suite"].map(|name| folder.join(name)))
+        .map(|suite| suite.join("git-2.55/bin/git"))
+        .filter(|path| path.is_file())
+        .collect()
+}
+
+/// The release of a git program. `None` if it does not run.
+#[must_use]
+pub fn release(git: &Path) -> Option<Release> {
+    let output = Command::new(git).arg("version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let mut numbers = text.strip_prefix("git version ")?.split('.');
+    let mut number = || numbers.next()?.trim().parse().ok();
+    Some([number()?, number()?])
+}
