@@ -309,14 +309,17 @@ mod tests {
         writer.finish_writing();
         let pruning = pruner.begin_pruning(Duration::ZERO);
         assert!(pruning.is_some(), "nobody writes");
+        let again = writer.clone();
         let late =
-            std::thread::spawn(move || writer.write(Kind::Blob, b"b").map(|_| Instant::now()));
+            std::thread::spawn(move || again.write(Kind::Blob, b"b").map(|_| Instant::now()));
         std::thread::sleep(Duration::from_millis(50));
         let released = Instant::now();
         drop(pruning);
         let written = late.join().expect("no panic").expect("the lock was free");
         assert!(written >= released, "a writer waits for the pruner");
         assert!(pruner.begin_pruning(Duration::ZERO).is_none());
+        writer.finish_writing();
+        assert!(pruner.begin_pruning(Duration::ZERO).is_some());
     }
 
     #[test]

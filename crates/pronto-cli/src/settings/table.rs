@@ -165,7 +165,6 @@ pub static KEYS: &[Lacking] = &[
         When::Set,
     ),
     row("core.ignorestat", Place::Section, INDEX_WRITERS, When::True),
-    row("core.lockfilepid", Place::Section, WRITERS, When::True),
     row("core.maxtreedepth", Place::Section, ALL, When::Set),
     row(
         "core.prefersymlinkrefs",

@@ -14,7 +14,14 @@ fn make(top: &Path, numbers: std::ops::Range<usize>) {
 }
 
 fn pronto_in(top: &Path, arguments: &[&str]) -> String {
-    let who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    let who = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@example.com",
+        "-c",
+        "maintenance.auto=false",
+    ];
     let mut command = pronto();
     let output = command.current_dir(top).args(who).args(arguments).output();
     let output = output.expect("it runs");

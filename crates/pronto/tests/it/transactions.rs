@@ -172,10 +172,7 @@ fn nothing_changes_unless_everything_can() {
         error.starts_with("cannot lock ref 'refs/heads/held': Unable to create '"),
         "{error}"
     );
-    assert!(
-        error.ends_with("remove the file manually to continue."),
-        "{error}"
-    );
+    assert!(error.ends_with("or the lock file may be stale"), "{error}");
 }
 
 #[test]
