@@ -321,6 +321,12 @@ fn take_over(path: &Path) -> Option<Created> {
     })
 }
 
+/// How long ago the lock file at `path` was changed last.
+fn age_of(path: &Path) -> Option<Duration> {
+    let modified = path.symlink_metadata().ok()?.modified().ok()?;
+    modified.elapsed().ok()
+}
+
 /// A wait for a lock: pauses that grow until the time is over.
 struct Wait {
     deadline: Option<Instant>,
@@ -352,11 +358,7 @@ impl Identity {
 
 impl Wait {
     fn begin(path: &Path, patience: Duration) -> Wait {
-        let age = path
-            .symlink_metadata()
-            .and_then(|metadata| metadata.modified())
-            .ok()
-            .and_then(|modified| modified.elapsed().ok());
+        let age = age_of(path);
         let is_shared = patience == PATIENCE;
         let patience = match age {
             Some(age) if age >= OLD => patience.min(PATIENCE_WITH_OLD),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use super::{Error, ErrorKind};
+use super::{Error, ErrorKind, OLD};
 use crate::cleanup::Guard;
 use crate::untrusted::{self, Links};
 
@@ -63,7 +63,10 @@ pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
 pub(super) fn held(target: &Path, path: &Path) -> Error {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let lock = absolute.display();
-    let (holder, hint) = match Holder::of(target) {
+    let found = Holder::of(target);
+    let is_old =
+        |path| found != Holder::Unknown || super::age_of(path).is_some_and(|age| age >= OLD);
+    let (holder, hint) = match found {
         Holder::Unknown => (
             "Another git process seems to be running in this repository, or the lock file may be stale"
                 .to_owned(),
@@ -93,7 +96,12 @@ pub(super) fn held(target: &Path, path: &Path) -> Error {
         ),
     };
     let message = format!("Unable to create '{lock}': File exists.\n\n{holder}");
-    Error::new(ErrorKind::Held, message).with_hint(hint)
+    let error = Error::new(ErrorKind::Held, message);
+    // A lock of a moment ago most likely belongs to a command that runs: nothing is to be removed.
+    match is_old(path) {
+        true => error.with_hint(hint),
+        false => error,
+    }
 }
 
 /// What is known of the holder of a lock.
