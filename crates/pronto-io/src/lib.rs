@@ -4,6 +4,7 @@
 //! - [`progress`]: counters that hot loops bump and a front end watches.
 //! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
 //! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
+//! - [`replacement`]: a new file that takes the place of another one.
 //! - [`dir`]: directory handles whose every call follows no symbolic link.
 //! - [`file_system`]: what is known of the kinds of file systems.
 //! - [`pool`]: workers whose number follows what the work waits for.
@@ -51,6 +52,8 @@ pub mod pool;
 pub mod process;
 pub mod progress;
 pub mod queue;
+#[cfg(unix)]
+pub mod replacement;
 #[cfg(unix)]
 pub mod signals;
 #[cfg(unix)]

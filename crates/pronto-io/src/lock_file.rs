@@ -170,16 +170,19 @@ impl LockFile {
     /// Moves what was written to `place`, which is the target or on the same file system. The lock is
     /// given back, even if it cannot be moved.
     ///
+    /// The mark is taken away after the move: a process that is killed between the two leaves no lock
+    /// that stops others, but a bit at `place` that means nothing there.
+    ///
     /// # Errors
     /// Those of the system.
     pub fn commit_to(mut self, place: &Path) -> io::Result<()> {
-        if let Some(created) = &mut self.created {
-            created.unmark()?;
-        }
         drop(self.process.take());
         std::fs::rename(&self.path, place)?;
         self.guard.keep();
-        Ok(())
+        match &mut self.created {
+            Some(created) => created.unmark(),
+            None => Ok(()),
+        }
     }
 }
 
@@ -305,8 +308,7 @@ fn take_over(path: &Path) -> Option<Created> {
         return None;
     }
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // The holder may have given it back, or used it, before its advisory lock was free. The mark is
-    // looked at again, for a holder that goes on without the advisory lock takes it away first.
+    // The holder may have given it back, or used it, before its advisory lock was free.
     let found = file.metadata().ok()?;
     let named = path.symlink_metadata().ok()?;
     let is_same = (found.dev(), found.ino()) == (named.dev(), named.ino());

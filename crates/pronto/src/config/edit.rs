@@ -1,11 +1,14 @@
 //! Editing configuration files. What is not edited stays as it was, byte for byte; what is
 //! written looks as Git writes it.
 
+use std::fs::Permissions;
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
-use pronto_io::error::IoContext;
+use pronto_io::error::{IoContext, OsReason};
+use pronto_io::replacement::Replacement;
 
 use super::key::{self, Key};
 use super::parse::{BadLine, Event, Parser, is_key_byte};
@@ -301,7 +304,7 @@ pub fn edit_file<T>(
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
+    let _lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),
             _ => error
@@ -329,22 +332,25 @@ pub fn edit_file<T>(
     let mut document = Document::parse(bytes)
         .map_err(|bad| Error::new(ErrorKind::Config, format!("{bad} in file {spoken}")))?;
     let result = change(&mut document)?;
-    if let Some(permissions) = permissions {
-        std::fs::set_permissions(lock.path(), permissions).context(
-            ErrorKind::Io,
-            "chmod on",
-            lock.path(),
-        )?;
-    }
-    lock.write_and_close(document.as_bytes())?;
-    lock.commit().map_err(|error| {
-        Error::new(
-            ErrorKind::Io,
-            format!("could not write config file {spoken}"),
-        )
-        .because(error)
+    replace(&target, document.as_bytes(), permissions).map_err(|error| {
+        let message = format!("could not write config file {spoken}");
+        Error::new(ErrorKind::Io, message).because(OsReason(error))
     })?;
     Ok(result)
+}
+
+/// Replaces `target`, whose lock the caller holds. Git gives the permissions of the old file to its lock
+/// file, so the new file must never have had the mark of a lock: it is not the lock file that moves.
+fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
+    let mut name = target.to_owned().into_os_string();
+    name.push(".lock.new");
+    let replacement = Replacement::create(name.into())?;
+    let mut file = replacement.file();
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.write_all(bytes)?;
+    replacement.put_in_place_of(target)
 }
 
 /// Sets one key in a file: what most callers need.

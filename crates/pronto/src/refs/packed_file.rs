@@ -3,17 +3,13 @@
 //! The lock outlives the moment when the new file is in place: whoever deletes references holds it
 //! until their own files are gone too, so that nobody packs these meanwhile.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind as Io, Write};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
-use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
+use pronto_io::replacement::Replacement;
 
 use super::packed::PackedRef;
 use super::transaction::timeout;
@@ -23,9 +19,6 @@ use crate::{ErrorKind, Repository, Result};
 
 /// The first line of the file: all tags are peeled, the names sorted.
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
-
-/// Where the kernel shows what this process has open: a nameless file gets its name through it.
-const OWN_DESCRIPTORS: &str = "/proc/self/fd";
 
 /// The lock of `packed-refs`, and what takes the place of the file.
 #[derive(Debug)]
@@ -50,12 +43,14 @@ impl PackedLock {
     pub(super) fn write(&mut self, repository: &Repository, text: &[u8]) -> Result<()> {
         let mut new = self.lock.target().to_owned().into_os_string();
         new.push(".new");
-        let mut replacement = Replacement::create(PathBuf::from(new))?;
-        let file = &mut replacement.file;
+        let new = PathBuf::from(new);
+        let created = Replacement::create(new.clone());
+        let replacement = created.context(ErrorKind::Io, "unable to create file", &new)?;
+        let mut file = replacement.file();
         let written = file.write_all(text);
         let sync = repository.fsync()?.of(Component::Reference);
         let written = written.and_then(|()| sync.apply(file));
-        written.context(ErrorKind::Io, "unable to write", &replacement.path)?;
+        written.context(ErrorKind::Io, "unable to write", &new)?;
         self.replacement = Some(replacement);
         Ok(())
     }
@@ -63,82 +58,13 @@ impl PackedLock {
     /// Puts what was written in place, if anything was. The lock stays until the value is dropped.
     pub(super) fn put_in_place(&mut self) -> Result<()> {
         match self.replacement.take() {
-            Some(replacement) => replacement.rename(self.lock.target()),
+            Some(replacement) => {
+                let target = self.lock.target();
+                let renamed = replacement.put_in_place_of(target);
+                renamed.context(ErrorKind::Io, "error replacing", target)
+            }
             None => Ok(()),
         }
-    }
-}
-
-/// A new file: without a name where the file system can do that, so that a killed process leaves
-/// nothing that stands in Git's way.
-#[derive(Debug)]
-struct Replacement {
-    file: File,
-    path: PathBuf,
-    guard: Option<Guard>,
-}
-
-impl Replacement {
-    fn create(path: PathBuf) -> Result<Self> {
-        let directory = path.parent().unwrap_or(Path::new("."));
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let can_be_named = Path::new(OWN_DESCRIPTORS).exists();
-        if can_be_named
-            && let Ok(file) = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666))
-        {
-            return Ok(Replacement {
-                file: file.into(),
-                path,
-                guard: None,
-            });
-        }
-        let guard = Guard::new(&path);
-        let file = create_named(&path).context(ErrorKind::Io, "unable to create file", &path)?;
-        Ok(Replacement {
-            file,
-            path,
-            guard: Some(guard),
-        })
-    }
-
-    fn rename(self, target: &Path) -> Result<()> {
-        let guard = match self.guard {
-            Some(guard) => guard,
-            None => {
-                let linked = link(&self.file, &self.path);
-                linked.context(ErrorKind::Io, "unable to create file", &self.path)?;
-                Guard::new(&self.path)
-            }
-        };
-        let renamed = std::fs::rename(&self.path, target);
-        renamed.context(ErrorKind::Io, "error replacing", target)?;
-        guard.keep();
-        Ok(())
-    }
-}
-
-/// Creates `path`. One that is there was left by a killed process: whoever writes holds the lock.
-fn create_named(path: &Path) -> std::io::Result<File> {
-    let create = || OpenOptions::new().write(true).create_new(true).open(path);
-    match create() {
-        Err(error) if error.kind() == Io::AlreadyExists => {
-            std::fs::remove_file(path)?;
-            create()
-        }
-        other => other,
-    }
-}
-
-/// Gives the nameless `file` the name `path`, as [`create_named`] would.
-fn link(file: &File, path: &Path) -> Result<(), Errno> {
-    let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
-    let link = || rustix::fs::linkat(CWD, &own, CWD, path, AtFlags::SYMLINK_FOLLOW);
-    match link() {
-        Err(Errno::EXIST) => {
-            rustix::fs::unlink(path)?;
-            link()
-        }
-        other => other,
     }
 }
 

@@ -263,10 +263,9 @@ impl Repository {
         let target = self.target(addition, checked_out.as_bstr())?;
         let (own_dir, guard) = self.make_own_dir(spoken.as_bstr())?;
         let mark = Mark::set(&own_dir)?;
-        let place_guard = self.connect(&place, &own_dir)?;
-        self.pass_on_sparse_checkout(&own_dir)?;
-        let inside = self.open_at(&place)?;
+        let (inside, place_guard) = self.open_new(&place, &own_dir)?;
         target.write(&inside)?;
+        make::connect(&place, &own_dir)?;
         if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
             added.reset = Some(fill(&inside, progress, interrupt)?);
             self.collect_remarks(&inside);

@@ -48,28 +48,30 @@ impl Repository {
         }
     }
 
-    /// Makes the top of the work tree, and lets it and `own_dir` point to each other.
-    pub(super) fn connect(&self, place: &Path, own_dir: &Path) -> Result<Guard> {
+    /// Makes the top of the worktree at `place`, and the repository in `own_dir` that belongs to it.
+    /// Nothing points to either yet: [`connect`] does that once `HEAD` holds what it is to hold, so
+    /// that a process that is killed leaves no worktree whose `HEAD` means nothing.
+    pub(super) fn open_new(&self, place: &Path, own_dir: &Path) -> Result<(Repository, Guard)> {
         std::fs::create_dir_all(place).context(
             ErrorKind::Io,
             "could not create leading directories of",
             place.join(".git"),
         )?;
         let guard = Guard::new(place);
-        let (top, own) = (canonical(place)?, canonical(own_dir)?);
-        let line = |parts: &[&[u8]]| [&parts.concat()[..], b"\n"].concat();
-        let bytes = |path| path::as_bytes(path).as_bytes();
-        replace_file(&own_dir.join("gitdir"), &line(&[bytes(&top), b"/.git"]))?;
-        replace_file(&top.join(".git"), &line(&[b"gitdir: ", bytes(&own)]))?;
         // Anything that looks like an id makes it a repository; the right one follows.
         let null = self.object_hash().null().to_string();
         replace_file(&own_dir.join("HEAD"), &line(&[null.as_bytes()]))?;
         replace_file(&own_dir.join("commondir"), b"../..\n")?;
-        Ok(guard)
+        self.pass_on_sparse_checkout(own_dir)?;
+        let mut environment: Environment = self.environment().clone();
+        environment.set("GIT_DIR", canonical(own_dir)?);
+        environment.set("GIT_WORK_TREE", place);
+        let inside = Repository::discover(environment.current_dir(), &environment)?;
+        Ok((inside, guard))
     }
 
     /// A new work tree has the sparse checkout, and the configuration, of this one.
-    pub(super) fn pass_on_sparse_checkout(&self, own_dir: &Path) -> Result<()> {
+    fn pass_on_sparse_checkout(&self, own_dir: &Path) -> Result<()> {
         let copy = |from: &Path, to: &Path| -> std::io::Result<bool> {
             let content = match std::fs::read(from) {
                 Ok(content) => content,
@@ -112,14 +114,6 @@ impl Repository {
         }
     }
 
-    /// The repository as the work tree at `place` sees it.
-    pub(super) fn open_at(&self, place: &Path) -> Result<Repository> {
-        let mut environment: Environment = self.environment().clone();
-        environment.set("GIT_DIR", place.join(".git"));
-        environment.set("GIT_WORK_TREE", place);
-        Repository::discover(environment.current_dir(), &environment)
-    }
-
     pub(super) fn run_hook_there(&self, place: &Path, commit: ObjectId) -> Result<Option<i32>> {
         let (old, new) = (self.object_hash().null().to_string(), commit.to_string());
         let call = hooks::Call {
@@ -129,6 +123,18 @@ impl Repository {
         };
         hooks::run(self, "post-checkout", &call)
     }
+}
+
+/// Lets the worktree at `place` and `own_dir` point to each other.
+pub(super) fn connect(place: &Path, own_dir: &Path) -> Result<()> {
+    let (top, own) = (canonical(place)?, canonical(own_dir)?);
+    let bytes = |path| path::as_bytes(path).as_bytes();
+    replace_file(&own_dir.join("gitdir"), &line(&[bytes(&top), b"/.git"]))?;
+    replace_file(&top.join(".git"), &line(&[b"gitdir: ", bytes(&own)]))
+}
+
+fn line(parts: &[&[u8]]) -> Vec<u8> {
+    [&parts.concat()[..], b"\n"].concat()
 }
 
 /// Removes from a copied configuration what is true of one work tree only.

@@ -1,0 +1,136 @@
+//! A new file that takes the place of another one in one step.
+//!
+//! It differs from a [`LockFile`](crate::lock_file::LockFile) that is renamed: the lock stays where it is
+//! until its holder gives it back, and keeps its mark until then.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind as Io};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::cleanup::Guard;
+
+/// Where the kernel shows what this process has open: a nameless file gets its name through it.
+const OWN_DESCRIPTORS: &str = "/proc/self/fd";
+
+/// A new file, without a name where the file system can do that, so that a killed process leaves
+/// nothing. Dropping it removes it.
+///
+/// Only one process may make a replacement of one path at a time: it must hold a lock.
+#[derive(Debug)]
+pub struct Replacement {
+    file: File,
+    path: PathBuf,
+    guard: Option<Guard>,
+}
+
+impl Replacement {
+    /// Creates an empty file, which will have the name `path` for a moment, or already has it where
+    /// the file system makes no nameless files. A file of that name is removed: a killed process left it.
+    ///
+    /// Costs two system calls.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create(path: PathBuf) -> io::Result<Self> {
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let can_be_named = Path::new(OWN_DESCRIPTORS).exists();
+        if can_be_named
+            && let Ok(file) = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666))
+        {
+            return Ok(Replacement {
+                file: file.into(),
+                path,
+                guard: None,
+            });
+        }
+        let guard = Guard::new(&path);
+        let file = create_named(&path)?;
+        Ok(Replacement {
+            file,
+            path,
+            guard: Some(guard),
+        })
+    }
+
+    /// The open file, for writing.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The name that the file has for a moment.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the file in the place of `target`, which must be on the same file system.
+    ///
+    /// Costs two system calls.
+    ///
+    /// # Errors
+    /// Those of the system; `target` is as it was then.
+    pub fn put_in_place_of(self, target: &Path) -> io::Result<()> {
+        let guard = match self.guard {
+            Some(guard) => guard,
+            None => {
+                link(&self.file, &self.path)?;
+                Guard::new(&self.path)
+            }
+        };
+        std::fs::rename(&self.path, target)?;
+        guard.keep();
+        Ok(())
+    }
+}
+
+fn create_named(path: &Path) -> io::Result<File> {
+    let create = || OpenOptions::new().write(true).create_new(true).open(path);
+    match create() {
+        Err(error) if error.kind() == Io::AlreadyExists => {
+            std::fs::remove_file(path)?;
+            create()
+        }
+        other => other,
+    }
+}
+
+/// Gives the nameless `file` the name `path`, as [`create_named`] would.
+fn link(file: &File, path: &Path) -> Result<(), Errno> {
+    let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
+    let link = || rustix::fs::linkat(CWD, &own, CWD, path, AtFlags::SYMLINK_FOLLOW);
+    match link() {
+        Err(Errno::EXIST) => {
+            rustix::fs::unlink(path)?;
+            link()
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn takes_the_place_of_a_file_and_of_what_was_left_under_its_name() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (target, name) = (scratch.path().join("a"), scratch.path().join("a.new"));
+        std::fs::write(&target, "old").expect("a file");
+        std::fs::write(&name, "left by a killed process").expect("a file");
+        let replacement = Replacement::create(name.clone()).expect("a file");
+        replacement.file().write_all(b"new").expect("it is written");
+        assert_eq!(std::fs::read(&target).expect("it is there"), b"old");
+        replacement.put_in_place_of(&target).expect("it is renamed");
+        assert_eq!(std::fs::read(&target).expect("it is there"), b"new");
+        assert!(!name.exists());
+    }
+}
