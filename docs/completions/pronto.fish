@@ -683,6 +683,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l no-checkout -
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l lock -d 'Keep it locked (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s q -l quiet -d 'Say nothing but errors (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l guess-remote -d 'Take a branch of a remote with the name of the directory (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l recurse-submodules -d 'Check out the submodules too, from the objects that the current worktree has of them (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l porcelain -d 'Print for scripts (list)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s z -d 'End lines with NUL (list)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s v -l verbose -d 'Say more (list, prune)'

@@ -138,7 +138,7 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Removes from a copied configuration what is true of one work tree only.
-fn leave_out_place(file: &Path) -> Result<()> {
+pub(super) fn leave_out_place(file: &Path) -> Result<()> {
     edit::edit_file(file, path::as_bytes(file), |document| {
         let gone = |set| match set {
             Ok(()) | Err(Refusal::NothingSet) => Ok(()),
