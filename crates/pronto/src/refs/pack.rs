@@ -87,6 +87,9 @@ impl Repository {
     /// Waits for the lock of `packed-refs` as long as `core.packedRefsTimeout` says. References that
     /// lead to missing objects are [complained](Self::complain) of.
     ///
+    /// Where references are in reftables, those of a stack are merged into one table, or with `auto` as many as it
+    /// takes to keep them few.
+    ///
     /// Costs a read and a look at the object for each loose reference, a copy of `packed-refs`, and some
     /// seven system calls for each file that is removed.
     ///
@@ -95,6 +98,10 @@ impl Repository {
     /// `reference-transaction` refused.
     pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
         let mut report = PackRefsReport::default();
+        if let Some(tables) = self.refs().tables() {
+            tables.compact(!options.auto)?;
+            return Ok(report);
+        }
         if options.auto && !self.should_pack_refs(options)? {
             return Ok(report);
         }
@@ -122,6 +129,9 @@ impl Repository {
     /// # Errors
     /// `packed-refs` cannot be looked at, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
+        if let Some(tables) = self.refs().tables() {
+            return tables.needs_compaction();
+        }
         let file = self.common_dir().join("packed-refs");
         let size = match std::fs::metadata(&file) {
             Ok(metadata) => metadata.len(),
