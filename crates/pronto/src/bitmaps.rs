@@ -27,7 +27,7 @@ use pronto_pack::pack::Pack;
 
 use crate::durability::Component;
 use crate::history::from_graph;
-use crate::init::shared;
+use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};

@@ -29,11 +29,11 @@ pub use source::guess_directory;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::remote::connection::{self, Settings};
-use crate::repository::safety;
 use crate::{Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote};
 use announce::Announcement;
 use heads::Heads;
 use place::Place;
+use pronto_config::safety;
 
 /// What to clone and how. The default is what `git clone` does without options.
 #[derive(Clone, Debug)]

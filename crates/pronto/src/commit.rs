@@ -13,9 +13,9 @@ use pronto_io::interrupt::Interrupt;
 use pronto_odb::{PACKED_FROM, Sharing};
 
 use crate::identity::{self, Care, Role};
-use crate::init::shared;
 use crate::objects::from_odb;
 use crate::refs::Expected;
+use crate::shared;
 use crate::switch::Prepared;
 use crate::worktree::from_index;
 use crate::write_tree::Made;

@@ -7,6 +7,8 @@ use gix_date::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use pronto_config::account;
+
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, revision};
@@ -111,7 +113,7 @@ pub(crate) fn signature_at(
     if care == Care::Strict {
         check_name(&name, &email)?;
     }
-    let login = name.is_empty().then(own_account).flatten();
+    let login = name.is_empty().then(account::own).flatten();
     let name = login.map_or(name, |account| account.login);
     Ok(Signature {
         name: without_crud(name.as_bstr()),
@@ -137,7 +139,7 @@ fn default_email(role: Role, care: Care, config_only: bool, env: &Environment) -
     if let Some(email) = env.bytes("EMAIL").filter(|email| !email.is_empty()) {
         return Ok(email.trim_ascii().into());
     }
-    let login = own_account().map(|account| account.login);
+    let login = account::own().map(|account| account.login);
     let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim_ascii();
     let is_guess = login.is_none() || !host.contains(&b'.');
@@ -157,7 +159,7 @@ fn default_name(role: Role, care: Care, config_only: bool) -> Result<BString> {
         let message = "no name was given and auto-detection is disabled";
         return Err(unknown(role, message.into()));
     }
-    match own_account() {
+    match account::own() {
         Some(account) => Ok(account.full_name),
         None if strict => {
             let message = "unable to auto-detect name (got 'unknown')";
@@ -243,46 +245,6 @@ fn without_crud(text: &BStr) -> BString {
         .filter(is_kept)
         .collect::<Vec<u8>>()
         .into()
-}
-
-/// An account of the system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
-    /// The name to log in with.
-    pub(crate) login: BString,
-    /// The name of the person, as far as the system knows it.
-    pub(crate) full_name: BString,
-    /// The home directory.
-    pub(crate) home: BString,
-}
-
-const ACCOUNTS: &str = "/etc/passwd";
-
-/// The account with this login name.
-pub(crate) fn account_named(login: &[u8]) -> Option<Account> {
-    find_account(|fields| fields[0] == login)
-}
-
-/// The account that this process runs under.
-fn own_account() -> Option<Account> {
-    let user = rustix::process::getuid().as_raw().to_string();
-    find_account(|fields| fields[2] == user.as_bytes())
-}
-
-fn find_account(wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {
-    let table = std::fs::read(ACCOUNTS).ok()?;
-    table.lines().find_map(|line| {
-        let fields: Vec<&[u8]> = line.split_str(":").collect();
-        if fields.len() < 6 || !wanted(&fields) {
-            return None;
-        }
-        let full_name = fields[4].split_str(",").next().unwrap_or_default();
-        Some(Account {
-            login: fields[0].into(),
-            full_name: full_name.replace("&", fields[0]).into(),
-            home: fields[5].into(),
-        })
-    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Making repositories.
 
-pub mod shared;
+pub use pronto_config::shared;
 mod template;
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
-use pronto_odb::Sharing;
 
 pub use template::Template;
 pub(crate) use template::{copy as copy_template, missing as missing_template};

@@ -22,8 +22,8 @@ use pronto_pack::idx::Index;
 use pronto_pack::midx::write;
 
 use crate::durability::Component;
-use crate::init::shared;
 use crate::lock::{Lock, PATIENCE};
+use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;

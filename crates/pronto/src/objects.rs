@@ -10,8 +10,8 @@ use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
 
 use crate::durability::Component;
-use crate::init::shared;
 use crate::packs::loose_compression;
+use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// How many tags may point to one another.

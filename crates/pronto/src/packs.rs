@@ -7,7 +7,7 @@ use pronto_pack::writer;
 
 use crate::config::Config;
 use crate::durability::{Component, Fsync};
-use crate::init::shared;
+use crate::shared;
 use crate::{Error, ErrorKind, Result};
 
 /// How to index a pack of a repository whose objects are named by `hash`.

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
+use crate::Layout;
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::repository::discover::Layout;
 use crate::{Error, ErrorKind, Result, path};
 
 pub use iterate::{Broken, Found, ReferenceRef};

@@ -1,10 +1,5 @@
 //! A repository: where it is, how it is configured, and what is in it.
 
-pub(crate) mod discover;
-mod format;
-pub(crate) mod git_dir;
-pub(crate) mod safety;
-
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -12,14 +7,15 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
-pub use format::{Format, hash_name, hash_named};
+use pronto_config::{discover, git_dir};
+
+pub use pronto_config::format::{Format, hash_name, hash_named};
 
 use crate::config::{Config, Loader};
 use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::refs::References;
-use crate::{Error, ErrorKind, Result, path};
-use discover::Layout;
+use crate::{Error, ErrorKind, Layout, Result, path};
 
 /// An open repository. `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
@@ -240,31 +236,22 @@ impl Repository {
     /// The file of the repository that `name` stands for (`index`, `hooks/x`, `info/exclude`),
     /// with the environment's redirections and shared files of linked work trees.
     pub fn git_path(&self, name: &str) -> PathBuf {
-        crate::layout::git_path(self, name)
+        pronto_config::git_path::git_path(&self.layout, &self.config, &self.environment, name)
     }
 
     /// The directory of loose objects and packs.
     pub fn objects_dir(&self) -> PathBuf {
-        match self.environment.path("GIT_OBJECT_DIRECTORY") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.common_dir.join("objects"),
-        }
+        self.layout.objects_dir(&self.environment)
     }
 
     /// The file that holds the index.
     pub fn index_path(&self) -> PathBuf {
-        match self.environment.path("GIT_INDEX_FILE") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.git_dir.join("index"),
-        }
+        self.layout.index_path(&self.environment)
     }
 
     /// The file that lists the commits at which history was cut off.
     pub fn shallow_path(&self) -> PathBuf {
-        match self.environment.path("GIT_SHALLOW_FILE") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.common_dir.join("shallow"),
-        }
+        self.layout.shallow_path(&self.environment)
     }
 
     /// Whether history was cut off somewhere.
@@ -369,5 +356,26 @@ impl Repository {
     /// Takes the advice collected so far.
     pub fn take_advice(&self) -> Vec<String> {
         std::mem::take(&mut *self.advice.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What must be on the disk before it counts.
+impl Repository {
+    /// What this repository waits for.
+    ///
+    /// # Errors
+    /// A configured value is not of its type.
+    pub(crate) fn fsync(&self) -> Result<Fsync> {
+        if let Some(known) = self.fsync.get() {
+            return Ok(*known);
+        }
+        let (fsync, unknown) = Fsync::configured(self.config())?;
+        if self.fsync.set(fsync).is_ok() {
+            for name in unknown {
+                let name = name.as_bstr();
+                self.warn(format!("ignoring unknown core.fsync component '{name}'"));
+            }
+        }
+        Ok(fsync)
     }
 }

@@ -23,7 +23,6 @@ pub use date::parse_date;
 pub(crate) use date::parse_exact as parse_exact_date;
 pub use name::FullName;
 pub use path::{TreeEntries, TreeEntry};
-pub(crate) use search::compile_regex;
 
 use crate::{Error, ErrorKind, Repository, Result};
 

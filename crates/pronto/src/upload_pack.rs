@@ -27,8 +27,8 @@ use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
 use crate::remote::connection::from_wire;
-use crate::repository::safety;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
+use pronto_config::safety;
 
 use hidden::Hidden;
 

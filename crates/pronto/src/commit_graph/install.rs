@@ -16,8 +16,8 @@ use pronto_pack::commit_graph::{chain_path, layer_path, single_path, write};
 
 use super::{Split, Work};
 use crate::durability::Component;
-use crate::init::shared;
 use crate::lock::{Lock, PATIENCE};
+use crate::shared;
 use crate::{Error, ErrorKind, Result};
 
 /// What becomes of the layers that are there.

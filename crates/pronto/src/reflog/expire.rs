@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_config::glob::{self, How};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::{Interrupt, Interrupted};
-use pronto_worktree::glob::{self, How};
 
 use super::reach::{History, Reach};
 use super::rewrite::{Judge, Rewriting};

@@ -1,8 +1,8 @@
 //! Packing: references with files of their own go into `packed-refs`, and the files go.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_config::glob::{self, How};
 use pronto_hash::ObjectId;
-use pronto_worktree::glob::{self, How};
 
 use super::loose::{self, Contents};
 use super::packed::PackedRef;

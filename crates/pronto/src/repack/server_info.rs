@@ -9,7 +9,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 
 use super::Work;
-use crate::init::shared;
+use crate::shared;
 use crate::{ErrorKind, Result};
 
 impl Work<'_> {

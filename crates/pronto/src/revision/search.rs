@@ -9,7 +9,7 @@ use pronto_hash::ObjectId;
 use regex::bytes::Regex;
 
 use super::commit;
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Repository, Result};
 
 impl Repository {
     /// The newest commit whose message matches `pattern`: among the ancestors of `start`, or of
@@ -91,24 +91,5 @@ struct Waiting {
 /// An extended regular expression over bytes, line ends being ordinary to `.` and lines to `^`
 /// and `$`.
 fn compile(pattern: &BStr) -> Option<Regex> {
-    compile_regex(pattern, false).ok()
-}
-
-/// A regular expression as configuration and names of revisions use them.
-///
-/// # Errors
-/// It is not well formed.
-pub(crate) fn compile_regex(pattern: &BStr, ignore_case: bool) -> Result<Regex> {
-    let invalid = || {
-        let message = format!("invalid pattern: {pattern}");
-        Error::new(ErrorKind::InvalidInput, message)
-    };
-    let text = pattern.to_str().map_err(|_| invalid())?;
-    regex::bytes::RegexBuilder::new(text)
-        .unicode(false)
-        .multi_line(true)
-        .dot_matches_new_line(true)
-        .case_insensitive(ignore_case)
-        .build()
-        .map_err(|_| invalid())
+    pronto_config::pattern::compile(pattern, false).ok()
 }

@@ -3,7 +3,7 @@
 use super::monitor::Told;
 use super::untracked_cache::Fate;
 use crate::durability::Component;
-use crate::init::shared;
+use crate::shared;
 use crate::{Repository, Result};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 use std::time::{Duration, SystemTime};

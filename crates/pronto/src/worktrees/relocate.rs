@@ -7,8 +7,8 @@ use pronto_index::mode;
 use pronto_io::error::OsReason;
 
 use super::{WorkTree, exists, refused};
-use crate::repository::git_dir::read_git_file;
 use crate::{Error, ErrorKind, Repository, Result, path};
+use pronto_config::git_dir::read_git_file;
 
 impl Repository {
     /// Moves the linked work tree that `argument` means to `to`, or into the directory `to`. A

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, exists};
-use crate::repository::git_dir::{Flaw, read_git_file};
 use crate::{Repository, Result, path};
+use pronto_config::git_dir::{Flaw, read_git_file};
 
 /// One thing that was mended, or that could not be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Parts, split};
-use crate::error::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Result};
 
 /// A URL in the normal form in which Git compares URLs (RFC 3986): scheme and host in lower case,
 /// escapes only where they are needed, no default port, no dot segments.
@@ -32,13 +31,13 @@ impl NormalUrl {
     ///
     /// # Errors
     /// It has no scheme, no host where one is needed, or a part that is not well formed.
-    pub fn parse(url: &BStr) -> Result<Self, Error> {
+    pub fn parse(url: &BStr) -> Result<Self> {
         let parsed = split(url).and_then(|parts| Self::from_parts(&parts, false));
-        parsed.map_err(|reason| Error::new(ErrorKind::Address, reason))
+        parsed.map_err(|reason| Error::new(ErrorKind::InvalidInput, reason))
     }
 
     /// The normal form of a URL that was split already; with `globs`, its host may have `*`.
-    pub(super) fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
+    pub fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
         let scheme = parts.scheme.to_ascii_lowercase();
         let user = match parts.login {
             Some(login) => {
@@ -195,6 +194,52 @@ fn escape_normally(text: &[u8]) -> Result<Vec<u8>, &'static str> {
         }
     }
     Ok(out)
+}
+
+/// The parts of a URL as they are written.
+pub struct Parts<'a> {
+    /// Before `://`.
+    pub scheme: &'a [u8],
+    /// What stands before the first `@` of the authority.
+    pub login: Option<&'a [u8]>,
+    /// The host as it is written, an IPv6 address with its brackets.
+    pub host: &'a [u8],
+    /// After the last colon of the authority.
+    pub port: Option<&'a [u8]>,
+    /// From the end of the authority: path, query and fragment.
+    pub rest: &'a [u8],
+}
+
+/// Splits a URL where RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
+    let no_scheme = "invalid URL scheme name or missing '://' suffix";
+    let colon = url.find(b"://").ok_or(no_scheme)?;
+    let (scheme, after) = (&url[..colon], &url[colon + 3..]);
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+    if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !scheme.iter().all(is_scheme) {
+        return Err(no_scheme);
+    }
+    let end = after.find_byteset(b"/?#").unwrap_or(after.len());
+    let (authority, rest) = after.split_at(end);
+    let (login, authority) = match authority.find_byte(b'@') {
+        Some(at) => (Some(&authority[..at]), &authority[at + 1..]),
+        None => (None, authority),
+    };
+    // The last colon that is not inside the brackets of an IPv6 address.
+    let (host, port) = match authority.rfind_byteset(b":]") {
+        Some(at) if authority[at] == b':' => (&authority[..at], Some(&authority[at + 1..])),
+        _ => (authority, None),
+    };
+    Ok(Parts {
+        scheme,
+        login,
+        host,
+        port,
+        rest,
+    })
 }
 
 #[cfg(test)]

@@ -5,10 +5,52 @@ use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
-use pronto_odb::Sharing;
 
-use crate::config::{Config, value};
-use crate::{Error, ErrorKind, Result};
+use crate::config::Config;
+use crate::{Error, ErrorKind, Result, value};
+
+/// Who may use what is written: the permissions of new files and directories, as
+/// `core.sharedRepository` has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Whoever the umask lets.
+    #[default]
+    Umask,
+    /// The group too.
+    Group,
+    /// Everybody may read, and the group write.
+    Everybody,
+    /// Exactly these bits, whatever the umask.
+    Mode(u32),
+}
+
+impl Sharing {
+    /// The permissions that something made with `mode` gets, or `None` when they stay as the
+    /// umask left them.
+    pub fn adjust(self, mode: u32, is_directory: bool) -> Option<u32> {
+        let (mut bits, exact) = match self {
+            Sharing::Umask => return None,
+            Sharing::Group => (0o660, false),
+            Sharing::Everybody => (0o664, false),
+            Sharing::Mode(bits) => (bits, true),
+        };
+        if mode & 0o200 == 0 {
+            bits &= !0o222;
+        }
+        if mode & 0o100 != 0 {
+            // Who may read may also execute, or enter.
+            bits |= (bits & 0o444) >> 2;
+        }
+        let mut adjusted = match exact {
+            true => (mode & !0o777) | bits,
+            false => mode | bits,
+        };
+        if is_directory {
+            adjusted |= 0o2000;
+        }
+        Some(adjusted)
+    }
+}
 
 /// The value of `core.sharedRepository` or `--shared`, of which messages speak as `key`. No value
 /// means the group.
@@ -61,7 +103,7 @@ pub fn configured(config: &Config) -> Result<Sharing> {
 }
 
 /// How it is written into the configuration of a new repository.
-pub(super) fn config_value(sharing: Sharing) -> Option<String> {
+pub fn config_value(sharing: Sharing) -> Option<String> {
     match sharing {
         Sharing::Umask => None,
         Sharing::Group => Some("1".into()),
@@ -90,7 +132,10 @@ pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
 }
 
 /// Adjusts a repository that was just made, or the directories of one that was there.
-pub(super) fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
+///
+/// # Errors
+/// Permissions cannot be changed, or a directory cannot be listed.
+pub fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
     adjust(sharing, git_dir)?;
     if !existed {
         return apply_below(sharing, git_dir, 0);

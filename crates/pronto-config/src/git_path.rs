@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::Repository;
+use crate::{Config, Environment, Layout};
 
 /// Directories and files that all work trees of a repository share.
 const SHARED_DIRECTORIES: &[&str] = &[
@@ -33,7 +33,7 @@ const OWN: &[&str] = &[
 ];
 
 /// Whether a linked work tree looks for `name` in the directory that all share.
-pub(crate) fn is_shared(name: &str) -> bool {
+pub fn is_shared(name: &str) -> bool {
     let is_or_below = |base: &str| {
         let rest = name.strip_prefix(base);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -45,8 +45,40 @@ pub(crate) fn is_shared(name: &str) -> bool {
     SHARED_FILES.contains(&plain) || SHARED_DIRECTORIES.iter().any(|shared| is_or_below(shared))
 }
 
-pub(crate) fn git_path(repository: &Repository, name: &str) -> PathBuf {
-    let environment = repository.environment();
+impl Layout {
+    /// The directory of loose objects and packs, with the redirection of the environment.
+    pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_OBJECT_DIRECTORY") {
+            Some(path) => environment.absolute(path),
+            None => self.common_dir.join("objects"),
+        }
+    }
+
+    /// The file that holds the index, with the redirection of the environment.
+    pub fn index_path(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_INDEX_FILE") {
+            Some(path) => environment.absolute(path),
+            None => self.git_dir.join("index"),
+        }
+    }
+
+    /// The file that lists the commits at which history was cut off, with the redirection of the
+    /// environment.
+    pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_SHALLOW_FILE") {
+            Some(path) => environment.absolute(path),
+            None => self.common_dir.join("shallow"),
+        }
+    }
+}
+
+/// The file of a repository that `name` stands for (`index`, `hooks/x`, `info/exclude`).
+pub fn git_path(
+    layout: &Layout,
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+) -> PathBuf {
     let below = |base: &str| {
         let rest = name.strip_prefix(base)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').to_owned())
@@ -59,7 +91,7 @@ pub(crate) fn git_path(repository: &Repository, name: &str) -> PathBuf {
         }
     };
     if name == "index" {
-        return repository.index_path();
+        return layout.index_path(environment);
     }
     if name == "info/grafts"
         && let Some(file) = environment.path("GIT_GRAFT_FILE")
@@ -67,21 +99,19 @@ pub(crate) fn git_path(repository: &Repository, name: &str) -> PathBuf {
         return environment.absolute(file);
     }
     if let Some(rest) = below("objects") {
-        return join(repository.objects_dir(), rest);
+        return join(layout.objects_dir(environment), rest);
     }
     if let Some(rest) = below("hooks")
-        && let Ok(Some(hooks)) = repository
-            .config()
-            .path("core.hookspath", environment.home())
+        && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
     {
         return join(environment.absolute(hooks), rest);
     }
     let base = if is_shared(name) {
-        repository.common_dir()
+        &layout.common_dir
     } else {
-        repository.git_dir()
+        &layout.git_dir
     };
-    join(base.to_owned(), name.trim_start_matches('/').to_owned())
+    join(base.clone(), name.trim_start_matches('/').to_owned())
 }
 
 #[cfg(test)]

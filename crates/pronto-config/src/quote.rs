@@ -2,8 +2,6 @@
 
 use bstr::{BStr, BString};
 
-pub use pronto_odb::unquote_c as c_unquote;
-
 /// Appends `text` in single quotes; quotes and exclamation marks inside are escaped outside of
 /// them, so that any shell reads back the same bytes.
 pub fn shell_quote_into(text: &[u8], out: &mut Vec<u8>) {
@@ -78,6 +76,42 @@ pub fn c_quote(path: &BStr, all: bool) -> BString {
     let mut out = Vec::with_capacity(path.len() + 2);
     c_quote_into(path, all, &mut out);
     out.into()
+}
+
+/// What `line` stands for if all of it is quoted as in C, between double quotes; `None` if it is
+/// not.
+pub fn c_unquote(line: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
+    let mut out = Vec::with_capacity(line.len());
+    while let Some(&byte) = rest.next() {
+        if byte == b'"' {
+            return None;
+        }
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match *rest.next()? {
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            byte @ (b'"' | b'\\') => byte,
+            first @ b'0'..=b'3' => {
+                let mut value = first - b'0';
+                for _ in 0..2 {
+                    let digit = rest.next()?.checked_sub(b'0').filter(|digit| *digit < 8)?;
+                    value = value << 3 | digit;
+                }
+                value
+            }
+            _ => return None,
+        });
+    }
+    Some(out)
 }
 
 fn must_escape(byte: u8, all: bool) -> bool {

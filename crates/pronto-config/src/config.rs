@@ -1,15 +1,14 @@
 //! Configuration: every value from every file, in the order in which Git reads them, and typed
 //! getters over them with Git's rules.
 
+mod best;
 pub mod color;
 mod command;
 pub mod edit;
 mod include;
 mod key;
 mod load;
-pub(crate) mod parse;
-mod url;
-pub mod value;
+pub mod parse;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,18 +16,19 @@ use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 
+pub use crate::url::{NormalUrl, UrlMatch};
+pub use crate::value;
 pub use key::{Key, canonical};
 pub use load::{Loader, Place};
-pub use pronto_wire::url::{NormalUrl, UrlMatch};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, pattern};
 
 /// The extended regular expression that picks keys or values.
 ///
 /// # Errors
 /// It is not well formed.
 pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
-    crate::revision::compile_regex(text, false)
+    pattern::compile(text, false)
 }
 
 /// The configuration that applies where there is no repository.
@@ -344,7 +344,7 @@ impl Config {
     /// The value of `section.<url>.variable` whose URL matches `url` best, or else that of
     /// `section.variable`.
     pub fn for_url(&self, section: &str, variable: &str, url: &NormalUrl) -> Option<EntryRef<'_>> {
-        url::best(self, section, variable, url)
+        best::best(self, section, variable, url)
     }
 }
 

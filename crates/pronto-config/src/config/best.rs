@@ -1,8 +1,7 @@
 //! Values for a URL: `section.<url>.variable`, the best match wins.
 
-use pronto_wire::url::{NormalUrl, UrlMatch};
-
 use super::{Config, EntryRef, Key};
+use crate::url::{NormalUrl, UrlMatch};
 
 /// The best of all entries `section.<url>.variable` and `section.variable`.
 pub(super) fn best<'a>(

@@ -5,10 +5,27 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::config::value;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, value};
 
-pub use pronto_wire::transport::LOCAL_VARIABLES;
+/// The variables that tie a process to one repository: a child that works on another repository
+/// must not see them.
+pub const LOCAL_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+];
 
 /// Environment variables and current directory of a process, with the changes that global options
 /// (`--git-dir`, `-c`, …) make to them.

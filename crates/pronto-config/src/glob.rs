@@ -46,7 +46,7 @@ pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
 
 /// Whether `path`, whose last component starts at `basename`, matches `pattern` of an ignore file,
 /// an attributes file or a sparse checkout. Without a slash the pattern is for the last component.
-pub(crate) fn matches_path(
+pub fn matches_path(
     pattern: &Pattern,
     path: &BStr,
     (basename, is_directory): (Option<usize>, bool),

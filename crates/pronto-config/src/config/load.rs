@@ -239,7 +239,7 @@ impl<'a> Loader<'a> {
 }
 
 /// The file that configures the machine.
-pub(crate) fn system_path(environment: &Environment) -> PathBuf {
+fn system_path(environment: &Environment) -> PathBuf {
     match environment.path("GIT_CONFIG_SYSTEM") {
         Some(path) => path.into(),
         None => "/etc/gitconfig".into(),
@@ -247,7 +247,7 @@ pub(crate) fn system_path(environment: &Environment) -> PathBuf {
 }
 
 /// The files that configure the user, in reading order.
-pub(crate) fn global_paths(environment: &Environment) -> Vec<PathBuf> {
+fn global_paths(environment: &Environment) -> Vec<PathBuf> {
     if let Some(path) = environment.path("GIT_CONFIG_GLOBAL") {
         return vec![path.into()];
     }
@@ -262,7 +262,7 @@ pub(crate) fn global_paths(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// `directory/name` as messages spell it: without a leading `./`.
-pub(crate) fn spoken(directory: &Path, name: &str) -> BString {
+fn spoken(directory: &Path, name: &str) -> BString {
     let full = if directory == Path::new(".") {
         PathBuf::from(name)
     } else {

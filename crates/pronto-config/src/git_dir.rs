@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result, path};
 
 /// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
 /// directory it shares with other work trees) objects and refs.
-pub(crate) fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
+pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
     if !has_valid_head(directory) {
         return false;
     }
@@ -47,7 +47,10 @@ fn has_valid_head(directory: &Path) -> bool {
 
 /// The directory that the work trees of a repository share: `git_dir` itself unless it has a file
 /// `commondir`, or `GIT_COMMON_DIR` names another.
-pub(crate) fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
+///
+/// # Errors
+/// The file `commondir` cannot be read.
+pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
     if let Some(common) = environment.path("GIT_COMMON_DIR") {
         return Ok(environment.absolute(common));
     }
@@ -72,7 +75,7 @@ pub(crate) fn common_dir(git_dir: &Path, environment: &Environment) -> Result<Pa
 }
 
 /// What is found at a path where a repository may be.
-pub(crate) enum Candidate {
+pub enum Candidate {
     /// Nothing, or nothing of use.
     Nothing,
     /// Neither a file nor a directory.
@@ -85,11 +88,14 @@ pub(crate) enum Candidate {
 
 /// What is wrong with a file that should point to a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub enum Flaw {
     /// It is not there.
     Missing,
     /// It is no file; perhaps a directory.
-    NotAFile { directory: bool },
+    NotAFile {
+        /// Whether it is a directory.
+        directory: bool,
+    },
     /// It cannot be opened or read.
     Unreadable(String),
     /// It does not begin as it must.
@@ -104,7 +110,7 @@ pub(crate) enum Flaw {
 
 impl Flaw {
     /// The number by which Git calls it.
-    pub(crate) fn number(&self) -> u8 {
+    pub fn number(&self) -> u8 {
         match self {
             Flaw::Missing => 1,
             Flaw::NotAFile { .. } => 2,
@@ -118,7 +124,10 @@ impl Flaw {
 }
 
 /// The repository that `file` points to.
-pub(crate) fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
     let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
     if !metadata.is_file() {
         let directory = metadata.is_dir();
@@ -146,7 +155,10 @@ pub(crate) fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, F
 ///
 /// # Errors
 /// It is a file but does not point to a repository.
-pub(crate) fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
+///
+/// # Errors
+/// The file is no pointer to a repository.
+pub fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
     let said = spoken.display();
     let message = match read_git_file(file, env) {
         Ok(target) => return Ok(Candidate::PointsTo(target)),

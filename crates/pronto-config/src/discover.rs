@@ -6,33 +6,39 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 
-use super::git_dir::{self, Candidate};
-use super::{Format, safety};
 use crate::config::{Loader, Place, Scope};
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result, path};
+use crate::format::Format;
+use crate::git_dir::{self, Candidate};
+use crate::{Error, ErrorKind, Result, path, safety};
 
 /// How the message begins when there is no repository anywhere.
-pub(crate) const NOWHERE: &str = "not a git repository (or any ";
+pub const NOWHERE: &str = "not a git repository (or any ";
 
 /// Where the parts of a repository are, and where the caller stands in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub(crate) git_dir: PathBuf,
-    pub(crate) common_dir: PathBuf,
+pub struct Layout {
+    /// The directory of the repository, absolute; for a linked worktree its own directory.
+    pub git_dir: PathBuf,
+    /// The directory that all worktrees of the repository share, absolute.
+    pub common_dir: PathBuf,
     /// The repository as Git spells it: `.git`, `.`, or absolute.
-    pub(crate) spoken_git_dir: PathBuf,
-    pub(crate) work_tree: Option<PathBuf>,
+    pub spoken_git_dir: PathBuf,
+    /// The top of the worktree, absolute, if there is one.
+    pub work_tree: Option<PathBuf>,
     /// From the work tree to the directory of the caller, with a slash at its end.
-    pub(crate) prefix: Option<BString>,
-    pub(crate) format: Format,
+    pub prefix: Option<BString>,
+    /// Version and extensions.
+    pub format: Format,
     /// Whether the configuration names a work tree and says that there is none.
-    pub(crate) contradicts: bool,
-    pub(crate) local_config: Option<Vec<u8>>,
+    pub contradicts: bool,
+    /// The configuration file of the repository, as it was read to learn the format.
+    pub local_config: Option<Vec<u8>>,
 }
 
 impl Layout {
-    pub(crate) fn place(&self) -> Place {
+    /// The parts that the loader of configuration needs.
+    pub fn place(&self) -> Place {
         Place {
             git_dir: self.git_dir.clone(),
             common_dir: self.common_dir.clone(),
@@ -47,7 +53,10 @@ impl Layout {
 }
 
 /// Follows the environment, or else looks in `start` and upwards.
-pub(crate) fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
+///
+/// # Errors
+/// There is no repository, or one that may not be used or read. The messages are those of Git.
+pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
     let start = environment.absolute(start);
     if let Some(git_dir) = environment.path("GIT_DIR") {
         return explicit(git_dir, None, &start, environment);
@@ -274,7 +283,10 @@ fn check_parents(work_tree: &Path) -> Result<()> {
 }
 
 /// The repository at `named`, which may be a file that points to it.
-pub(crate) fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
+///
+/// # Errors
+/// There is no repository at `named`, or one that cannot be read.
+pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
     let full = environment.absolute(named);
     let git_dir = match git_dir::look_at(&full, named, environment)? {
         Candidate::PointsTo(target) => return read_format(&target, &target, environment),

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 /// The file is not well formed at this line (counted from one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadLine(pub(crate) u32);
+pub struct BadLine(pub u32);
 
 /// What the cursor came across. Names and values are left in the [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// A section header: [`Parser::section`] is now its name.
     Section,
     /// A variable: [`Parser::name`] and [`Parser::value`] are set.
@@ -21,26 +21,27 @@ pub(crate) enum Event {
 }
 
 /// A cursor over the bytes of a configuration file. Allocates only to grow its three buffers.
-pub(crate) struct Parser<'a> {
+pub struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u32,
     /// The current section in canonical form with a dot at its end: `core.`, `remote.Name.`.
-    pub(crate) section: Vec<u8>,
+    pub section: Vec<u8>,
     /// Whether the current section has a subsection in quotes, and where in `section` it starts.
-    pub(crate) subsection_at: Option<usize>,
+    pub subsection_at: Option<usize>,
     /// The name of the last variable, in lower case.
-    pub(crate) name: Vec<u8>,
+    pub name: Vec<u8>,
     /// The value of the last variable, if it has one.
-    pub(crate) value: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
     /// The line on which the last variable ends.
-    pub(crate) entry_line: u32,
+    pub entry_line: u32,
     /// The bytes that the last event spans.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// A parser at the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
         let at = if bytes.starts_with(b"\xef\xbb\xbf") {
             3
         } else {
@@ -60,7 +61,10 @@ impl<'a> Parser<'a> {
     }
 
     /// The next event, or `None` at the end of the file.
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, BadLine> {
+    ///
+    /// # Errors
+    /// The line that is not well formed.
+    pub fn next_event(&mut self) -> Result<Option<Event>, BadLine> {
         let begin = self.at;
         let Some(byte) = self.read() else {
             self.span = begin..begin;
@@ -232,12 +236,12 @@ impl<'a> Parser<'a> {
 }
 
 /// What C calls white space, less the two exotic ones, as Git does.
-pub(crate) fn is_space(byte: u8) -> bool {
+pub fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// Whether a section or variable name may contain this byte.
-pub(crate) fn is_key_byte(byte: u8) -> bool {
+pub fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 

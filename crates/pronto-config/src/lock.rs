@@ -110,10 +110,13 @@ impl Lock {
 }
 
 /// How often a directory that another process removes as empty is made again.
-pub(crate) const MAX_RACES: usize = 64;
+pub const MAX_RACES: usize = 64;
 
 /// Makes `directory` and those above it, even while other processes remove empty ones.
-pub(crate) fn create_directories(directory: &Path) -> std::io::Result<()> {
+///
+/// # Errors
+/// A directory cannot be made.
+pub fn create_directories(directory: &Path) -> std::io::Result<()> {
     let mut races = 0;
     loop {
         match std::fs::create_dir_all(directory) {

@@ -1,14 +1,14 @@
 //! Which files have to be on the disk before they count: `core.fsync` and `core.fsyncMethod`.
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use pronto_io::sync::SyncMethod;
 
+use crate::Result;
 use crate::config::Config;
-use crate::{Repository, Result};
 
 /// A kind of files that is waited for or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Component {
+pub enum Component {
     /// Loose objects.
     LooseObject,
     /// Packs.
@@ -53,7 +53,7 @@ const NAMES: [(&str, u8); 12] = [
 
 /// What is waited for, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fsync {
+pub struct Fsync {
     components: u8,
     method: SyncMethod,
 }
@@ -72,7 +72,7 @@ impl Fsync {
     ///
     /// # Errors
     /// A configured value is not of its type.
-    pub(crate) fn configured(config: &Config) -> Result<(Fsync, Vec<BString>)> {
+    pub fn configured(config: &Config) -> Result<(Fsync, Vec<BString>)> {
         let mut fsync = Fsync::default();
         let mut unknown = Vec::new();
         if let Some(list) = config.string("core.fsync")? {
@@ -92,7 +92,7 @@ impl Fsync {
     }
 
     /// How long to wait for files of `component`.
-    pub(crate) fn of(self, component: Component) -> SyncMethod {
+    pub fn of(self, component: Component) -> SyncMethod {
         match self.components & component.bit() {
             0 => SyncMethod::No,
             _ => self.method,
@@ -121,26 +121,6 @@ fn parse(list: &[u8]) -> (u8, Vec<BString>) {
         }
     }
     ((base & !off) | on, unknown)
-}
-
-impl Repository {
-    /// What this repository waits for.
-    ///
-    /// # Errors
-    /// A configured value is not of its type.
-    pub(crate) fn fsync(&self) -> Result<Fsync> {
-        if let Some(known) = self.fsync.get() {
-            return Ok(*known);
-        }
-        let (fsync, unknown) = Fsync::configured(self.config())?;
-        if self.fsync.set(fsync).is_ok() {
-            for name in unknown {
-                let name = name.as_bstr();
-                self.warn(format!("ignoring unknown core.fsync component '{name}'"));
-            }
-        }
-        Ok(fsync)
-    }
 }
 
 #[cfg(test)]

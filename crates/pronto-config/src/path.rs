@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
 
+use crate::account;
+
 /// The path that these bytes name.
 pub fn from_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
@@ -66,7 +68,7 @@ pub fn relative(path: &Path, base: &Path) -> PathBuf {
 }
 
 /// A leading `~/` or `~user/` replaced by the home directory. `None` when there is no such home.
-pub(crate) fn expand_user(path: &[u8], home: Option<&Path>) -> Option<PathBuf> {
+pub fn expand_user(path: &[u8], home: Option<&Path>) -> Option<PathBuf> {
     let Some(rest) = path.strip_prefix(b"~") else {
         return Some(from_bytes(path));
     };
@@ -75,7 +77,7 @@ pub(crate) fn expand_user(path: &[u8], home: Option<&Path>) -> Option<PathBuf> {
     let base = if user.is_empty() {
         as_bytes(home?).to_owned()
     } else {
-        crate::identity::account_named(user)?.home
+        account::named(user)?.home
     };
     let mut full = base.to_vec();
     full.extend_from_slice(tail);

@@ -10,17 +10,20 @@ use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
 /// What a repository found by looking upwards consists of.
-pub(crate) struct Found<'a> {
+pub struct Found<'a> {
     /// The file that points to the repository, if it was found through one.
-    pub(crate) git_file: Option<&'a Path>,
+    pub git_file: Option<&'a Path>,
     /// The directory that holds `.git`.
-    pub(crate) work_tree: Option<&'a Path>,
+    pub work_tree: Option<&'a Path>,
     /// The repository.
-    pub(crate) git_dir: &'a Path,
+    pub git_dir: &'a Path,
 }
 
 /// Refuses a repository that belongs to another user, unless `safe.directory` allows it.
-pub(crate) fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
+///
+/// # Errors
+/// [`ErrorKind::Unsafe`] when it belongs to another user and `safe.directory` does not allow it.
+pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     let pretend = environment.boolean("GIT_TEST_ASSUME_DIFFERENT_OWNER", false)?;
     let parts = [found.git_file, found.work_tree, Some(found.git_dir)];
     if !pretend
@@ -51,7 +54,10 @@ pub(crate) fn check_owner(found: &Found<'_>, environment: &Environment) -> Resul
 }
 
 /// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
-pub(crate) fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
+///
+/// # Errors
+/// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that.
+pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;
     let Some(value) = config.raw("safe.barerepository") else {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
-use pronto_worktree::glob::{self, How};
 
 use super::{Origin, OriginKind, Place};
 use crate::environment::Environment;
+use crate::glob::{self, How};
 use crate::{Error, ErrorKind, Result, path};
 
 /// The start of a condition that asks for the URL of any remote.
