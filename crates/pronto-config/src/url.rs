@@ -37,6 +37,9 @@ impl NormalUrl {
     }
 
     /// The normal form of a URL that was split already; with `globs`, its host may have `*`.
+    ///
+    /// # Errors
+    /// What is wrong with a part.
     pub fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
         let scheme = parts.scheme.to_ascii_lowercase();
         let user = match parts.login {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 
+use super::super::Host;
 use super::super::packed_file::{self, PackedLock};
 use super::super::{Target, name};
-use super::{Change, Edit, prepare};
-use crate::{Error, ErrorKind, Repository, Result};
+use super::{Change, Edit, Transaction, prepare};
+use pronto_config::{Error, ErrorKind, Result};
 
-pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
+pub(super) fn commit(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
     let names = prepare::check_names(edits)?;
     let mut last: Option<&BStr> = None;
     for name in &names {
@@ -25,7 +26,7 @@ pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
         last = Some(name.as_bstr());
     }
     let mut records: BTreeMap<&BStr, (ObjectId, Option<ObjectId>)> = BTreeMap::new();
-    let mut others = repository.transaction();
+    let mut others = Transaction::new(repository);
     for edit in edits {
         match &edit.change {
             Change::Set(Target::Object(id)) if !name::is_pseudo_syntax(edit.name.as_bstr()) => {

@@ -8,8 +8,8 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::{RefNameRef, References};
-use crate::lock::MAX_RACES;
-use crate::{Error, ErrorKind, Result, path};
+use pronto_config::lock::MAX_RACES;
+use pronto_config::{Error, ErrorKind, Result, path};
 
 /// One line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Log {
 
 impl References {
     /// The file that holds the log of `name`, whether it exists or not.
-    pub(crate) fn log_path(&self, name: RefNameRef<'_>) -> PathBuf {
+    pub fn log_path(&self, name: RefNameRef<'_>) -> PathBuf {
         let (base, rest) = self.base_of(name);
         base.join("logs").join(path::borrow(rest))
     }
@@ -110,7 +110,10 @@ impl References {
     }
 
     /// Adds a line to the log of `name`; where there is no log, only if `create` says so.
-    pub(crate) fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be written, or a directory is in its place.
+    pub fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
         let file = self.log_path(name);
         let opened = if create {
             open_or_create(&file)
@@ -142,7 +145,7 @@ fn open_or_create(file: &Path) -> std::io::Result<File> {
         match open() {
             Err(error) if error.kind() == Io::NotFound => {
                 if let Some(parent) = file.parent() {
-                    crate::lock::create_directories(parent)?;
+                    pronto_config::lock::create_directories(parent)?;
                 }
             }
             Err(error) if error.kind() == Io::IsADirectory => remove_empty_directories(file),
@@ -166,7 +169,7 @@ pub(super) fn remove_empty_directories(directory: &Path) {
 }
 
 /// A message as logs hold it: on one line, runs of blanks as one.
-pub(crate) fn clean_message(message: &BStr) -> BString {
+pub fn clean_message(message: &BStr) -> BString {
     let words: Vec<&[u8]> = message.fields().collect();
     words.join(&b' ').into()
 }

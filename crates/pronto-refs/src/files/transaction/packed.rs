@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use bstr::BStr;
 
+use super::super::Host;
 use super::super::packed::Packed;
 use super::super::packed_file::{PackedLock, Text};
-use crate::{Repository, Result};
+use pronto_config::Result;
 
 /// Locks the file if something may have to go, so that nobody packs it meanwhile, and writes the
 /// rest.
-pub(super) fn prepare(
-    repository: &Repository,
-    gone: &BTreeSet<&BStr>,
-) -> Result<Option<PackedLock>> {
+pub(super) fn prepare(repository: &dyn Host, gone: &BTreeSet<&BStr>) -> Result<Option<PackedLock>> {
     if gone.is_empty() {
         return Ok(None);
     }

@@ -8,17 +8,14 @@ mod initial;
 mod packed;
 mod prepare;
 
-use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::packed_file::PackedLock;
-use super::{BadName, RefName, RefNameRef, References, Target, log};
-use crate::config::Config;
-use crate::identity::{self, Care, Role};
-use crate::lock::Lock;
-use crate::{Error, ErrorKind, Repository, Result};
+use super::{BadName, Host, RefName, RefNameRef, References, Target, log};
+use pronto_config::lock::Lock;
+use pronto_config::{Error, ErrorKind, Result};
 
 /// What a reference must hold before it is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +66,7 @@ pub struct Edit {
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
 pub struct Transaction<'r> {
-    repository: &'r Repository,
+    repository: &'r dyn Host,
     edits: Vec<Edit>,
 }
 
@@ -78,7 +75,7 @@ pub struct Transaction<'r> {
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
 pub struct Prepared<'r> {
-    repository: &'r Repository,
+    repository: &'r dyn Host,
     edits: Vec<Edit>,
     steps: Vec<Step>,
     packed: Option<PackedLock>,
@@ -100,17 +97,15 @@ struct Step {
     is_loose: bool,
 }
 
-impl Repository {
-    /// A transaction without edits yet.
-    pub fn transaction(&self) -> Transaction<'_> {
+impl<'r> Transaction<'r> {
+    /// A transaction on the references of `repository`, without edits yet.
+    pub fn new(repository: &'r dyn Host) -> Self {
         Transaction {
-            repository: self,
+            repository,
             edits: Vec::new(),
         }
     }
-}
 
-impl<'r> Transaction<'r> {
     /// Adds an edit.
     pub fn push(&mut self, edit: Edit) -> &mut Self {
         self.edits.push(edit);
@@ -203,7 +198,7 @@ impl<'r> Transaction<'r> {
         let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
         if self.edits.iter().any(sets) {
             // From now on no object that is there is pruned.
-            (repository.objects()?.begin_writing()).map_err(crate::objects::from_odb)?;
+            repository.begin_writing()?;
         }
         let mut prepared = prepare::prepare(repository, self.edits)?;
         if let Some(code) = prepared.run_hook("prepared")?
@@ -297,7 +292,7 @@ impl Prepared<'_> {
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {
-        if !hook::exists(self.repository) {
+        if !self.repository.has_hook() {
             return Ok(None);
         }
         let lines = self.edits.iter().map(hook::line_of);
@@ -316,26 +311,15 @@ impl Drop for Prepared<'_> {
 }
 
 /// The error that a transaction reports for a name that no reference can have.
-pub(crate) fn bad_name(BadName { name }: BadName) -> Error {
+pub fn bad_name(BadName { name }: BadName) -> Error {
     let message = format!("refusing to update ref with bad name '{name}'");
     Error::new(ErrorKind::Reference, message)
 }
 
-/// How long to wait for the lock of one reference.
-pub(crate) fn patience(config: &Config) -> Duration {
-    timeout(config, "core.filesreflocktimeout", 100)
-}
-
-/// A timeout in milliseconds; negative ones wait for as good as ever.
-pub(super) fn timeout(config: &Config, key: &str, default: i64) -> Duration {
-    let given = config.i64(key).ok().flatten().unwrap_or(default);
-    u64::try_from(given).map_or(Duration::MAX / 4, Duration::from_millis)
-}
-
-fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> Result<()> {
+fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
     let refs = repository.refs();
     let name = step.name.borrow();
-    let null = repository.object_hash().null();
+    let null = refs.object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
         // What leads to a broken reference, or to itself, leads to no object.
@@ -352,12 +336,7 @@ fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> 
     }
     let who = match who {
         Some(who) => who,
-        None => {
-            let (config, environment) = (repository.config(), repository.environment());
-            let signature =
-                identity::signature(Role::Committer, Care::Lenient, config, environment)?;
-            who.insert(signature.to_string())
-        }
+        None => who.insert(repository.log_signature()?),
     };
     let old = step.old.unwrap_or(null);
     let mut line = format!("{old} {new} {who}").into_bytes();

@@ -6,19 +6,21 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
+use super::super::Host;
 use super::super::loose::{self, Contents};
+use super::super::patience::patience;
 use super::super::{BadName, RefName, RefNameRef, Target};
 use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
-use crate::durability::Component;
-use crate::lock::{Lock, Marking};
-use crate::{Error, ErrorKind, Repository, Result};
+use pronto_config::durability::Component;
+use pronto_config::lock::{Lock, Marking};
+use pronto_config::{Error, ErrorKind, Result};
 
 /// How many locks of one transaction tell others that their holder lives.
 const MOST_MARKED: usize = 64;
 /// How many symbolic references one edit may be led through.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-pub(super) fn prepare(repository: &Repository, edits: Vec<Edit>) -> Result<Prepared<'_>> {
+pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepared<'_>> {
     let names = check_names(&edits)?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
@@ -29,7 +31,7 @@ pub(super) fn prepare(repository: &Repository, edits: Vec<Edit>) -> Result<Prepa
     };
     let mut preparation = Preparation {
         repository,
-        patience: super::patience(repository.config()),
+        patience: patience(repository.config()),
         head,
         names,
         free_directories: HashSet::new(),
@@ -77,7 +79,7 @@ fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
 }
 
 struct Preparation<'r> {
-    repository: &'r Repository,
+    repository: &'r dyn Host,
     patience: Duration,
     /// The reference that `HEAD` leads to.
     head: Option<BString>,
@@ -175,7 +177,7 @@ impl Preparation<'_> {
             }
         })?;
         let lock = lock.waits(self.repository.fsync()?.of(Component::Reference));
-        let hash = self.repository.object_hash();
+        let hash = refs.object_hash();
         let found =
             loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
         let is_loose = found.is_some();

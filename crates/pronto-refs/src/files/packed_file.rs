@@ -11,11 +11,12 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_io::replacement::Replacement;
 
+use super::Host;
 use super::packed::PackedRef;
-use super::transaction::timeout;
-use crate::durability::Component;
-use crate::lock::Lock;
-use crate::{ErrorKind, Repository, Result};
+use super::patience::timeout;
+use pronto_config::durability::Component;
+use pronto_config::lock::Lock;
+use pronto_config::{ErrorKind, Result};
 
 /// The first line of the file: all tags are peeled, the names sorted.
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
@@ -29,9 +30,9 @@ pub(super) struct PackedLock {
 
 impl PackedLock {
     /// Takes the lock; waits for `core.packedRefsTimeout`.
-    pub(super) fn acquire(repository: &Repository) -> Result<Self> {
+    pub(super) fn acquire(repository: &dyn Host) -> Result<Self> {
         let patience = timeout(repository.config(), "core.packedrefstimeout", 1000);
-        let mut lock = Lock::acquire(repository.common_dir().join("packed-refs"), patience)?;
+        let mut lock = Lock::acquire(repository.refs().common_dir.join("packed-refs"), patience)?;
         lock.close();
         Ok(PackedLock {
             replacement: None,
@@ -40,7 +41,7 @@ impl PackedLock {
     }
 
     /// Writes `text` beside the file.
-    pub(super) fn write(&mut self, repository: &Repository, text: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, repository: &dyn Host, text: &[u8]) -> Result<()> {
         let mut new = self.lock.target().to_owned().into_os_string();
         new.push(".new");
         let new = PathBuf::from(new);

@@ -4,15 +4,16 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_config::glob::{self, How};
 use pronto_hash::ObjectId;
 
+use super::Host;
 use super::loose::{self, Contents};
 use super::packed::PackedRef;
 use super::packed_file::{PackedLock, Text};
+use super::patience::patience;
 use super::transaction::hook::{self, Line};
-use super::transaction::{patience, remove_empty_parents};
+use super::transaction::remove_empty_parents;
 use super::{RefNameRef, name};
-use crate::lock::{Lock, Marking};
-use crate::objects::from_odb;
-use crate::{Error, ErrorKind, Repository, Result};
+use pronto_config::lock::{Lock, Marking};
+use pronto_config::{Error, ErrorKind, Result};
 
 /// How many loose references at least make `auto` pack.
 const FEWEST: u64 = 16;
@@ -78,14 +79,14 @@ struct Candidate {
     id: ObjectId,
 }
 
-impl Repository {
+impl dyn Host + '_ {
     /// Packs references as `git pack-refs` does: writes `packed-refs`, then removes the file of
     /// each reference that still holds what was packed, under its lock. Symbolic and broken references
     /// and those that each work tree has of its own are never packed. At every moment each
     /// reference can be read, and a process that is killed loses none.
     ///
     /// Waits for the lock of `packed-refs` as long as `core.packedRefsTimeout` says. References that
-    /// lead to missing objects are [complained](Self::complain) of.
+    /// lead to missing objects are [complained](Host::complain) of.
     ///
     /// Costs a read and a look at the object for each loose reference, a copy of `packed-refs`, and some
     /// seven system calls for each file that is removed.
@@ -122,7 +123,7 @@ impl Repository {
     /// # Errors
     /// `packed-refs` cannot be looked at, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
-        let file = self.common_dir().join("packed-refs");
+        let file = self.refs().common_dir.join("packed-refs");
         let size = match std::fs::metadata(&file) {
             Ok(metadata) => metadata.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
@@ -150,14 +151,18 @@ impl Repository {
             let Ok(safe) = RefNameRef::new(found.as_bstr()) else {
                 continue;
             };
-            let contents = loose::read(&refs.file_of(safe), found.as_bstr(), self.object_hash());
+            let contents = loose::read(
+                &refs.file_of(safe),
+                found.as_bstr(),
+                self.refs().object_hash(),
+            );
             let Ok(Some(Contents::Object(id))) = contents else {
                 continue;
             };
             if id.is_null() {
                 continue;
             }
-            if self.objects()?.header(&id).map_err(from_odb)?.is_none() {
+            if !self.has_object(&id)? {
                 self.complain(format!("{found} does not point to a valid object!"));
                 continue;
             }
@@ -170,7 +175,7 @@ impl Repository {
 
     /// Writes `packed-refs` with `candidates` among what it has.
     fn write_packed(&self, lock: &mut PackedLock, candidates: &[Candidate]) -> Result<()> {
-        let has_hook = hook::exists(self);
+        let has_hook = self.has_hook();
         let run_hook = |state: &str| -> Result<()> {
             let lines = candidates.iter().map(|candidate| Line {
                 old: None,
@@ -235,14 +240,14 @@ impl Repository {
             let message = format!("cannot lock ref '{}': {reason}", candidate.name);
             Error::new(*error.kind(), message)
         })?;
-        let held = loose::read(&file, candidate.name.as_bstr(), self.object_hash())?;
+        let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;
         if held != Some(Contents::Object(candidate.id)) {
             // Another process has changed it, or removed the file.
             drop(lock);
             remove_empty_parents(refs, name, false);
             return Ok(false);
         }
-        let has_hook = hook::exists(self);
+        let has_hook = self.has_hook();
         let run_hook = |state: &str| -> Result<bool> {
             let line = Line {
                 old: Some(candidate.id.to_string()),

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{RefName, Target, name};
-use crate::{Error, ErrorKind, Result, path};
+use pronto_config::{Error, ErrorKind, Result, path};
 
 /// What the file of a reference may hold at most: a name as long as a path can be.
 const MAX_FILE_SIZE: usize = 4352;

@@ -8,7 +8,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::{Access, Identity, View};
 
-use crate::{Error, ErrorKind, Result};
+use pronto_config::{Error, ErrorKind, Result};
 
 /// The file `packed-refs`, mapped or read.
 #[derive(Debug)]

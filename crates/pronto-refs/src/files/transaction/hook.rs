@@ -1,14 +1,11 @@
 //! The hook `reference-transaction`.
 
-use std::ffi::OsStr;
-
 use bstr::{BStr, ByteVec};
 
+use super::super::Host;
 use super::super::Target;
 use super::{Change, Edit, Expected};
-use crate::{Error, ErrorKind, Repository, Result, hooks};
-
-const NAME: &str = "reference-transaction";
+use pronto_config::{Error, ErrorKind, Result};
 
 /// What the hook reads about one reference.
 #[derive(Debug)]
@@ -21,18 +18,13 @@ pub(in super::super) struct Line<'a> {
     pub(in super::super) name: &'a BStr,
 }
 
-/// Whether there is such a hook.
-pub(in super::super) fn exists(repository: &Repository) -> bool {
-    hooks::find(repository, NAME).is_some()
-}
-
 /// Runs the hook with `state` and a line for each reference; its exit code.
 pub(in super::super) fn run<'a>(
-    repository: &Repository,
+    repository: &dyn Host,
     state: &str,
     lines: impl IntoIterator<Item = Line<'a>>,
 ) -> Result<Option<i32>> {
-    let null = repository.object_hash().null().to_string();
+    let null = repository.refs().object_hash().null().to_string();
     let mut input = Vec::new();
     for line in lines {
         for value in [line.old, line.new] {
@@ -42,12 +34,7 @@ pub(in super::super) fn run<'a>(
         input.push_str(line.name);
         input.push(b'\n');
     }
-    let call = hooks::Call {
-        arguments: vec![OsStr::new(state)],
-        input,
-        ..hooks::Call::default()
-    };
-    hooks::run(repository, NAME, &call)
+    repository.run_hook(state, input)
 }
 
 /// The error for a hook that refused.

@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_hash::ObjectId;
 
 use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
-use crate::{Result, path};
+use pronto_config::{Result, path};
 
 /// How deep directories of references are looked into.
 const MAX_DEPTH: usize = 256;
@@ -150,7 +150,10 @@ impl References {
 
     /// The first reference, loose or packed, with a name below `directory` (no slash at its end)
     /// for which `counts` holds.
-    pub(crate) fn first_below(
+    ///
+    /// # Errors
+    /// References cannot be listed.
+    pub fn first_below(
         &self,
         directory: &BStr,
         counts: impl Fn(&BStr) -> bool,
