@@ -13,8 +13,8 @@ use pronto_pack::commit_graph::{
     ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
 };
 
+use crate::links::CommitLinks;
 use crate::objects::from_odb;
-use crate::revision::CommitLinks;
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub(crate) use paint::{Painting, Until};

@@ -42,7 +42,8 @@ use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume
 use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::{Error, ErrorKind};
 
-use crate::objects::{from_odb, tag_target};
+use crate::links::tag_target;
+use crate::objects::from_odb;
 use crate::upload_pack::hidden::Hidden;
 use crate::{Result, refs, refs::Target};
 

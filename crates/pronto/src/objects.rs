@@ -10,9 +10,12 @@ use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
 
 use crate::durability::Component;
+use crate::links::tag_target;
 use crate::packs::loose_compression;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use crate::errors::from_odb;
 
 /// How many tags may point to one another.
 const MAX_TAG_DEPTH: usize = 64;
@@ -105,7 +108,10 @@ impl Repository {
     }
 
     /// What the tag `id` points to in the end; `None` when it is no tag, or does not exist.
-    pub(crate) fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
+    ///
+    /// # Errors
+    /// A tag on the way is malformed or cannot be read.
+    pub fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
         let objects = self.objects()?;
         let mut current = id;
         let mut buffer = Vec::new();
@@ -121,20 +127,4 @@ impl Repository {
         }
         Ok(None)
     }
-}
-
-/// The object that a tag names in its first line.
-pub(crate) fn tag_target(tag: &[u8]) -> Option<ObjectId> {
-    let line = tag.lines().next()?;
-    ObjectId::from_hex(line.strip_prefix(b"object ")?).ok()
-}
-
-/// Lifts an error of the object store.
-#[cold]
-pub(crate) fn from_odb(error: pronto_odb::Error) -> Error {
-    error.map_kind(|kind| match kind {
-        pronto_odb::ErrorKind::Interrupted => ErrorKind::Interrupted,
-        pronto_odb::ErrorKind::Io => ErrorKind::Io,
-        _ => ErrorKind::Object,
-    })
 }

@@ -37,7 +37,8 @@ use pronto_odb::{Bitmapped, Store};
 use pronto_pack::writer::sink::Streamed;
 
 use crate::history::{Painting, Until};
-use crate::objects::{from_odb, tag_target};
+use crate::links::tag_target;
+use crate::objects::from_odb;
 use crate::packs::compression;
 use crate::{Error, ErrorKind, Repository, Result};
 

@@ -8,8 +8,8 @@ use pronto_io::interrupt::Interrupt;
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::bitmap::Bits;
 
-use crate::objects::{from_odb, tag_target};
-use crate::remote::tree_entries;
+use crate::links::{tag_target, tree_entries};
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// What was found, each object once.

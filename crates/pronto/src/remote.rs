@@ -17,7 +17,7 @@ pub mod shallow;
 mod web;
 
 pub(crate) use connectivity::{Links, from_store, is_connected};
-pub(crate) use negotiate::{History, TreeEntry, parse_tag, tree_entries};
+pub(crate) use negotiate::History;
 pub use partial::filter_spec;
 pub(crate) use partial::register as register_promisor;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};

@@ -16,9 +16,8 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
+pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
-pub use commit::CommitLinks;
-pub(crate) use commit::{links_in, parse as parse_commit};
 pub use date::parse_date;
 pub(crate) use date::parse_exact as parse_exact_date;
 pub use name::FullName;

@@ -16,6 +16,7 @@ use pronto_worktree::checkout::{self, InPlace, Twins};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
+pub(crate) use crate::errors::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -299,26 +300,4 @@ fn workers_of(number: i32) -> Workers {
         Ok(number) if number >= 1 => Workers::Exactly(number),
         _ => Workers::Exactly(pronto_io::pool::cores()),
     }
-}
-
-/// An error from between index and files as one of the repository.
-pub(crate) fn from_worktree(error: pronto_worktree::Error) -> Error {
-    use pronto_worktree::ErrorKind as Below;
-    error.map_kind(|kind| match kind {
-        Below::MissingObject | Below::CorruptObject => ErrorKind::Object,
-        Below::Interrupted => ErrorKind::Interrupted,
-        Below::WouldLose => ErrorKind::Refused,
-        Below::Io => ErrorKind::Io,
-        Below::HostilePath => ErrorKind::Hostile,
-        _ => ErrorKind::Worktree,
-    })
-}
-
-/// An error of the index file as one of the repository.
-pub(crate) fn from_index(error: pronto_index::Error) -> Error {
-    error.map_kind(|kind| match kind {
-        pronto_index::ErrorKind::Locked => ErrorKind::Locked,
-        pronto_index::ErrorKind::Io => ErrorKind::Io,
-        _ => ErrorKind::Worktree,
-    })
 }

@@ -8,7 +8,6 @@ mod initial;
 mod packed;
 mod prepare;
 
-
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 

@@ -11,8 +11,8 @@ use pronto_pack::idx::IndexPosition;
 
 use super::objects::lacking;
 use super::{Objects, Tips, Work};
+use crate::links::links_in;
 use crate::objects::from_odb;
-use crate::revision::links_in;
 use crate::{Error, ErrorKind, Result};
 
 /// Below this many commits each has a bitmap.

@@ -10,7 +10,8 @@ use pronto_odb::Store;
 
 use super::{Outcome, Work, objects};
 use crate::checkout_tree::{self, collision_warning};
-use crate::remote::{from_store, tree_entries};
+use crate::links::tree_entries;
+use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
 
 /// The last of the complaints.

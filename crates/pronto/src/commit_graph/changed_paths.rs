@@ -13,9 +13,8 @@ use std::ops::ControlFlow;
 use super::gather::Commits;
 use super::levels::Resolved;
 use super::{Source, Work};
+use crate::links::{RawEntry, links_in, tree_entries};
 use crate::objects::from_odb;
-use crate::remote::{TreeEntry, tree_entries};
-use crate::revision::links_in;
 use crate::{Error, ErrorKind, Result};
 
 /// Deeper trees are refused.
@@ -157,8 +156,8 @@ impl Changed<'_> {
 
     fn entry(
         &mut self,
-        before: Option<TreeEntry<'_>>,
-        after: Option<TreeEntry<'_>>,
+        before: Option<RawEntry<'_>>,
+        after: Option<RawEntry<'_>>,
         depth: usize,
     ) -> Result<bool> {
         let same = before.zip(after).is_some_and(|(before, after)| {
@@ -173,7 +172,7 @@ impl Changed<'_> {
         }
         self.path.extend_from_slice(either.name);
         let differs = if either.is_directory() {
-            let id = |entry: Option<TreeEntry<'_>>| {
+            let id = |entry: Option<RawEntry<'_>>| {
                 entry.and_then(|entry| ObjectId::try_from(entry.id).ok())
             };
             self.directory(id(before).as_deref(), id(after).as_deref(), depth + 1)?
@@ -202,8 +201,8 @@ impl Changed<'_> {
 }
 
 /// The order of trees, in which directories have a slash at their ends.
-fn compare(one: &TreeEntry<'_>, two: &TreeEntry<'_>) -> Ordering {
-    let slash = |entry: &TreeEntry<'_>| entry.is_directory().then_some(&b'/');
+fn compare(one: &RawEntry<'_>, two: &RawEntry<'_>) -> Ordering {
+    let slash = |entry: &RawEntry<'_>| entry.is_directory().then_some(&b'/');
     let (first, second) = (slash(one), slash(two));
     if one.name == two.name {
         return first.cmp(&second);

@@ -12,8 +12,8 @@ use pronto_pack::pack::{Pack, PackOrder, PackPosition};
 use super::install::Chain;
 use super::{Source, Split, Work};
 use crate::history::from_graph;
+use crate::links::{CommitLinks, links_in};
 use crate::objects::from_odb;
-use crate::revision::{CommitLinks, links_in};
 use crate::{Error, ErrorKind, Result};
 use pronto_pack::commit_graph::Position;
 

@@ -9,7 +9,7 @@ use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Options, Position, Remark, single_path};
 
 use crate::history::from_graph;
-use crate::revision::{CommitLinks, links_in};
+use crate::links::{CommitLinks, links_in};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// What is wrong with a commit-graph.

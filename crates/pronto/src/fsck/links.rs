@@ -1,10 +1,8 @@
 //! What objects link to, and of what kind that must be.
 
+use crate::links::{parse_commit, tag_target, tree_entries};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
-
-use crate::remote::{parse_tag, tree_entries};
-use crate::revision::parse_commit;
 
 /// How many links are held before repeated ones are removed.
 const CROWDED: usize = 1 << 20;
@@ -67,7 +65,7 @@ impl Links {
 }
 
 fn tag_link(content: &[u8]) -> Option<(ObjectId, ObjectKind)> {
-    let target = parse_tag(content)?;
+    let target = tag_target(content)?;
     let line = bstr::ByteSlice::lines(content).nth(1)?;
     let kind = ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()?;
     Some((target, kind))

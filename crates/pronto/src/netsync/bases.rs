@@ -14,9 +14,8 @@ use pronto_odb::Store;
 use pronto_pack::indexer::Existing;
 
 use super::walk;
+use crate::links::{links_in, tree_entries};
 use crate::objects::from_odb;
-use crate::remote::tree_entries;
-use crate::revision::links_in;
 use crate::{Repository, Result};
 
 /// A commit and what it builds on.

@@ -12,9 +12,8 @@ use pronto_netsync::repository::Offer;
 use pronto_odb::Store;
 
 use super::walk;
-use crate::objects::{from_odb, tag_target};
-use crate::remote::tree_entries;
-use crate::revision::links_in;
+use crate::links::{links_in, tag_target, tree_entries};
+use crate::objects::from_odb;
 use crate::{Repository, Result};
 
 /// What is judged by.

@@ -14,9 +14,8 @@ use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
 use super::walk::New;
-use crate::objects::{from_odb, tag_target};
-use crate::remote::tree_entries;
-use crate::revision::links_in;
+use crate::links::{links_in, tag_target, tree_entries};
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 
 /// Gives objects, one after another.

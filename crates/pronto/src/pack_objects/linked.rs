@@ -14,8 +14,8 @@ use pronto_odb::{LinkedPack, Store};
 use pronto_pack::bitmap::name_hash;
 use pronto_pack::pack::{Child, Found};
 
+use crate::links::tree_entries;
 use crate::objects::from_odb;
-use crate::remote::tree_entries;
 use crate::{Error, ErrorKind, Result};
 
 /// A tree or blob that was met for the first time.

@@ -12,8 +12,8 @@ use pronto_pack::bitmap::name_hash;
 
 use super::linked::LinkedWalk;
 use super::{Commit, MOST_EDGES, Walk};
+use crate::links::tree_entries;
 use crate::objects::from_odb;
-use crate::remote::tree_entries;
 use crate::{Error, ErrorKind, Result};
 
 /// A tree that is to be looked at.

@@ -10,8 +10,8 @@ use pronto_odb::Store;
 use super::tips::Tips;
 use super::{check, has_expired, loose};
 use crate::history::from_graph;
-use crate::objects::{from_odb, tag_target};
-use crate::revision::parse_commit;
+use crate::links::{parse_commit, tag_target};
+use crate::objects::from_odb;
 use crate::worktrees::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 

@@ -12,8 +12,8 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
-use super::negotiate::{History, parse_tag, tree_entries};
-use crate::revision::{CommitLinks, parse_commit};
+use super::negotiate::History;
+use crate::links::{CommitLinks, parse_commit, tag_target, tree_entries};
 use crate::{Error, ErrorKind, Result};
 
 /// Collects what the objects of a pack link to.
@@ -127,7 +127,7 @@ impl Inspect for Links<'_> {
                 }
             }
             _ => {
-                if let Some(target) = parse_tag(content) {
+                if let Some(target) = tag_target(content) {
                     collector.add(target.as_slice());
                 }
             }
@@ -236,7 +236,7 @@ impl Walk<'_> {
                     return Ok(true);
                 }
                 Some(ObjectKind::Blob) => return Ok(true),
-                Some(ObjectKind::Tag) => match parse_tag(&content) {
+                Some(ObjectKind::Tag) => match tag_target(&content) {
                     Some(target) => id = target,
                     None => return Ok(false),
                 },

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::Store;
@@ -10,7 +9,7 @@ use pronto_pack::commit_graph::{CommitGraph, Position};
 use pronto_wire::ErrorKind as WireKind;
 use pronto_wire::negotiate::{Commit, Commits};
 
-use crate::revision::{CommitLinks, parse_commit};
+use crate::links::{CommitLinks, parse_commit, tag_target};
 
 /// Reads commits from a store. Parents beyond a cut of the history are not seen.
 pub(crate) struct History<'a> {
@@ -60,7 +59,7 @@ impl<'a> History<'a> {
         for _ in 0..MAX_TAGS {
             match self.store.find(&id, &mut self.buffer)? {
                 Some(ObjectKind::Commit) => return Ok(Some(id)),
-                Some(ObjectKind::Tag) => match parse_tag(&self.buffer) {
+                Some(ObjectKind::Tag) => match tag_target(&self.buffer) {
                     Some(target) => id = target,
                     None => return Ok(None),
                 },
@@ -104,58 +103,5 @@ impl Commits for History<'_> {
             time: links.time,
             parents: links.parents,
         }))
-    }
-}
-
-/// What a tag points to.
-pub(crate) fn parse_tag(content: &[u8]) -> Option<ObjectId> {
-    ObjectId::from_hex(content.lines().next()?.strip_prefix(b"object ")?).ok()
-}
-
-/// The entries of a tree: whether it is a directory, and its id. Ends early at a broken one.
-pub(crate) fn tree_entries(content: &[u8], id_length: usize) -> TreeEntries<'_> {
-    TreeEntries { content, id_length }
-}
-
-/// See [`tree_entries`].
-pub(crate) struct TreeEntries<'a> {
-    content: &'a [u8],
-    id_length: usize,
-}
-
-/// One entry of a tree.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TreeEntry<'a> {
-    pub(crate) mode: &'a [u8],
-    pub(crate) name: &'a [u8],
-    pub(crate) id: &'a [u8],
-}
-
-impl TreeEntry<'_> {
-    /// How many bytes it takes.
-    pub(crate) fn len(&self) -> usize {
-        self.mode.len() + self.name.len() + self.id.len() + 2
-    }
-
-    pub(crate) fn is_directory(&self) -> bool {
-        matches!(self.mode, b"40000" | b"040000")
-    }
-
-    pub(crate) fn is_submodule(&self) -> bool {
-        self.mode == b"160000"
-    }
-}
-
-impl<'a> Iterator for TreeEntries<'a> {
-    type Item = TreeEntry<'a>;
-
-    fn next(&mut self) -> Option<TreeEntry<'a>> {
-        let space = self.content.iter().position(|&byte| byte == b' ')?;
-        let (mode, rest) = (&self.content[..space], &self.content[space + 1..]);
-        let end = rest.find_byte(0)?;
-        let id = rest.get(end + 1..end + 1 + self.id_length)?;
-        self.content = &rest[end + 1 + self.id_length..];
-        let name = &rest[..end];
-        Some(TreeEntry { mode, name, id })
     }
 }

@@ -1,23 +1,10 @@
 //! What commits say about other commits and about themselves.
 
 use bstr::{BStr, ByteSlice};
-use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_odb::Store;
 
-use crate::objects::from_odb;
+use crate::links::{CommitLinks, links_in};
 use crate::{Error, ErrorKind, Repository, Result};
-
-/// Where a commit leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommitLinks {
-    /// Its tree.
-    pub tree: ObjectId,
-    /// Its parents, in order; none where history was cut off.
-    pub parents: Vec<ObjectId>,
-    /// When it was committed, in seconds since 1970.
-    pub time: i64,
-}
 
 impl Repository {
     /// Where the commit `id` leads. `buffer` holds its content afterwards.
@@ -65,52 +52,6 @@ impl Repository {
     }
 }
 
-/// Where the commit `id` of `store` leads, as it says itself. `buffer` holds its content
-/// afterwards.
-///
-/// # Errors
-/// It does not exist, is no commit, or is malformed.
-pub(crate) fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
-    let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
-    match store.find(id, buffer).map_err(from_odb)? {
-        Some(ObjectKind::Commit) => {}
-        Some(_) => return fail("not a commit"),
-        None => return fail("could not read commit"),
-    }
-    match parse(buffer) {
-        Some(links) => Ok(links),
-        None => fail("malformed commit"),
-    }
-}
-
-/// Where the commit of this content leads.
-pub(crate) fn parse(commit: &[u8]) -> Option<CommitLinks> {
-    let mut lines = commit.lines();
-    let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
-    let mut parents = Vec::new();
-    let mut line = lines.next()?;
-    while let Some(parent) = line.strip_prefix(b"parent ") {
-        parents.push(ObjectId::from_hex(parent).ok()?);
-        line = lines.next()?;
-    }
-    let committer = std::iter::once(line)
-        .chain(lines)
-        .take_while(|line| !line.is_empty())
-        .find_map(|line| line.strip_prefix(b"committer "));
-    let time = committer.and_then(seconds).unwrap_or(0);
-    Some(CommitLinks {
-        tree,
-        parents,
-        time,
-    })
-}
-
-/// The seconds in a line that ends with a name, an address, a time and a zone.
-fn seconds(who: &[u8]) -> Option<i64> {
-    let after = who.rfind_byte(b'>')? + 1;
-    who[after..].fields().next()?.to_str().ok()?.parse().ok()
-}
-
 /// The message of a commit or a tag: what follows the first empty line.
 pub(super) fn message(content: &[u8]) -> &BStr {
     let start = content.find(b"\n\n").map_or(content.len(), |at| at + 2);
@@ -146,6 +87,7 @@ pub(super) fn short_date(who: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::links::parse_commit as parse;
 
     #[test]
     fn commits_are_taken_apart() {

@@ -6,7 +6,8 @@ use pronto_hash::ObjectId;
 
 use super::Want;
 use crate::history::Commits;
-use crate::objects::{from_odb, tag_target};
+use crate::links::tag_target;
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// How many steps one name may have.

@@ -20,7 +20,7 @@ use super::super::bases::{Bases, Link, SegmentBases};
 use super::super::{failed, refused};
 use super::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES, Refusal};
 use crate::fsck::{Inspector, Levels, Scope};
-use crate::revision::parse_commit;
+use crate::links::parse_commit;
 use crate::{ErrorKind, Repository, Result, packs};
 
 /// How many pieces may wait for the indexer.
