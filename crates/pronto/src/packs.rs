@@ -91,7 +91,7 @@ pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
 }
 
 /// The error of the pack crate as one of this crate.
-pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
+pub fn from_pack(error: pronto_pack::Error) -> Error {
     error.map_kind(|kind| match kind {
         pronto_pack::ErrorKind::Interrupted => ErrorKind::Interrupted,
         pronto_pack::ErrorKind::Io => ErrorKind::Io,

@@ -9,7 +9,7 @@
 //! one system call.
 
 mod common;
-pub(crate) mod hidden;
+pub mod hidden;
 pub mod relay;
 mod send;
 mod v0;

@@ -111,7 +111,7 @@ pub(crate) fn connect_with(
 }
 
 /// The error of the crate below as one of this crate.
-pub(crate) fn from_wire(error: pronto_wire::Error) -> Error {
+pub fn from_wire(error: pronto_wire::Error) -> Error {
     use pronto_wire::ErrorKind as Wire;
     error.map_kind(|kind| match kind {
         Wire::Unsupported => ErrorKind::Unsupported,
@@ -172,7 +172,10 @@ fn version(config: &Config) -> Result<Version> {
 }
 
 /// Which transports the user allows.
-pub(crate) fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
+///
+/// # Errors
+/// A configured value is none that Git knows.
+pub fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
             let message = format!("unknown value for config '{key}': {value}");

@@ -6,16 +6,16 @@ use crate::config::Config;
 
 /// Patterns in the order of the configuration: the last one that fits decides.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hidden(Vec<BString>);
+pub struct Hidden(Vec<BString>);
 
 impl Hidden {
     /// Those that are hidden from who fetches.
-    pub(crate) fn configured(config: &Config) -> Hidden {
+    pub fn configured(config: &Config) -> Hidden {
         Hidden::of(config, &[b"transfer.hiderefs", b"uploadpack.hiderefs"])
     }
 
     /// Those that are hidden from who fetches or pushes.
-    pub(crate) fn from_peers(config: &Config) -> Hidden {
+    pub fn from_peers(config: &Config) -> Hidden {
         let keys: [&[u8]; 3] = [
             b"transfer.hiderefs",
             b"uploadpack.hiderefs",
@@ -36,7 +36,8 @@ impl Hidden {
         )
     }
 
-    pub(crate) fn hides(&self, name: &BStr) -> bool {
+    /// Whether the reference `name` is hidden.
+    pub fn hides(&self, name: &BStr) -> bool {
         for pattern in self.0.iter().rev() {
             let (pattern, hides) = match pattern.strip_prefix(b"!") {
                 Some(pattern) => (pattern, false),

@@ -58,7 +58,7 @@ impl Repository {
     }
 
     /// The work tree that has the branch checked out, other than this one unless `anywhere`.
-    pub(crate) fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
+    pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
         let mut places = vec![common.to_owned()];
         if let Ok(listing) = std::fs::read_dir(common.join("worktrees")) {

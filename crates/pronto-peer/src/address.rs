@@ -2,7 +2,7 @@
 
 use bstr::{BStr, ByteSlice as _};
 
-use crate::{Error, ErrorKind, Result};
+use pronto::{Error, ErrorKind, Result};
 
 /// The port of peers that say none.
 pub const DEFAULT_PORT: u16 = 9419;

@@ -14,9 +14,9 @@ use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
 use super::walk::New;
-use crate::links::{links_in, tag_target, tree_entries};
-use crate::objects::from_odb;
-use crate::{Error, ErrorKind, Result};
+use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::objects::from_odb;
+use pronto::{Error, ErrorKind, Result};
 
 /// Gives objects, one after another.
 pub(super) struct Sequence {

@@ -10,7 +10,7 @@ use super::keys::{KeyPair, PublicKey};
 use super::known::{KnownPeer, KnownPeers};
 use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
-use crate::{Error, ErrorKind, Result};
+use pronto::{Error, ErrorKind, Result};
 
 /// How long a connection to one address may take, and then the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -10,9 +10,9 @@ use pronto_netsync::repository::Offer;
 
 use super::connect::{Fault, Judge};
 use super::{PeerRepository, failed, misled, names, refused};
-use crate::objects::from_odb;
-use crate::refs::{Change, Edit, Expected, Target};
-use crate::{ErrorKind, Repository, Result};
+use pronto::objects::from_odb;
+use pronto::refs::{Change, Edit, Expected, Target};
+use pronto::{ErrorKind, Repository, Result};
 
 type Refusal = pronto_netsync::Error;
 

@@ -15,10 +15,10 @@ use super::Server;
 use super::gated::Gated;
 use super::lobby::Network;
 use super::places::{Place, Signal, Who};
-use crate::netsync::keys::PublicKey;
-use crate::netsync::known::{KnownPeer, KnownPeers};
-use crate::netsync::{Options, PeerRepository, failed};
-use crate::{Repository, upload_pack};
+use crate::keys::PublicKey;
+use crate::known::{KnownPeer, KnownPeers};
+use crate::{Options, PeerRepository, failed};
+use pronto::{Repository, upload_pack};
 
 /// What a session keeps in memory of delta bases.
 const BASE_CACHE_BYTES: usize = 8 << 20;
@@ -144,7 +144,7 @@ impl Server {
             Error::new(ErrorKind::NoRepository, message)
         };
         let open = |path: &Path| match upload_pack::find(path, environment) {
-            Err(error) if *error.kind() == crate::ErrorKind::NotARepository => Ok(None),
+            Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => Ok(None),
             other => other.map(Some).map_err(failed),
         };
         let name = name.trim_with(|byte| byte == '/');

@@ -10,7 +10,7 @@ use pronto_netsync::{Error, ErrorKind};
 
 use super::gate::{Gate, Permit};
 use super::places::Place;
-use crate::netsync::PeerRepository;
+use crate::PeerRepository;
 
 /// What is held of an object that was sent: its name.
 const OBJECT_BYTES: u64 = 48;

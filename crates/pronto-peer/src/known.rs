@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::keys::PublicKey;
 use super::names::is_peer_name;
-use crate::{Error, ErrorKind, Result};
+use pronto::{Error, ErrorKind, Result};
 
 /// A peer, as it is known here.
 #[derive(Clone, Debug, PartialEq, Eq)]

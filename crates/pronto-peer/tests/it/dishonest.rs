@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pronto::netsync::{Options, PeerRepository};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::Error;
 use pronto_netsync::message::{Resume, SegmentKind};
 use pronto_netsync::repository::{Offer, Repository as _};
+use pronto_peer::{Options, PeerRepository};
 
 use crate::support::Sandbox;
 

@@ -9,6 +9,7 @@
 //! the trees that differ along them. What is stored as a delta in a pack goes out as it is stored,
 //! unless it crosses from one segment to the next. A window of objects is held at a time (large
 //! blobs are not), and the names of all that was sent.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
 mod bases;
@@ -42,10 +43,10 @@ use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume
 use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::{Error, ErrorKind};
 
-use crate::links::tag_target;
-use crate::objects::from_odb;
-use crate::upload_pack::hidden::Hidden;
-use crate::{Result, refs, refs::Target};
+use pronto::links::tag_target;
+use pronto::objects::from_odb;
+use pronto::upload_pack::hidden::Hidden;
+use pronto::{Result, refs, refs::Target};
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
@@ -74,7 +75,7 @@ pub struct Options {
 
 /// A repository as one peer sees it.
 pub struct PeerRepository {
-    repository: Arc<crate::Repository>,
+    repository: Arc<pronto::Repository>,
     options: Options,
     /// Whether segments are kept in files until all of each has come.
     spools: bool,
@@ -99,7 +100,7 @@ impl PeerRepository {
     /// The name of the peer cannot be one, or its place is another's; or parts of the history are not here, by a cut or by a
     /// promise.
     pub fn new(
-        repository: Arc<crate::Repository>,
+        repository: Arc<pronto::Repository>,
         options: Options,
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
@@ -241,7 +242,7 @@ impl PeerRepository {
         let mut id = offer.id;
         while id != commit && self.known_tags.insert(id, commit).is_none() {
             store.find(&id, &mut content).map_err(from_odb)?;
-            let malformed = || crate::Error::new(crate::ErrorKind::Object, "malformed tag");
+            let malformed = || pronto::Error::new(pronto::ErrorKind::Object, "malformed tag");
             id = tag_target(&content).ok_or_else(|| malformed().on_object(id))?;
         }
         Ok(())
@@ -321,28 +322,28 @@ pub fn nonce() -> Result<[u8; 32]> {
     use std::io::Read as _;
     let (path, mut nonce) = ("/dev/urandom", [0; 32]);
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut nonce));
-    read.context(crate::ErrorKind::Io, "cannot read", path)?;
+    read.context(pronto::ErrorKind::Io, "cannot read", path)?;
     Ok(nonce)
 }
 
 /// The repository with the objects it has, not those that stand for them: peers get what is, not what
 /// is shown, and histories are compared as they were written.
-fn without_replacements(repository: Arc<crate::Repository>) -> Result<Arc<crate::Repository>> {
+fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pronto::Repository>> {
     if !repository.objects()?.has_replacements() {
         return Ok(repository);
     }
     let mut environment = repository.environment().clone();
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    crate::Repository::open(repository.git_dir(), &environment).map(Arc::new)
+    pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
 }
 
 /// Where what concerns a peer is kept. It stays, and says whose the refs of that name are.
-fn directory_of(repository: &crate::Repository, peer: &str) -> PathBuf {
+fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }
 
 /// What fails in a repository is nobody else's business.
-fn failed(error: crate::Error) -> Error {
+fn failed(error: pronto::Error) -> Error {
     error.map_kind(|_| ErrorKind::Repository)
 }
 

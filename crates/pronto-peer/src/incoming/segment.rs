@@ -16,12 +16,12 @@ use pronto_io::error::IoContext as _;
 use pronto_odb::Store;
 use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome, index_stream};
 
-use super::super::bases::{Bases, Link, SegmentBases};
-use super::super::{failed, refused};
 use super::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES, Refusal};
-use crate::fsck::{Inspector, Levels, Scope};
-use crate::links::parse_commit;
-use crate::{ErrorKind, Repository, Result, packs};
+use crate::bases::{Bases, Link, SegmentBases};
+use crate::{failed, refused};
+use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::links::parse_commit;
+use pronto::{ErrorKind, Repository, Result, packs};
 
 /// How many pieces may wait for the indexer.
 const WAITING_PIECES: usize = 4;

@@ -12,9 +12,9 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use crate::config::Config;
-use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result};
+use pronto::config::Config;
+use pronto::environment::Environment;
+use pronto::{Error, ErrorKind, Result};
 
 /// What is before the 32 bytes of a key where X.509 has public keys (RFC 8410).
 const SPKI_PREFIX: [u8; 12] = [

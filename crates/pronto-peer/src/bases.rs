@@ -14,9 +14,9 @@ use pronto_odb::Store;
 use pronto_pack::indexer::Existing;
 
 use super::walk;
-use crate::links::{links_in, tree_entries};
-use crate::objects::from_odb;
-use crate::{Repository, Result};
+use pronto::links::{links_in, tree_entries};
+use pronto::objects::from_odb;
+use pronto::{Repository, Result};
 
 /// A commit and what it builds on.
 pub(super) type Link = (ObjectId, Vec<ObjectId>);
@@ -208,7 +208,7 @@ impl Existing for SegmentBases<'_> {
     }
 }
 
-fn unreadable(error: crate::Error) -> pronto_pack::Error {
+fn unreadable(error: pronto::Error) -> pronto_pack::Error {
     error.map_kind(|_| pronto_pack::ErrorKind::Io)
 }
 

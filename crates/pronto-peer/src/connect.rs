@@ -12,9 +12,9 @@ use pronto_netsync::repository::Offer;
 use pronto_odb::Store;
 
 use super::walk;
-use crate::links::{links_in, tag_target, tree_entries};
-use crate::objects::from_odb;
-use crate::{Repository, Result};
+use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::objects::from_odb;
+use pronto::{Repository, Result};
 
 /// What is judged by.
 pub(super) struct Judge<'a> {

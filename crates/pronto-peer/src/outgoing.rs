@@ -18,8 +18,8 @@ use pronto_pack::writer::sink::Streamed;
 use super::incoming::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
 use super::sequence::{Sequence, Step};
 use super::walk::{self, New};
-use crate::objects::from_odb;
-use crate::{Error, ErrorKind, Repository, Result};
+use pronto::objects::from_odb;
+use pronto::{Error, ErrorKind, Repository, Result};
 
 /// A segment takes no further object when those it has take so many bytes where they are stored.
 const SEGMENT_BYTES: u64 = 12 << 20;

@@ -7,7 +7,7 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_netsync::message::{MARK_BYTES, Resume};
 
-use crate::{ErrorKind, Result};
+use pronto::{ErrorKind, Result};
 
 /// How far it has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

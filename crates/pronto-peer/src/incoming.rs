@@ -24,8 +24,8 @@ use rustix::fs::{FlockOperation, flock};
 use super::bases::Bases;
 use super::state::State;
 use super::{failed, refused};
-use crate::objects::from_odb;
-use crate::{ErrorKind, Repository, Result};
+use pronto::objects::from_odb;
+use pronto::{ErrorKind, Repository, Result};
 use segment::{Arrived, Indexer, Segment};
 
 type Refusal = pronto_netsync::Error;

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use pronto_hash::ObjectId;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
-use crate::history::{Commits, Number};
-use crate::{Repository, Result};
+use pronto::history::{Commits, Number};
+use pronto::{Repository, Result};
 
 /// A commit that only one side has, as far as is known.
 #[derive(Clone, Debug)]

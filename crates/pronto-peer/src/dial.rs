@@ -10,10 +10,10 @@ use bstr::{BStr, BString, ByteVec};
 use pronto_wire::address::Address;
 use pronto_wire::transport::LOCAL_VARIABLES;
 
-use crate::config::Config;
-use crate::environment::Environment;
-use crate::remote::connection;
-use crate::{Error, ErrorKind, Result};
+use pronto::config::Config;
+use pronto::environment::Environment;
+use pronto::remote::connection;
+use pronto::{Error, ErrorKind, Result};
 
 /// Whom to reach, and as whom.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
         Address::File { path } => {
             let mut command = pronto_io::child::command(&dial.program);
             command.args(arguments.iter().copied().map(OsStr::from_bytes));
-            command.arg(environment.absolute(crate::path::borrow(path)));
+            command.arg(environment.absolute(pronto::path::borrow(path)));
             command.current_dir(environment.current_dir());
             command
         }

@@ -12,7 +12,7 @@ use pronto_io::error::IoContext as _;
 use pronto_netsync::{Error, ErrorKind};
 
 use super::{directory_of, failed, is_peer_name, nonce};
-use crate::{Repository, Result};
+use pronto::{Repository, Result};
 
 /// No peer is called so.
 const OWN: &str = "+self";
@@ -23,7 +23,7 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let path = directory.join(OWN);
     let make = || -> Result<()> {
         std::fs::create_dir_all(&directory).context(
-            crate::ErrorKind::Io,
+            pronto::ErrorKind::Io,
             "cannot make",
             &directory,
         )?;
@@ -31,7 +31,7 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        store(&path, text.as_bytes()).context(crate::ErrorKind::Io, "cannot make", &path)?;
+        store(&path, text.as_bytes()).context(pronto::ErrorKind::Io, "cannot make", &path)?;
         Ok(())
     };
     if !path.exists() && make().is_err() {
@@ -56,7 +56,7 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
         other => other,
     };
     let known = known
-        .context(crate::ErrorKind::Io, "cannot use", &path)
+        .context(pronto::ErrorKind::Io, "cannot use", &path)
         .map_err(failed)?;
     if known == identity {
         return Ok(());
@@ -78,13 +78,13 @@ pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let directory = directory_of(repository, name);
     if !is_peer_name(name) || !directory.exists() {
         let message = format!("no peer was called '{name}' here");
-        return Err(crate::Error::new(crate::ErrorKind::InvalidInput, message));
+        return Err(pronto::Error::new(pronto::ErrorKind::InvalidInput, message));
     }
     for part in ["peer", "state"] {
         let path = directory.join(part);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != IoKind::NotFound => {
-                return Err(error).context(crate::ErrorKind::Io, "cannot remove", &path);
+                return Err(error).context(pronto::ErrorKind::Io, "cannot remove", &path);
             }
             _ => {}
         }
@@ -92,7 +92,7 @@ pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let kept = directory.join("objects");
     match std::fs::remove_dir_all(&kept) {
         Err(error) if error.kind() != IoKind::NotFound => {
-            Err(error).context(crate::ErrorKind::Io, "cannot remove", &kept)
+            Err(error).context(pronto::ErrorKind::Io, "cannot remove", &kept)
         }
         _ => Ok(()),
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 
-use crate::refs::name;
-use crate::{Repository, Result};
+use pronto::refs::name;
+use pronto::{Repository, Result};
 
 /// The longest name of a peer.
 const MAX_PEER_BYTES: usize = 64;

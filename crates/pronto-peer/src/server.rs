@@ -33,13 +33,13 @@ use pronto_netsync::{Error, ErrorKind};
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Interest, Watch, drive, wait};
 use super::tls::Acceptor;
-use crate::Result;
-use crate::environment::Environment;
 use admit::Arrival;
 use gate::Gate;
 use gated::Gated;
 use lobby::{Lobby, Network};
 use places::{Places, Signal};
+use pronto::Result;
+use pronto::environment::Environment;
 
 /// How often the server looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -178,15 +178,15 @@ pub fn serve(
     (drain, stop): (&Interrupt, &Interrupt),
     tell: Box<Tell>,
 ) -> Result<()> {
-    let failed = |error: Error| error.map_kind(|_| crate::ErrorKind::Transport);
+    let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
     let acceptor = Acceptor::new(&options.key).map_err(failed)?;
     let unusable = "cannot listen for peers";
     listener
         .set_nonblocking(true)
-        .context(crate::ErrorKind::Io, unusable, "")?;
+        .context(pronto::ErrorKind::Io, unusable, "")?;
     let address = listener
         .local_addr()
-        .context(crate::ErrorKind::Io, unusable, "")?;
+        .context(pronto::ErrorKind::Io, unusable, "")?;
     let server = Arc::new(Server::new(options, acceptor, stop, tell));
     let key = server.key;
     (server.tell)(&Event::Listening { address, key });
