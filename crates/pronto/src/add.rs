@@ -19,8 +19,8 @@ use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk};
 
+use crate::session::WorktreeSession;
 use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
-use crate::switch::Prepared;
 use crate::worktree::from_worktree;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -136,7 +136,7 @@ impl Repository {
             && !options.sparse
             && options.selection != Selection::Renormalize;
         let read = || self.index_near(&mut |directory| !never && is_near(directory));
-        let (prepared, lock) = Prepared::with_index(self, read)?;
+        let (prepared, lock) = WorktreeSession::with_index(self, read)?;
         let lock = lock?;
         let mut work = Work {
             repository: self,
@@ -189,7 +189,7 @@ enum Step {
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a Options,
-    prepared: &'a Prepared<'a>,
+    prepared: &'a WorktreeSession<'a>,
     patterns: Patterns,
     /// `None` if everything is in the sparse checkout, or that does not matter.
     sparse: Option<Sparse>,

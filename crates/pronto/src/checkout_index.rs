@@ -13,8 +13,8 @@ use pronto_worktree::checkout::{Failure, Item, Plan};
 use pronto_worktree::status::Submodules;
 use pronto_worktree::unpack::Checker;
 
+use crate::session::WorktreeSession;
 use crate::status::Heads;
-use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -118,7 +118,7 @@ impl Repository {
             true => Some(self.lock_index()?),
             false => None,
         };
-        let mut prepared = Prepared::without_lock(self, || self.index())?;
+        let mut prepared = WorktreeSession::without_lock(self, || self.index())?;
         let mut report = Report::default();
         let chosen = choose(&prepared, options, &mut report);
         if options.temporary {
@@ -162,7 +162,7 @@ impl Repository {
     /// Those of the entries that have to be written, seen what is there.
     fn wanted(
         &self,
-        (prepared, chosen): (&Prepared<'_>, &[usize]),
+        (prepared, chosen): (&WorktreeSession<'_>, &[usize]),
         options: &Options,
         interrupt: &Interrupt,
         report: &mut Report,
@@ -213,7 +213,7 @@ impl Repository {
 }
 
 /// Without force, what is no directory stays in the place of one.
-fn refuse_obstacle(prepared: &Prepared<'_>, options: &Options, path: &BStr) -> Result<()> {
+fn refuse_obstacle(prepared: &WorktreeSession<'_>, options: &Options, path: &BStr) -> Result<()> {
     for slash in path.find_iter("/") {
         let above = path[..slash].as_bstr();
         let (directory, name) = crate::add::split(above);
@@ -238,7 +238,7 @@ fn refuse_obstacle(prepared: &Prepared<'_>, options: &Options, path: &BStr) -> R
 }
 
 /// The positions of the entries that are asked for.
-fn choose(prepared: &Prepared<'_>, options: &Options, report: &mut Report) -> Vec<usize> {
+fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report) -> Vec<usize> {
     let index = &prepared.index;
     let is_out = |position: usize| {
         let flags = index.entry(position).flags;
@@ -277,7 +277,7 @@ fn choose(prepared: &Prepared<'_>, options: &Options, report: &mut Report) -> Ve
 }
 
 /// A plan that writes the entries, each once. Of several for one path the last stays.
-fn plan(prepared: &Prepared<'_>, wanted: &[usize]) -> Plan {
+fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
     let items = wanted.iter().map(|at| {
         let entry = prepared.index.entry(*at);
         Item {

@@ -13,7 +13,8 @@ use pronto_worktree::unpack::{self, Checker, Side};
 use crate::add::{self, Stage as Staging};
 use crate::checkout_index::writes_attributes;
 use crate::merge::{Remaking, Style};
-use crate::switch::{Prepared, Start};
+use crate::session::WorktreeSession;
+use crate::switch::Start;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Repository, Result};
 
@@ -102,7 +103,7 @@ impl Repository {
                 options.pathspec.directory(directory.as_bstr()) != Directory::Outside
             })
         };
-        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let (mut prepared, lock) = WorktreeSession::with_index(self, read)?;
         let lock = lock?;
         if let Some(source) = &options.source {
             let treeish = source.commit.unwrap_or(source.tree);
@@ -173,7 +174,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn read_tree(&mut self, source: &Start, prepared: &Prepared<'_>) -> Result<()> {
+    fn read_tree(&mut self, source: &Start, prepared: &WorktreeSession<'_>) -> Result<()> {
         let protect = prepared.repository.protection()?;
         let pathspec = &self.options.pathspec;
         let mut enter = |path: &bstr::BStr| pathspec.directory(path) != Directory::Outside;
@@ -335,7 +336,11 @@ impl<'a> Work<'a> {
     }
 
     /// Files whose facts are those that the index has are left as they are.
-    fn skip_unchanged(&mut self, prepared: &Prepared<'_>, interrupt: &Interrupt) -> Result<()> {
+    fn skip_unchanged(
+        &mut self,
+        prepared: &WorktreeSession<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         let index = self.index;
         let unchanged: Vec<bool> = prepared.with_situation(interrupt, |situation| {
             let mut checker = Checker::new(situation);
@@ -379,7 +384,7 @@ impl<'a> Work<'a> {
 
     fn write(
         self,
-        (prepared, lock): (&Prepared<'_>, Lock),
+        (prepared, lock): (&WorktreeSession<'_>, Lock),
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Report> {

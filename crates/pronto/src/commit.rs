@@ -15,8 +15,8 @@ use pronto_odb::{PACKED_FROM, Sharing};
 use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
 use crate::refs::Expected;
+use crate::session::WorktreeSession;
 use crate::shared;
-use crate::switch::Prepared;
 use crate::worktree::from_index;
 use crate::write_tree::Made;
 use crate::{Error, ErrorKind, Repository, Result, hooks, refresh};
@@ -164,7 +164,7 @@ impl Repository {
         options: &Options,
         interrupt: &Interrupt,
     ) -> Result<ObjectId> {
-        let (prepared, lock) = Prepared::as_it_lies(self)?;
+        let (prepared, lock) = WorktreeSession::as_it_lies(self)?;
         let index = &prepared.index;
         let is_for_git = |entry: pronto_index::EntryRef<'_>| {
             entry.stage() != 0

@@ -11,7 +11,7 @@ use pronto_config::account;
 
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result, revision};
+use crate::{Error, ErrorKind, Result, date};
 
 /// Which of the two people behind a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +223,7 @@ fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
     let parsed = given
         .to_str()
         .ok()
-        .and_then(|text| revision::parse_exact_date(text.trim(), None));
+        .and_then(|text| date::parse_exact_date(text.trim(), None));
     let invalid = || {
         let message = format!("invalid date format: {}", given.as_bstr());
         Error::new(ErrorKind::InvalidInput, message)

@@ -41,6 +41,7 @@ pub mod repack;
 pub mod repository;
 pub mod reset;
 pub mod revision;
+pub mod shallow;
 pub mod sparse_checkout;
 mod split_index;
 pub mod status;
@@ -54,5 +55,11 @@ pub mod write_tree;
 pub use pronto_config::{
     Environment, Error, ErrorKind, Layout, Result, config, environment, glob, lock, path, quote,
 };
+mod date;
+mod expiry;
+mod ignores;
+mod last_used;
+mod session;
+mod siblings;
 use pronto_config::{durability, shared};
 pub use repository::Repository;

@@ -9,7 +9,7 @@ use pronto_worktree::attributes::{Attributes, State};
 use pronto_worktree::unpack::Side;
 
 use crate::objects::from_odb;
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::worktree::from_worktree;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -71,7 +71,7 @@ impl<'a> Texts<'a> {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
     /// texts.
-    pub(crate) fn new(prepared: &'a Prepared<'_>, style: Style) -> Result<Self> {
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
         let repository = prepared.repository;
         let config = repository.config();
         if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
@@ -144,7 +144,7 @@ impl<'a> Remaking<'a> {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
     /// texts, or conflicts are remembered that were resolved.
-    pub(crate) fn new(prepared: &'a Prepared<'_>, style: Style) -> Result<Self> {
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
         let remembered = prepared.index.resolve_undo();
         if remembered.map_err(crate::worktree::from_index)?.is_some() {
             return Err(lacking("bringing back conflicts that were resolved"));

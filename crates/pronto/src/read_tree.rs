@@ -17,7 +17,7 @@ use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
 use pronto_worktree::unpack::{self, Side};
 
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -83,7 +83,7 @@ impl Repository {
         if options.mode == Mode::Replace {
             return self.replace_index(trees, options);
         }
-        let (prepared, lock) = Prepared::new(self)?;
+        let (prepared, lock) = WorktreeSession::new(self)?;
         let sparse = options.patterns(&prepared);
         let is_elsewhere = matches!(options.mode, Mode::Prefix(_)) || options.output.is_some();
         if sparse.is_some() && is_elsewhere {
@@ -205,7 +205,7 @@ impl Repository {
 
 impl Options {
     /// The patterns that the work tree is to follow.
-    fn patterns<'p>(&self, prepared: &'p Prepared<'_>) -> Option<&'p Sparse> {
+    fn patterns<'p>(&self, prepared: &'p WorktreeSession<'_>) -> Option<&'p Sparse> {
         let sparse = prepared.sparse.as_ref();
         sparse.filter(|_| self.update && !self.ignore_sparse)
     }
@@ -227,7 +227,7 @@ fn unsupported<T>(what: &str) -> Result<T> {
 
 /// What trees and index become together.
 pub(crate) fn decide(
-    prepared: &Prepared<'_>,
+    prepared: &WorktreeSession<'_>,
     trees: &[ObjectId],
     options: &Options,
     interrupt: &Interrupt,
@@ -272,7 +272,7 @@ pub(crate) fn decide(
 
 /// The bytes of the index that they become.
 pub(crate) fn encode(
-    prepared: &Prepared<'_>,
+    prepared: &WorktreeSession<'_>,
     merged: &Merged,
     (writer, interrupt): (&Writer, &Interrupt),
 ) -> Result<Vec<u8>> {

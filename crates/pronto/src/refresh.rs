@@ -7,8 +7,8 @@ use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::status::{Change, Job, Untracked, walk};
 
+use crate::session::WorktreeSession;
 use crate::status::{Converter, Heads, walk_options};
-use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -53,7 +53,7 @@ impl Repository {
     /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
     /// pathspecs in a sparse checkout.
     pub fn refresh_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Refreshed> {
-        let (prepared, lock) = Prepared::as_it_lies(self)?;
+        let (prepared, lock) = WorktreeSession::as_it_lies(self)?;
         let pathspec = &options.pathspec;
         let mut entries = prepared.index.iter();
         let is_sparse = !pathspec.is_empty()
@@ -88,7 +88,7 @@ impl Repository {
 /// The worktree cannot be read, or the call is interrupted.
 pub(crate) fn refresh(
     repository: &Repository,
-    prepared: &Prepared<'_>,
+    prepared: &WorktreeSession<'_>,
     edit: &mut Edit<'_>,
     (options, interrupt): (&Options, &Interrupt),
 ) -> Result<Vec<Outdated>> {
@@ -177,7 +177,7 @@ impl Found {
     }
 }
 
-fn find(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> Found {
+fn find(prepared: &WorktreeSession<'_>, entry: &EntryRef<'_>) -> Found {
     let (directory, name) = crate::add::split(entry.path);
     let opened = prepared.top.open_beneath(directory);
     match opened.and_then(|directory| directory.metadata(name)) {
@@ -194,7 +194,7 @@ fn find(prepared: &Prepared<'_>, entry: &EntryRef<'_>) -> Found {
 
 /// Whether the first on the way to `directory` that is no directory is a link: below one there is
 /// nothing, wherever it leads.
-fn is_below_link(prepared: &Prepared<'_>, directory: &BStr) -> bool {
+fn is_below_link(prepared: &WorktreeSession<'_>, directory: &BStr) -> bool {
     let slashes = directory.find_iter("/").chain([directory.len()]);
     let mut on_the_way = slashes.map(|end| crate::add::split(directory[..end].as_bstr()));
     on_the_way

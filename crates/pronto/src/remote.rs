@@ -13,9 +13,9 @@ mod negotiate;
 mod partial;
 mod receive;
 mod refspec;
-pub mod shallow;
 mod web;
 
+pub use crate::shallow;
 pub(crate) use connectivity::{Links, from_store, is_connected};
 pub(crate) use negotiate::History;
 pub use partial::filter_spec;

@@ -23,8 +23,6 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::packing::{self, Contents, Counts};
 
-pub(crate) use cruft::dates;
-
 use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};

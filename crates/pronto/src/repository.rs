@@ -8,13 +8,13 @@ use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use pronto_config::{discover, git_dir};
+use pronto_refs::files::References;
 
 pub use pronto_config::format::{Format, hash_name, hash_named};
 
 use crate::config::{Config, Loader};
 use crate::durability::Fsync;
 use crate::environment::Environment;
-use crate::refs::References;
 use crate::{Error, ErrorKind, Layout, Result, path};
 
 /// An open repository. `Send + Sync`; open it once and share it by reference.

@@ -20,8 +20,8 @@ use crate::read_tree;
 use crate::refresh::{self, Outdated};
 use crate::refs::Expected;
 use crate::revision::Want;
+use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -214,7 +214,7 @@ impl Repository {
     /// The index, or some paths of it, as the tree has them. Says what files are not so.
     fn reset_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Outdated>> {
         let read = || self.index_near_differences(&options.to.tree);
-        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let (mut prepared, lock) = WorktreeSession::with_index(self, read)?;
         let lock = lock?;
         let is_news = self.take_tree(&mut prepared, options)?;
         let mut edit = Edit::new(&prepared.index);
@@ -240,7 +240,7 @@ impl Repository {
 
     /// Lets the index of `prepared` become what the tree says of the paths; whether anything had
     /// to change.
-    fn take_tree(&self, prepared: &mut Prepared<'_>, options: &Options) -> Result<bool> {
+    fn take_tree(&self, prepared: &mut WorktreeSession<'_>, options: &Options) -> Result<bool> {
         let bytes = {
             let objects = prepared.objects;
             let mut read = |id: &oid, content: &mut Vec<u8>| read_tree_object(objects, id, content);
@@ -310,7 +310,7 @@ impl Repository {
 fn take(
     stage: &mut Stage<'_>,
     difference: Difference,
-    prepared: &Prepared<'_>,
+    prepared: &WorktreeSession<'_>,
     announced: Option<ObjectId>,
 ) -> Result<()> {
     let path = difference.path;
@@ -355,7 +355,7 @@ fn take(
 }
 
 fn write(
-    prepared: &Prepared<'_>,
+    prepared: &WorktreeSession<'_>,
     edit: &Edit<'_>,
     lock: Lock,
     interrupt: &Interrupt,

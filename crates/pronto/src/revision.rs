@@ -3,7 +3,6 @@
 
 mod abbreviate;
 mod commit;
-mod date;
 mod explain;
 mod logs;
 mod name;
@@ -16,10 +15,9 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
+pub use crate::date::parse_date;
 pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
-pub use date::parse_date;
-pub(crate) use date::parse_exact as parse_exact_date;
 pub use name::FullName;
 pub use path::{TreeEntries, TreeEntry};
 

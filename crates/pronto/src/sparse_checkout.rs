@@ -18,8 +18,8 @@ use pronto_worktree::unpack::{self, Leftover};
 
 use crate::config::edit::{self, Refusal};
 use crate::lock::{Lock, PATIENCE};
+use crate::session::WorktreeSession;
 use crate::status::{Search, ignore_patterns};
-use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -226,7 +226,7 @@ impl Repository {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Applied> {
-        let (mut prepared, lock) = Prepared::with_index(self, || self.index_for(&sparse))?;
+        let (mut prepared, lock) = WorktreeSession::with_index(self, || self.index_for(&sparse))?;
         let lock = lock?;
         if prepared.index.identity().is_none() {
             return Ok(Applied::default());
@@ -285,7 +285,7 @@ impl Repository {
     /// untracked files stay, which is said.
     fn clean_outside(
         &self,
-        prepared: &Prepared<'_>,
+        prepared: &WorktreeSession<'_>,
         entries: &[EntryRef<'_>],
         interrupt: &Interrupt,
     ) -> Result<Vec<String>> {
@@ -341,7 +341,7 @@ impl Repository {
     }
 }
 
-fn remove_directory(prepared: &Prepared<'_>, directory: &BStr) -> std::io::Result<()> {
+fn remove_directory(prepared: &WorktreeSession<'_>, directory: &BStr) -> std::io::Result<()> {
     let (above, name) = match directory.rfind_byte(b'/') {
         Some(slash) => (
             directory[..slash].as_bstr(),

@@ -27,7 +27,7 @@ pub use remotes::Candidates;
 pub use start::Start;
 
 pub(crate) use branch::Point;
-pub(crate) use move_files::{MovedFiles, Prepared};
+pub(crate) use move_files::MovedFiles;
 
 /// Where to go and how.
 #[derive(Clone, Debug, Default)]

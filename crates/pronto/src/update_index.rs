@@ -15,8 +15,8 @@ pub use pronto_index::Version;
 use pronto_io::interrupt::Interrupt;
 
 use crate::refresh::{Options as Refresh, Outdated};
+use crate::session::WorktreeSession;
 use crate::status::Pathspec;
-use crate::switch::Prepared;
 use crate::worktree::from_index;
 use crate::{Repository, Result, add};
 
@@ -156,7 +156,7 @@ impl Repository {
     /// written; [`Interrupted`](crate::ErrorKind::Interrupted). What Git refuses is said.
     pub fn update_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Said>> {
         let read = || self.index_near(&mut |directory| options.is_near(directory));
-        let (prepared, lock) = Prepared::with_index(self, read)?;
+        let (prepared, lock) = WorktreeSession::with_index(self, read)?;
         let plain = add::Options::default();
         let mut apply = Apply::new(self, &prepared, &plain, interrupt)?;
         apply.run(&options.actions)?;

@@ -9,7 +9,7 @@ use pronto_worktree::trees::{self, Workshop};
 
 use crate::index::contains;
 use crate::packs::writer_options;
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::worktree::from_worktree;
 use crate::{Repository, Result};
 
@@ -50,7 +50,7 @@ impl Repository {
                         .is_some_and(|prefix| prefix.starts_with(directory) && prefix != directory)
                 })
             };
-            let (prepared, lock) = Prepared::with_index(self, read)?;
+            let (prepared, lock) = WorktreeSession::with_index(self, read)?;
             let lock = lock?;
             let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
             return self.write_trees((&prepared.index, lock), (prefix, missing_ok), &encode);

@@ -31,7 +31,7 @@ use super::paths::split;
 use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
 use crate::packs::writer_options;
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Larger contents are digested on their own, so that few of them are held at a time.
@@ -107,7 +107,7 @@ pub(crate) fn checked_out(repository: &Repository, path: &BStr) -> Option<Object
 /// What the threads share.
 pub(crate) struct Hasher<'a> {
     pub(crate) repository: &'a Repository,
-    pub(crate) prepared: &'a Prepared<'a>,
+    pub(crate) prepared: &'a WorktreeSession<'a>,
     pub(crate) attributes: Attributes,
     pub(crate) settings: Arc<Settings>,
     /// Convert as if the index had nothing.

@@ -9,7 +9,7 @@ use pronto_worktree::{Protect, recorded};
 
 use super::hash::{Hashed, Outcome};
 use super::{Options, Report, Said, Selection};
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::worktree::from_index;
 use crate::{Repository, Result};
 
@@ -28,7 +28,7 @@ pub(crate) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(crate) fn new(
-        prepared: &'a Prepared<'a>,
+        prepared: &'a WorktreeSession<'a>,
         repository: &Repository,
         options: &'a Options,
     ) -> Result<Self> {

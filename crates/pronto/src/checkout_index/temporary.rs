@@ -23,7 +23,7 @@ impl Drop for Folder<'_> {
 
 /// Writes the entries, those of a path together.
 pub(super) fn write(
-    prepared: &mut Prepared<'_>,
+    prepared: &mut WorktreeSession<'_>,
     chosen: &[usize],
     report: &mut Report,
     (progress, interrupt): (&dyn Progress, &Interrupt),

@@ -121,7 +121,7 @@ impl<'a> Marks<'a> {
             if !pack.is_own || has_expired(expire, modified) {
                 continue;
             }
-            let dates = crate::repack::dates(&pack, self.store.kind())?;
+            let dates = crate::last_used::dates(&pack, self.store.kind())?;
             for (row, id) in (0..).zip(pack.ids()?) {
                 let date = dates.as_ref().map(|dates| dates.at(row)).transpose()?;
                 if date.is_none_or(|date| !has_expired(expire, date)) {

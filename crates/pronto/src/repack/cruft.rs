@@ -13,38 +13,13 @@ use pronto_pack::writer::Written;
 
 use super::{Cruft, Work};
 use crate::history::from_graph;
+use crate::last_used::dates;
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, loose_objects, mark};
 use crate::packs::{from_pack, writer_options};
 use crate::prune::{Marks, has_expired};
 use crate::worktrees::Expiry;
 use crate::{ErrorKind, Result};
-
-/// When each object of a pack was last used.
-pub(crate) struct Dates(Mtimes);
-
-impl Dates {
-    /// # Errors
-    /// The file cannot be read.
-    pub(crate) fn at(&self, row: u32) -> Result<SystemTime> {
-        let seconds = self.0.at(row).map_err(from_graph)?;
-        Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()))
-    }
-}
-
-/// When the objects of `pack` were last used, if it says so; all were when it was written else.
-///
-/// # Errors
-/// The file is there and cannot be read.
-pub(crate) fn dates(pack: &Known, hash: Kind) -> Result<Option<Dates>> {
-    let path = pack.path.with_extension("mtimes");
-    if !path.exists() {
-        return Ok(None);
-    }
-    let access = pronto_io::view::Access::Auto;
-    let opened = Mtimes::open(&path, hash, pack.index.len(), access).map_err(from_graph)?;
-    Ok(Some(Dates(opened)))
-}
 
 /// Objects and when they were last used, in seconds since 1970.
 type Aged = HashMap<ObjectId, u32>;

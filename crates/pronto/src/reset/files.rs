@@ -17,7 +17,7 @@ impl Repository {
         interrupt: &Interrupt,
     ) -> Result<Reset> {
         let read = || self.index_as_checked_out();
-        let (mut prepared, lock) = Prepared::with_index(self, read)?;
+        let (mut prepared, lock) = WorktreeSession::with_index(self, read)?;
         let lock = lock?;
         let reference = self.find_reference(&options.to.name).ok().flatten();
         let name = reference.map(|found| found.name);
@@ -33,7 +33,7 @@ impl Repository {
     /// Whatever is there.
     fn reset_hard(
         &self,
-        (prepared, lock): (Prepared<'_>, Lock),
+        (prepared, lock): (WorktreeSession<'_>, Lock),
         options: &Options,
         progress: &dyn Progress,
         interrupt: &Interrupt,
@@ -63,7 +63,7 @@ impl Repository {
     /// What was changed locally is kept, or refused.
     fn reset_carefully(
         &self,
-        (mut prepared, lock): (Prepared<'_>, Lock),
+        (mut prepared, lock): (WorktreeSession<'_>, Lock),
         options: &Options,
         progress: &dyn Progress,
         interrupt: &Interrupt,

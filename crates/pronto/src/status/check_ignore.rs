@@ -1,6 +1,6 @@
 //! Which line of which ignore file decides about a path.
 
-use super::ignores::{ignore_patterns, read_ignore_file};
+use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};

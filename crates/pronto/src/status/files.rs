@@ -60,7 +60,7 @@ impl Repository {
         let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
         let name = search.ignore_file.as_ref();
         let read = |directory: &BStr| {
-            super::ignores::read_ignore_file(&root, name?, (index, Some(store)), directory)
+            crate::ignores::read_ignore_file(&root, name?, (index, Some(store)), directory)
         };
         let mut options = walk_options(self)?;
         options.tracked = false;
@@ -140,7 +140,7 @@ impl Repository {
         let root = self.work_tree().and_then(|top| Directory::open(top).ok());
         let read = |directory: &BStr| {
             let (root, name) = (root.as_ref()?, ignore_file?);
-            super::ignores::read_ignore_file(root, name, (index, Some(store)), directory)
+            crate::ignores::read_ignore_file(root, name, (index, Some(store)), directory)
         };
         let mut stack = Stack::new(patterns, Some(&read));
         let mut ignored = HashSet::new();

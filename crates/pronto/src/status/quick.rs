@@ -8,7 +8,8 @@
 use super::collect::tree_of;
 use super::monitor::Asked;
 use super::state::Reader;
-use super::{Ignored, Options, Report, State, Untracked, ignores, untracked_cache};
+use super::{Ignored, Options, Report, State, Untracked, untracked_cache};
+use crate::ignores;
 use crate::refs::Head;
 use crate::worktree::from_index;
 use crate::{Repository, Result};

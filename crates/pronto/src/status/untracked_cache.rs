@@ -1,7 +1,7 @@
 //! The untracked cache of the index: whether it may be gone by, and what is to become of it.
 
-use super::ignores::ExcludeContents;
 use super::{Ignored, Options, Untracked};
+use crate::ignores::ExcludeContents;
 use crate::{Repository, Result, path};
 use pronto_index::{ExcludeFile, Outline, UntrackedCache};
 use pronto_worktree::status::{News, Remembered, blob_id, renew};

@@ -17,10 +17,11 @@ use pronto_worktree::checkout::Plan;
 use pronto_worktree::filter::ToGit;
 use pronto_worktree::unpack::{Checker, IndexChange, Refusals, Side, Unpacked};
 
-use super::{Destination, Prepared};
+use super::Destination;
 use crate::hash_object::staged_blob;
 use crate::merge::{Style, Texts, is_file, lacking};
 use crate::objects::from_odb;
+use crate::session::WorktreeSession;
 use crate::worktree::from_worktree;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -46,7 +47,7 @@ impl Repository {
     /// [`Unsupported`](ErrorKind::Unsupported) where it takes more than merging texts.
     pub(super) fn to_merge(
         &self,
-        prepared: &Prepared<'_>,
+        prepared: &WorktreeSession<'_>,
         refusals: &Refusals,
         old: ObjectId,
     ) -> Result<Vec<BString>> {
@@ -78,7 +79,7 @@ impl Repository {
     }
 }
 
-impl Prepared<'_> {
+impl WorktreeSession<'_> {
     /// Makes sure that what changes is there now: what was removed here is a conflict with what became
     /// of it, under whatever name.
     ///
@@ -107,7 +108,7 @@ impl Merging {
     /// [`Unsupported`](ErrorKind::Unsupported) where one is no text on some side; a file cannot be
     /// read, or an object read or written. Nothing but objects has been written then.
     pub(super) fn new(
-        prepared: &Prepared<'_>,
+        prepared: &WorktreeSession<'_>,
         style: Style,
         names: &[BString; 3],
         unpacked: &mut Unpacked,
@@ -203,7 +204,12 @@ impl File {
 }
 
 /// The file at `path` as a blob, which is added to the repository. `old` is what it was.
-fn read(prepared: &Prepared<'_>, to_git: &mut ToGit, path: &BStr, old: Side) -> Result<Side> {
+fn read(
+    prepared: &WorktreeSession<'_>,
+    to_git: &mut ToGit,
+    path: &BStr,
+    old: Side,
+) -> Result<Side> {
     const VERB: &str = "cannot read";
     let file = match prepared.top.open_file_beneath(path) {
         Err(error) if pronto_io::dir::is_missing(&error) => {

@@ -14,7 +14,7 @@ use pronto_worktree::{Protect, recorded};
 
 use super::{Action, Allowed, Said, merge};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
-use crate::switch::Prepared;
+use crate::session::WorktreeSession;
 use crate::{Repository, Result, refresh};
 
 /// What is at a path.
@@ -27,7 +27,7 @@ enum Found {
 
 pub(super) struct Apply<'a> {
     pub(super) repository: &'a Repository,
-    pub(super) prepared: &'a Prepared<'a>,
+    pub(super) prepared: &'a WorktreeSession<'a>,
     pub(super) stage: Stage<'a>,
     protect: Protect,
     interrupt: &'a Interrupt,
@@ -38,7 +38,7 @@ pub(super) struct Apply<'a> {
 impl<'a> Apply<'a> {
     pub(super) fn new(
         repository: &'a Repository,
-        prepared: &'a Prepared<'a>,
+        prepared: &'a WorktreeSession<'a>,
         plain: &'a add::Options,
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
@@ -453,7 +453,7 @@ impl Refusal {
     }
 }
 
-fn find(prepared: &Prepared<'_>, path: &BStr) -> Found {
+fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
     let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
     let (directory, name) = add::split(bare);
     let found = match prepared.top.open_beneath(directory) {

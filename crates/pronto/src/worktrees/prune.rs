@@ -14,16 +14,6 @@ use crate::{Repository, Result, path};
 const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a work tree must have been unused before it is forgotten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expiry {
-    /// Not at all.
-    #[default]
-    Now,
-    /// Since this moment, in seconds since 1970.
-    Before(i64),
-}
-
 /// Whether a work tree may be forgotten.
 #[derive(Debug)]
 pub enum Verdict {

@@ -17,12 +17,12 @@ pub fn parse_date(text: &BStr) -> Option<i64> {
         let moment = now.with().date(text.parse().ok()?).build().ok()?;
         return Some(moment.timestamp().as_second());
     }
-    parse_exact(text, Some(now)).map(|time| time.seconds)
+    parse_exact_date(text, Some(now)).map(|time| time.seconds)
 }
 
 /// The moment that `text` means, with its zone; not for a day alone. What is relative is so to
 /// `now`, and means nothing without it.
-pub(crate) fn parse_exact(text: &str, now: Option<Zoned>) -> Option<Time> {
+pub(crate) fn parse_exact_date(text: &str, now: Option<Zoned>) -> Option<Time> {
     let lacks_zone = text
         .strip_prefix('@')
         .is_some_and(|seconds| !seconds.contains(' '));

@@ -18,18 +18,18 @@ pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
 }
 
 /// A file with patterns.
-pub(super) struct ExcludeContent {
+pub(crate) struct ExcludeContent {
     name: PathBuf,
-    pub(super) content: Vec<u8>,
-    pub(super) stat: Stat,
+    pub(crate) content: Vec<u8>,
+    pub(crate) stat: Stat,
 }
 
 /// The files with patterns for the whole worktree: content and facts of those that are there.
-pub(super) struct ExcludeContents {
+pub(crate) struct ExcludeContents {
     /// `core.excludesFile`, by the name it was given.
-    pub(super) file: Option<ExcludeContent>,
+    pub(crate) file: Option<ExcludeContent>,
     /// `info/exclude`.
-    pub(super) info: Option<ExcludeContent>,
+    pub(crate) info: Option<ExcludeContent>,
 }
 
 impl ExcludeContents {
@@ -37,7 +37,7 @@ impl ExcludeContents {
     ///
     /// # Errors
     /// `core.ignoreCase` is no boolean.
-    pub(super) fn into_patterns(self, repository: &Repository) -> Result<Patterns> {
+    pub(crate) fn into_patterns(self, repository: &Repository) -> Result<Patterns> {
         let ignore_case = repository.config().bool_or("core.ignoreCase", false)?;
         let mut patterns = Patterns::new(ignore_case);
         for file in self.file.into_iter().chain(self.info) {
@@ -51,7 +51,7 @@ impl ExcludeContents {
 ///
 /// # Errors
 /// Configuration is not well formed.
-pub(super) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
+pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
     let home = repository.environment().home();
     let excludes = match repository.config().path("core.excludesFile", home)? {
         Some(path) => Some(path),
