@@ -4,6 +4,9 @@
 //! the history make the parents of a commit other than those it was written with.
 
 mod paint;
+pub mod reachable;
+pub mod reflog;
+pub mod revision;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

@@ -1,5 +1,18 @@
 //! A repository: where it is, how it is configured, and what is in it.
 
+pub(crate) mod date;
+pub(crate) mod errors;
+pub(crate) mod expiry;
+pub mod gitmodules;
+pub mod hooks;
+pub mod identity;
+pub mod init;
+pub mod links;
+pub mod objects;
+pub mod packs;
+pub mod refs;
+pub mod shallow;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 

@@ -1,6 +1,32 @@
 //! What configuration says about the work tree: for checkout, status and everything between files
 //! and objects.
 
+pub mod add;
+pub mod attributes;
+pub mod checkout_index;
+pub mod checkout_paths;
+pub mod checkout_tree;
+pub mod clean;
+pub mod commit;
+pub mod diff;
+pub mod hash_object;
+pub(crate) mod ignores;
+pub(crate) mod index;
+pub mod merge;
+pub mod monitor;
+pub mod read_tree;
+pub mod refresh;
+pub mod reset;
+pub(crate) mod session;
+pub(crate) mod siblings;
+pub mod sparse_checkout;
+pub(crate) mod split_index;
+pub mod status;
+pub mod switch;
+pub mod update_index;
+pub mod worktrees;
+pub mod write_tree;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

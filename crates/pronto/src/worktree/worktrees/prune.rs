@@ -8,6 +8,7 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, WorkTree, exists, locks};
+use crate::expiry::Expiry;
 use crate::{Repository, Result, path};
 
 /// How old a directory is that `add` has surely locked, and how long to wait for that.

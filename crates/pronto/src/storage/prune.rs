@@ -24,7 +24,7 @@ use pronto_odb::Pruning;
 
 pub(crate) use marks::Marks;
 
-use crate::worktrees::Expiry;
+use crate::expiry::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// How long [`prune`](Repository::prune) waits for processes that write, unless told otherwise.

@@ -23,11 +23,11 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_odb::packing::{self, Contents, Counts};
 
+use crate::expiry::Expiry;
 use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
-use crate::worktrees::Expiry;
 use crate::{ErrorKind, Repository, Result, path};
 
 /// What becomes of the objects.

@@ -4,7 +4,7 @@ use bstr::BStr;
 use pronto_io::dir::Directory;
 use pronto_worktree::attributes::{Attributes, Directories, FromWorktree, Source, Stack, State};
 
-use crate::worktree::from_worktree;
+use crate::errors::from_worktree;
 use crate::{Repository, Result};
 
 /// Tells of one path after another whether what is there stays whole in packs: an attributes file

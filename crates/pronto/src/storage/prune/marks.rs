@@ -9,10 +9,10 @@ use pronto_odb::Store;
 
 use super::tips::Tips;
 use super::{check, has_expired, loose};
+use crate::expiry::Expiry;
 use crate::history::from_graph;
 use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
-use crate::worktrees::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The objects found so far. It grows whenever what leads to objects is looked at again.

@@ -11,10 +11,10 @@ use bstr::ByteSlice as _;
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
 
+use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::pack_objects::names;
 use crate::refs::{Broken, LogLine};
-use crate::worktree::from_index;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files in which operations in progress keep objects.

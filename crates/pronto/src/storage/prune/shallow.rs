@@ -2,7 +2,7 @@
 
 use super::{Removed, Work};
 use crate::Result;
-use crate::remote::shallow;
+use crate::shallow;
 
 impl Work<'_> {
     pub(super) fn prune_shallow(&mut self) -> Result<()> {

@@ -10,9 +10,9 @@ use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
 use super::{Select, Selection};
+use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::refs::LogLine;
-use crate::worktree::from_index;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {

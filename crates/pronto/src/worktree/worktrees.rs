@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
-use pronto_worktree::checkout;
+use pronto_io::untrusted;
 
 use crate::refs::Resolved;
 use crate::{Error, ErrorKind, Repository, Result, path};

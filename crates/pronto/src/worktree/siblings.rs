@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use bstr::ByteSlice;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_worktree::checkout;
 

@@ -12,9 +12,9 @@ use pronto_pack::midx::chain;
 
 use super::packs::OwnPacks;
 use super::{Settings, Task, settings};
+use crate::expiry::Expiry;
 use crate::hooks::{self, Call};
 use crate::refs::PackRefsOptions;
-use crate::worktrees::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// How many directories loose objects are spread over.

@@ -4,21 +4,21 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use pronto_hash::{Kind, ObjectId};
+use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_odb::Quarantine;
 use pronto_odb::packing::{Contents, Member};
-use pronto_pack::mtimes::{self, Mtimes};
+use pronto_pack::mtimes;
 use pronto_pack::writer::Written;
 
 use super::{Cruft, Work};
+use crate::expiry::Expiry;
 use crate::history::from_graph;
 use crate::last_used::dates;
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, loose_objects, mark};
 use crate::packs::{from_pack, writer_options};
 use crate::prune::{Marks, has_expired};
-use crate::worktrees::Expiry;
 use crate::{ErrorKind, Result};
 
 /// Objects and when they were last used, in seconds since 1970.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
