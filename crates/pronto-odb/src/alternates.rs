@@ -93,43 +93,7 @@ fn push_list(
 /// A line that begins with a double quote is quoted as in C; one that is not ended, or ends too
 /// early, is taken as it stands.
 fn unquote(line: &[u8]) -> Vec<u8> {
-    unquote_c(line).unwrap_or_else(|| line.to_owned())
-}
-
-/// What `line` stands for if all of it is quoted as in C, between double quotes; `None` if it is
-/// not.
-pub fn unquote_c(line: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
-    let mut out = Vec::with_capacity(line.len());
-    while let Some(&byte) = rest.next() {
-        if byte == b'"' {
-            return None;
-        }
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        out.push(match *rest.next()? {
-            b'a' => 7,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'v' => 11,
-            byte @ (b'"' | b'\\') => byte,
-            first @ b'0'..=b'3' => {
-                let mut value = first - b'0';
-                for _ in 0..2 {
-                    let digit = rest.next()?.checked_sub(b'0').filter(|digit| *digit < 8)?;
-                    value = value << 3 | digit;
-                }
-                value
-            }
-            _ => return None,
-        });
-    }
-    Some(out)
+    pronto_config::quote::c_unquote(line).unwrap_or_else(|| line.to_owned())
 }
 
 #[cfg(test)]

@@ -25,10 +25,10 @@ mod store;
 mod traits;
 mod turns;
 
-pub use alternates::unquote_c;
 pub use bulk::{Bulk, PACKED_FROM};
 pub use error::{Error, ErrorKind};
-pub use options::{Options, Sharing};
+pub use options::Options;
+pub use pronto_config::shared::Sharing;
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{

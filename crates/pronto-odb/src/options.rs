@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::sync::SyncMethod;
 use pronto_io::view::Access;
@@ -40,48 +41,5 @@ impl Default for Options {
             fsync_loose: SyncMethod::No,
             sharing: Sharing::Umask,
         }
-    }
-}
-
-/// Who may use what is written: the permissions of new files and directories, as
-/// `core.sharedRepository` has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
-    /// Whoever the umask lets.
-    #[default]
-    Umask,
-    /// The group too.
-    Group,
-    /// Everybody may read, and the group write.
-    Everybody,
-    /// Exactly these bits, whatever the umask.
-    Mode(u32),
-}
-
-impl Sharing {
-    /// The permissions that something made with `mode` gets, or `None` when they stay as the
-    /// umask left them.
-    pub fn adjust(self, mode: u32, is_directory: bool) -> Option<u32> {
-        let (mut bits, exact) = match self {
-            Sharing::Umask => return None,
-            Sharing::Group => (0o660, false),
-            Sharing::Everybody => (0o664, false),
-            Sharing::Mode(bits) => (bits, true),
-        };
-        if mode & 0o200 == 0 {
-            bits &= !0o222;
-        }
-        if mode & 0o100 != 0 {
-            // Who may read may also execute, or enter.
-            bits |= (bits & 0o444) >> 2;
-        }
-        let mut adjusted = match exact {
-            true => (mode & !0o777) | bits,
-            false => mode | bits,
-        };
-        if is_directory {
-            adjusted |= 0o2000;
-        }
-        Some(adjusted)
     }
 }

@@ -1,4 +1,4 @@
-//! References: the type of their names, and their storage in reftables.
+//! References: the type of their names, and their storage in files and in reftables.
 //!
 //! ```
 //! use pronto_refs::RefName;
@@ -10,6 +10,7 @@
 //! ```
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod files;
 pub mod name;
 mod ref_name;
 pub mod reftable;

@@ -24,25 +24,7 @@ mod ssh;
 
 pub use pace::{Limits, LowSpeed};
 
-/// The variables that tie a process to one repository: a child that works on another repository
-/// must not see them.
-pub const LOCAL_VARIABLES: &[&str] = &[
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-];
+pub use pronto_config::environment::LOCAL_VARIABLES;
 
 /// A connection to a service. Reading gives what the other side says.
 pub trait Connection: Read + Send {

@@ -9,9 +9,8 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::address::{decoded, redacted};
 use crate::error::{Error, ErrorKind};
 
-mod normal;
-
-pub use normal::{NormalUrl, UrlMatch};
+use pronto_config::url::split;
+pub use pronto_config::url::{NormalUrl, UrlMatch};
 
 /// An absolute URL with a host, taken apart once.
 ///
@@ -224,46 +223,6 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.authority())
     }
-}
-
-/// The parts of a URL as they are written.
-struct Parts<'a> {
-    scheme: &'a [u8],
-    /// What stands before the first `@` of the authority.
-    login: Option<&'a [u8]>,
-    host: &'a [u8],
-    port: Option<&'a [u8]>,
-    /// From the end of the authority: path, query and fragment.
-    rest: &'a [u8],
-}
-
-/// Splits a URL where RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
-fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
-    let no_scheme = "invalid URL scheme name or missing '://' suffix";
-    let colon = url.find(b"://").ok_or(no_scheme)?;
-    let (scheme, after) = (&url[..colon], &url[colon + 3..]);
-    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
-    if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !scheme.iter().all(is_scheme) {
-        return Err(no_scheme);
-    }
-    let end = after.find_byteset(b"/?#").unwrap_or(after.len());
-    let (authority, rest) = after.split_at(end);
-    let (login, authority) = match authority.find_byte(b'@') {
-        Some(at) => (Some(&authority[..at]), &authority[at + 1..]),
-        None => (None, authority),
-    };
-    // The last colon that is not inside the brackets of an IPv6 address.
-    let (host, port) = match authority.rfind_byteset(b":]") {
-        Some(at) if authority[at] == b':' => (&authority[..at], Some(&authority[at + 1..])),
-        _ => (authority, None),
-    };
-    Ok(Parts {
-        scheme,
-        login,
-        host,
-        port,
-        rest,
-    })
 }
 
 fn parse(text: &BStr) -> Result<Url, Refusal> {

@@ -4,6 +4,9 @@
 //! the history make the parents of a commit other than those it was written with.
 
 mod paint;
+pub mod reachable;
+pub mod reflog;
+pub mod revision;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,8 +16,8 @@ use pronto_pack::commit_graph::{
     ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
 };
 
+use crate::links::CommitLinks;
 use crate::objects::from_odb;
-use crate::revision::CommitLinks;
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub(crate) use paint::{Painting, Until};
@@ -71,7 +74,7 @@ impl Repository {
     ///
     /// # Errors
     /// It is not a number.
-    pub(crate) fn generation_version(&self) -> Result<u32> {
+    pub fn generation_version(&self) -> Result<u32> {
         let version = self.config().i64("commitgraph.generationversion")?;
         Ok(version.map_or(2, |version| u32::try_from(version).unwrap_or(0)))
     }
@@ -80,7 +83,7 @@ impl Repository {
     ///
     /// # Errors
     /// The list of cuts cannot be read.
-    pub(crate) fn has_plain_history(&self) -> Result<bool> {
+    pub fn has_plain_history(&self) -> Result<bool> {
         let grafts = self.environment().path("GIT_GRAFT_FILE");
         let grafts = grafts.map_or_else(
             || self.git_path("info/grafts"),
@@ -93,7 +96,7 @@ impl Repository {
 }
 
 /// The number of a commit in [`Commits`].
-pub(crate) type Number = u32;
+pub type Number = u32;
 
 /// Where a parent is to be found.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +114,7 @@ struct Node {
 }
 
 /// Commits that were looked at, numbered in the order of arrival. Each is read once.
-pub(crate) struct Commits<'a> {
+pub struct Commits<'a> {
     repository: &'a Repository,
     graph: Option<&'a CommitGraph>,
     /// Where history is cut off, if that is not as the repository says.
@@ -133,7 +136,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// As [`Repository::commit_graph`].
-    pub(crate) fn lenient(repository: &'a Repository, cut: &'a BTreeSet<ObjectId>) -> Result<Self> {
+    pub fn lenient(repository: &'a Repository, cut: &'a BTreeSet<ObjectId>) -> Result<Self> {
         let mut commits = Commits::new(repository)?;
         if !cut.is_empty() {
             (commits.graph, commits.by_position) = (None, Vec::new());
@@ -143,7 +146,7 @@ impl<'a> Commits<'a> {
     }
 
     /// From here on what is not there is taken for a commit without parents.
-    pub(crate) fn pass_over_missing(&mut self) {
+    pub fn pass_over_missing(&mut self) {
         self.lenient = true;
     }
 
@@ -151,7 +154,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// As [`Repository::commit_graph`].
-    pub(crate) fn new(repository: &'a Repository) -> Result<Self> {
+    pub fn new(repository: &'a Repository) -> Result<Self> {
         let graph = repository.commit_graph()?;
         Ok(Commits {
             repository,
@@ -171,7 +174,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// It is no commit, or cannot be read.
-    pub(crate) fn number(&mut self, id: &oid) -> Result<Number> {
+    pub fn number(&mut self, id: &oid) -> Result<Number> {
         if let Some(graph) = self.graph
             && let Some(position) = graph.find(id).map_err(from_graph)?
         {
@@ -257,7 +260,7 @@ impl<'a> Commits<'a> {
     }
 
     /// How many parents `number` has.
-    pub(crate) fn parent_count(&self, number: Number) -> u32 {
+    pub fn parent_count(&self, number: Number) -> u32 {
         self.nodes[number as usize].parents.len() as u32
     }
 
@@ -265,7 +268,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn parent(&mut self, number: Number, which: u32) -> Result<Number> {
+    pub fn parent(&mut self, number: Number, which: u32) -> Result<Number> {
         let at = self.nodes[number as usize].parents.start + which;
         match (self.links[at as usize], self.graph) {
             (Link::Position(position), Some(graph)) => self.number_at(graph, position),
@@ -278,7 +281,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// The graph cannot be read.
-    pub(crate) fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
+    pub fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
         let at = self.nodes[number as usize].parents.start + which;
         self.id_of(self.links[at as usize])
     }
@@ -287,7 +290,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// The graph cannot be read.
-    pub(crate) fn id(&self, number: Number) -> Result<ObjectId> {
+    pub fn id(&self, number: Number) -> Result<ObjectId> {
         self.id_of(self.nodes[number as usize].name)
     }
 
@@ -300,19 +303,19 @@ impl<'a> Commits<'a> {
     }
 
     /// When `number` was committed.
-    pub(crate) fn time(&self, number: Number) -> i64 {
+    pub fn time(&self, number: Number) -> i64 {
         self.nodes[number as usize].time
     }
 
     /// A number above those of all its ancestors.
-    pub(crate) fn generation(&self, number: Number) -> u64 {
+    pub fn generation(&self, number: Number) -> u64 {
         self.nodes[number as usize].generation
     }
 }
 
 /// Lifts an error of the commit-graph.
 #[cold]
-pub(crate) fn from_graph(error: pronto_pack::Error) -> Error {
+pub fn from_graph(error: pronto_pack::Error) -> Error {
     error.map_kind(|kind| match kind {
         pronto_pack::ErrorKind::Io => ErrorKind::Io,
         _ => ErrorKind::Object,

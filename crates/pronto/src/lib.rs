@@ -1,64 +1,28 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod add;
-pub mod attributes;
-pub mod bitmaps;
-pub mod checkout_index;
-pub mod checkout_paths;
-pub mod checkout_tree;
-pub mod clean;
-pub mod clone;
-pub mod commit;
-pub mod commit_graph;
-pub mod config;
-pub mod diff;
-mod durability;
-pub mod environment;
-mod error;
-pub mod fetch;
-pub mod fsck;
-pub mod gitmodules;
-pub mod hash_object;
-mod history;
-pub mod hooks;
-pub mod identity;
-mod index;
-pub mod init;
-mod layout;
-pub mod lock;
-pub mod maintenance;
-pub mod merge;
-pub mod monitor;
-pub mod multi_pack_index;
-pub mod netsync;
-mod objects;
-pub mod pack_objects;
-pub mod packs;
-pub mod path;
-pub mod prune;
-pub mod quote;
-pub mod reachable;
-pub mod read_tree;
-pub mod reflog;
-pub mod refresh;
-pub mod refs;
-pub mod remote;
-pub mod repack;
+pub mod history;
 pub mod repository;
-pub mod reset;
-pub mod revision;
-pub mod sparse_checkout;
-mod split_index;
-pub mod status;
-pub mod switch;
-pub mod update_index;
-pub mod upload_pack;
+mod storage;
+mod transfer;
+mod upkeep;
 mod worktree;
-pub mod worktrees;
-pub mod write_tree;
 
-pub use environment::Environment;
-pub use error::{Error, ErrorKind, Result};
-pub use pronto_worktree::glob;
+pub use history::{reachable, reflog, revision};
+pub use pronto_config::{
+    Environment, Error, ErrorKind, Layout, Result, config, environment, glob, lock, path, quote,
+};
+use pronto_config::{durability, shared};
 pub use repository::Repository;
+pub(crate) use repository::{date, errors, expiry};
+pub use repository::{gitmodules, hooks, identity, init, links, objects, packs, refs, shallow};
+pub(crate) use storage::last_used;
+pub use storage::{bitmaps, commit_graph, fsck, multi_pack_index, pack_objects, prune, repack};
+pub use transfer::{clone, fetch, remote, upload_pack};
+pub use upkeep::maintenance;
+pub use worktree::{
+    add, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
+    hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,
+    update_index, worktrees, write_tree,
+};
+pub(crate) use worktree::{ignores, index, session, siblings};

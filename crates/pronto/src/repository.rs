@@ -1,9 +1,17 @@
 //! A repository: where it is, how it is configured, and what is in it.
 
-pub(crate) mod discover;
-mod format;
-pub(crate) mod git_dir;
-pub(crate) mod safety;
+pub(crate) mod date;
+pub(crate) mod errors;
+pub(crate) mod expiry;
+pub mod gitmodules;
+pub mod hooks;
+pub mod identity;
+pub mod init;
+pub mod links;
+pub mod objects;
+pub mod packs;
+pub mod refs;
+pub mod shallow;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,14 +20,15 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
-pub use format::{Format, RefStorage, hash_name, hash_named};
+use pronto_config::{discover, git_dir};
+use pronto_refs::files::{References, tables};
 
-use crate::config::{Config, Loader};
+pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
+
+use crate::config::{Config, Loader, Place};
 use crate::durability::Fsync;
 use crate::environment::Environment;
-use crate::refs::References;
-use crate::{Error, ErrorKind, Result, path};
-use discover::Layout;
+use crate::{Error, ErrorKind, Layout, Result, path};
 
 /// An open repository. `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
@@ -229,7 +238,7 @@ impl Repository {
 
     /// A loader of configuration that knows this repository and reads nothing yet.
     pub fn config_loader(&self) -> Loader<'_> {
-        Loader::new(&self.environment, Some(self.layout.place()))
+        Loader::new(&self.environment, Some(place(&self.layout)))
     }
 
     /// The references.
@@ -240,31 +249,22 @@ impl Repository {
     /// The file of the repository that `name` stands for (`index`, `hooks/x`, `info/exclude`),
     /// with the environment's redirections and shared files of linked work trees.
     pub fn git_path(&self, name: &str) -> PathBuf {
-        crate::layout::git_path(self, name)
+        pronto_config::git_path::git_path(&self.layout, &self.config, &self.environment, name)
     }
 
     /// The directory of loose objects and packs.
     pub fn objects_dir(&self) -> PathBuf {
-        match self.environment.path("GIT_OBJECT_DIRECTORY") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.common_dir.join("objects"),
-        }
+        self.layout.objects_dir(&self.environment)
     }
 
     /// The file that holds the index.
     pub fn index_path(&self) -> PathBuf {
-        match self.environment.path("GIT_INDEX_FILE") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.git_dir.join("index"),
-        }
+        self.layout.index_path(&self.environment)
     }
 
     /// The file that lists the commits at which history was cut off.
     pub fn shallow_path(&self) -> PathBuf {
-        match self.environment.path("GIT_SHALLOW_FILE") {
-            Some(path) => self.environment.absolute(path),
-            None => self.layout.common_dir.join("shallow"),
-        }
+        self.layout.shallow_path(&self.environment)
     }
 
     /// Whether history was cut off somewhere.
@@ -285,7 +285,7 @@ impl Repository {
 }
 
 fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Result<Config> {
-    let mut loader = Loader::new(env, Some(layout.place()));
+    let mut loader = Loader::new(env, Some(place(layout)));
     loader.system()?.global();
     match local {
         Some(bytes) => loader.local_from(bytes),
@@ -369,5 +369,34 @@ impl Repository {
     /// Takes the advice collected so far.
     pub fn take_advice(&self) -> Vec<String> {
         std::mem::take(&mut *self.advice.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What must be on the disk before it counts.
+impl Repository {
+    /// What this repository waits for.
+    ///
+    /// # Errors
+    /// A configured value is not of its type.
+    pub(crate) fn fsync(&self) -> Result<Fsync> {
+        if let Some(known) = self.fsync.get() {
+            return Ok(*known);
+        }
+        let (fsync, unknown) = Fsync::configured(self.config())?;
+        if self.fsync.set(fsync).is_ok() {
+            for name in unknown {
+                let name = name.as_bstr();
+                self.warn(format!("ignoring unknown core.fsync component '{name}'"));
+            }
+        }
+        Ok(fsync)
+    }
+}
+
+/// The place of a repository, whose branch may be in reftables.
+fn place(layout: &Layout) -> Place {
+    Place {
+        branch_in_tables: Some(tables::branch_of),
+        ..layout.place()
     }
 }

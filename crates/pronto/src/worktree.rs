@@ -1,6 +1,32 @@
 //! What configuration says about the work tree: for checkout, status and everything between files
 //! and objects.
 
+pub mod add;
+pub mod attributes;
+pub mod checkout_index;
+pub mod checkout_paths;
+pub mod checkout_tree;
+pub mod clean;
+pub mod commit;
+pub mod diff;
+pub mod hash_object;
+pub(crate) mod ignores;
+pub(crate) mod index;
+pub mod merge;
+pub mod monitor;
+pub mod read_tree;
+pub mod refresh;
+pub mod reset;
+pub(crate) mod session;
+pub(crate) mod siblings;
+pub mod sparse_checkout;
+pub(crate) mod split_index;
+pub mod status;
+pub mod switch;
+pub mod update_index;
+pub mod worktrees;
+pub mod write_tree;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +42,7 @@ use pronto_worktree::checkout::{self, InPlace, Twins};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
+pub(crate) use crate::errors::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -237,7 +264,7 @@ impl Repository {
             }
         };
         let (common, own) = (self.common_dir().to_owned(), self.git_dir().to_owned());
-        let find = move || crate::worktrees::siblings(&common, &own);
+        let find = move || siblings::siblings(&common, &own);
         let twins = Twins::new(self.object_hash(), always, find);
         Ok(Some(Arc::new(twins)))
     }
@@ -299,26 +326,4 @@ fn workers_of(number: i32) -> Workers {
         Ok(number) if number >= 1 => Workers::Exactly(number),
         _ => Workers::Exactly(pronto_io::pool::cores()),
     }
-}
-
-/// An error from between index and files as one of the repository.
-pub(crate) fn from_worktree(error: pronto_worktree::Error) -> Error {
-    use pronto_worktree::ErrorKind as Below;
-    error.map_kind(|kind| match kind {
-        Below::MissingObject | Below::CorruptObject => ErrorKind::Object,
-        Below::Interrupted => ErrorKind::Interrupted,
-        Below::WouldLose => ErrorKind::Refused,
-        Below::Io => ErrorKind::Io,
-        Below::HostilePath => ErrorKind::Hostile,
-        _ => ErrorKind::Worktree,
-    })
-}
-
-/// An error of the index file as one of the repository.
-pub(crate) fn from_index(error: pronto_index::Error) -> Error {
-    error.map_kind(|kind| match kind {
-        pronto_index::ErrorKind::Locked => ErrorKind::Locked,
-        pronto_index::ErrorKind::Io => ErrorKind::Io,
-        _ => ErrorKind::Worktree,
-    })
 }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use pronto::netsync::{self, KeyPair, KnownPeer, KnownPeers, PublicKey, key_paths, parse_roles};
 use pronto_netsync::message::Globs;
+use pronto_peer::{
+    self as netsync, KeyPair, KnownPeer, KnownPeers, PublicKey, key_paths, parse_roles,
+};
 use std::io::Write as _;
 
 use crate::{CliError, Context, ExitCode};

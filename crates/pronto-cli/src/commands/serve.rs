@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pronto::netsync::{self, PeerRepository, Pipes, Watch, drive};
 use pronto::{Repository, upload_pack};
 use pronto_netsync::message::{Globs, Hello, Role};
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Options, Session};
 use pronto_netsync::{Error, ErrorKind};
+use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
 
 use crate::{CliError, Context, ExitCode};
 

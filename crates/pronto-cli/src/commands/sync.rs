@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::Repository;
-use pronto::netsync::{
-    self, Dial, KeyPair, KnownPeer, KnownPeers, Link, Met, NetsyncAddress, Peer, PeerRepository,
-    Pipes, Watch, dial, drive,
-};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Meter;
 use pronto_netsync::ErrorKind;
 use pronto_netsync::message::{Globs, Role};
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Options, Report, Session};
+use pronto_peer::{
+    self as netsync, Dial, KeyPair, KnownPeer, KnownPeers, Link, Met, NetsyncAddress, Peer,
+    PeerRepository, Pipes, Watch, dial, drive,
+};
 
 use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};

@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gix_object::Kind as ObjectKind;
-use pronto::netsync::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind};
@@ -19,6 +18,7 @@ use pronto_netsync::{Error, ErrorKind};
 use pronto_pack::entry::Header;
 use pronto_pack::writer::Encoder;
 use pronto_pack::writer::sink::{PackStream, Sink as _};
+use pronto_peer::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
 
 use crate::netsync_peers::{Server, World};
 

@@ -6,11 +6,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pronto::netsync::Link as _;
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::frame::{Channel, FrameReader, FrameType, FrameWriter};
 use pronto_netsync::message::{Accept, Credit, Globs, Hello, ObjectFormat, Role};
 use pronto_netsync::repository::Content;
+use pronto_peer::Link as _;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::netsync_peers::{Server, World};

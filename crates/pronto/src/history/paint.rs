@@ -266,7 +266,7 @@ impl Repository {
     ///
     /// # Errors
     /// A commit is malformed.
-    pub(crate) fn is_ancestor(
+    pub fn is_ancestor(
         &self,
         ancestor: &oid,
         descendant: &oid,

@@ -5,7 +5,6 @@ mod commit_graphs;
 mod discovery;
 mod fsck;
 mod init;
-mod netsync;
 mod packing;
 mod reachability;
 mod references;

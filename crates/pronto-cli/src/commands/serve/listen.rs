@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice as _;
-use pronto::netsync::server::{self, Ended, Event, Limits};
-use pronto::netsync::{DEFAULT_PORT, KeyPair};
+use pronto_peer::server::{self, Ended, Event, Limits};
+use pronto_peer::{DEFAULT_PORT, KeyPair};
 
 use super::super::sync::tell::quoted;
 use super::{Args, default_globs};

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use bstr::ByteSlice as _;
-use pronto::netsync::{Moved, Relation};
 use pronto_netsync::message::{Plan, PublishedRef, Stored};
 use pronto_netsync::session::Report;
+use pronto_peer::{Moved, Relation};
 
 /// Everything that there is to tell.
 pub(super) struct Told<'a> {

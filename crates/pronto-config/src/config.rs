@@ -1,0 +1,468 @@
+//! Configuration: every value from every file, in the order in which Git reads them, and typed
+//! getters over them with Git's rules.
+
+mod best;
+pub mod color;
+mod command;
+pub mod edit;
+mod include;
+mod key;
+mod load;
+pub mod parse;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use bstr::{BStr, BString, ByteSlice};
+
+pub use crate::url::{NormalUrl, UrlMatch};
+pub use crate::value;
+pub use key::{Key, canonical};
+pub use load::{BranchInTables, Loader, Place};
+
+use crate::{Error, ErrorKind, Result, pattern};
+
+/// The extended regular expression that picks keys or values.
+///
+/// # Errors
+/// It is not well formed.
+pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
+    pattern::compile(text, false)
+}
+
+/// The configuration that applies where there is no repository.
+///
+/// # Errors
+/// A file cannot be read or parsed.
+pub fn without_repository(environment: &crate::Environment) -> Result<Config> {
+    let mut loader = Loader::new(environment, None);
+    loader.system()?.global().command();
+    loader.load()
+}
+
+/// How far a value reaches: where it was configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// For every user of the machine.
+    System,
+    /// For one user.
+    Global,
+    /// For one repository.
+    Local,
+    /// For one work tree of a repository.
+    Worktree,
+    /// For one command: options and environment.
+    Command,
+    /// From a file or blob that was named by the caller.
+    Unknown,
+}
+
+impl Scope {
+    /// The name that `--show-scope` prints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::System => "system",
+            Scope::Global => "global",
+            Scope::Local => "local",
+            Scope::Worktree => "worktree",
+            Scope::Command => "command",
+            Scope::Unknown => "unknown",
+        }
+    }
+}
+
+/// What sort of thing a value was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OriginKind {
+    /// A file.
+    File,
+    /// A blob of the repository.
+    Blob,
+    /// The standard input.
+    StandardInput,
+    /// Options or environment.
+    CommandLine,
+}
+
+/// Where a value was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// How far it reaches.
+    pub scope: Scope,
+    /// What sort of thing it is.
+    pub kind: OriginKind,
+    /// Its name as Git would say it: a path as Git would spell it, a blob as it was asked for.
+    pub name: BString,
+    /// The file itself, where it is one.
+    pub path: Option<PathBuf>,
+}
+
+impl Origin {
+    /// The words with which messages say that something is wrong in it: `in file .git/config`.
+    pub fn location(&self) -> String {
+        match self.kind {
+            OriginKind::File => format!("in file {}", self.name),
+            OriginKind::Blob => format!("in blob {}", self.name),
+            OriginKind::StandardInput => "in standard input".into(),
+            OriginKind::CommandLine => format!("in command line {}", self.name),
+        }
+    }
+
+    /// What `--show-origin` prints.
+    pub fn prefix(&self) -> &'static str {
+        match self.kind {
+            OriginKind::File => "file",
+            OriginKind::Blob => "blob",
+            OriginKind::StandardInput => "standard input",
+            OriginKind::CommandLine => "command line",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: Range<u32>,
+    value: Option<Range<u32>>,
+    origin: u32,
+    line: u32,
+}
+
+/// One configured value.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryRef<'a> {
+    /// The key in canonical form: section and variable in lower case.
+    pub key: &'a BStr,
+    /// The value; `None` for a key without `=`, which counts as true.
+    pub value: Option<&'a BStr>,
+    /// Where it stands.
+    pub origin: &'a Origin,
+    /// The line it stands on, counted from one; zero if it has none.
+    pub line: u32,
+}
+
+/// All configured values, in the order in which they were read: the last one wins.
+///
+/// Keys are written as for `git config`: `section.variable` or `section.subsection.variable`,
+/// in any case but for the subsection. Lookups cost a binary search over the distinct keys, built
+/// on first use. `Send + Sync`.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    text: Vec<u8>,
+    entries: Vec<Entry>,
+    origins: Vec<Origin>,
+    by_key: OnceLock<Vec<u32>>,
+}
+
+impl Config {
+    fn push_origin(&mut self, origin: Origin) -> u32 {
+        self.origins.push(origin);
+        self.origins.len() as u32 - 1
+    }
+
+    fn push(&mut self, key: &[&[u8]], value: Option<&[u8]>, origin: u32, line: u32) {
+        let key_start = self.text.len() as u32;
+        key.iter()
+            .for_each(|part| self.text.extend_from_slice(part));
+        let key_end = self.text.len() as u32;
+        let value = value.map(|value| {
+            self.text.extend_from_slice(value);
+            key_end..self.text.len() as u32
+        });
+        self.entries.push(Entry {
+            key: key_start..key_end,
+            value,
+            origin,
+            line,
+        });
+        self.by_key.take();
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &BStr {
+        self.text[range.start as usize..range.end as usize].as_bstr()
+    }
+
+    fn entry(&self, entry: &Entry) -> EntryRef<'_> {
+        EntryRef {
+            key: self.slice(&entry.key),
+            value: entry.value.as_ref().map(|value| self.slice(value)),
+            origin: &self.origins[entry.origin as usize],
+            line: entry.line,
+        }
+    }
+
+    /// Every value, in reading order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
+        self.entries.iter().map(|entry| self.entry(entry))
+    }
+
+    /// Every value of one key, in reading order.
+    pub fn entries(&self, key: impl AsRef<[u8]>) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
+        let key = Key::lookup(key.as_ref());
+        let by_key = self.by_key.get_or_init(|| {
+            let mut order: Vec<u32> = (0..self.entries.len() as u32).collect();
+            order.sort_by_key(|&at| self.slice(&self.entries[at as usize].key));
+            order
+        });
+        let name = |at: &u32| self.slice(&self.entries[*at as usize].key);
+        let start = by_key.partition_point(|at| name(at) < key.as_bstr());
+        let length = by_key[start..].partition_point(|at| name(at) == key.as_bstr());
+        by_key[start..start + length]
+            .iter()
+            .map(|&at| self.entry(&self.entries[at as usize]))
+    }
+
+    /// The value that counts for `key`: the last one.
+    pub fn entry_of(&self, key: impl AsRef<[u8]>) -> Option<EntryRef<'_>> {
+        self.entries(key).next_back()
+    }
+
+    /// Whether `key` is set anywhere, with a value or without.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.entry_of(key).is_some()
+    }
+
+    /// The last value of `key` as it stands. A key without a value gives an empty one.
+    pub fn raw(&self, key: impl AsRef<[u8]>) -> Option<&BStr> {
+        self.entry_of(key)
+            .map(|entry| entry.value.unwrap_or_default())
+    }
+
+    /// The last value of `key`.
+    ///
+    /// # Errors
+    /// The key stands there without a value.
+    pub fn string(&self, key: impl AsRef<[u8]>) -> Result<Option<&BStr>> {
+        self.entry_of(key).map(|entry| entry.string()).transpose()
+    }
+
+    /// All values of `key`, in reading order; those without a value are left out.
+    pub fn strings(&self, key: impl AsRef<[u8]>) -> impl Iterator<Item = &BStr> {
+        self.entries(key).filter_map(|entry| entry.value)
+    }
+
+    /// The values of a key that collects values, where an empty one clears those before it
+    /// (`credential.helper`, `http.extraHeader`).
+    pub fn list(&self, key: impl AsRef<[u8]>) -> Vec<&BStr> {
+        let mut list = Vec::new();
+        for value in self.strings(key) {
+            if value.is_empty() {
+                list.clear();
+            } else {
+                list.push(value);
+            }
+        }
+        list
+    }
+
+    /// `key` as a boolean.
+    ///
+    /// # Errors
+    /// The value is none.
+    pub fn bool(&self, key: impl AsRef<[u8]>) -> Result<Option<bool>> {
+        self.entry_of(key).map(|entry| entry.bool()).transpose()
+    }
+
+    /// `key` as a boolean, or `default` when it is not set.
+    ///
+    /// # Errors
+    /// The value is none.
+    pub fn bool_or(&self, key: impl AsRef<[u8]>, default: bool) -> Result<bool> {
+        Ok(self.bool(key)?.unwrap_or(default))
+    }
+
+    /// `key` as an integer with optional unit.
+    ///
+    /// # Errors
+    /// The value is none, or does not fit.
+    pub fn i64(&self, key: impl AsRef<[u8]>) -> Result<Option<i64>> {
+        self.entry_of(key).map(|entry| entry.i64()).transpose()
+    }
+
+    /// `key` in the range of C's `int`, for a variable that Git looks up by its name: then the
+    /// error does not say where it stands.
+    ///
+    /// # Errors
+    /// The value is none, or does not fit.
+    pub fn i32(&self, key: impl AsRef<[u8]>) -> Result<Option<i32>> {
+        let Some(entry) = self.entry_of(key) else {
+            return Ok(None);
+        };
+        let parsed = value::parse_i32(entry.value.unwrap_or_default());
+        parsed
+            .map(Some)
+            .map_err(|reason| entry.bad_number("", reason))
+    }
+
+    /// `key` as an unsigned integer with optional unit.
+    ///
+    /// # Errors
+    /// The value is none, or does not fit.
+    pub fn u64(&self, key: impl AsRef<[u8]>) -> Result<Option<u64>> {
+        self.entry_of(key).map(|entry| entry.u64()).transpose()
+    }
+
+    /// `key` as a boolean or an integer: true is one, false is zero.
+    ///
+    /// # Errors
+    /// The value is neither.
+    pub fn bool_or_i64(&self, key: impl AsRef<[u8]>) -> Result<Option<BoolOrInt>> {
+        self.entry_of(key)
+            .map(|entry| entry.bool_or_i64())
+            .transpose()
+    }
+
+    /// `key` as a path, `~/` and `~user/` expanded. `None` too for a path marked `:(optional)`
+    /// that does not exist.
+    ///
+    /// # Errors
+    /// There is no value, or no such home.
+    pub fn path(&self, key: impl AsRef<[u8]>, home: Option<&Path>) -> Result<Option<PathBuf>> {
+        match self.entry_of(key) {
+            Some(entry) => entry.path(home),
+            None => Ok(None),
+        }
+    }
+
+    /// The distinct subsections of `section`, in the order in which they first appear:
+    /// the names of remotes for `remote`.
+    pub fn subsections(&self, section: &str) -> Vec<&BStr> {
+        let mut names: Vec<&BStr> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for entry in self.iter() {
+            let parts = Key::split(entry.key);
+            if let Some(name) = parts.subsection
+                && parts.section == section
+                && seen.insert(name)
+            {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The value of `section.<url>.variable` whose URL matches `url` best, or else that of
+    /// `section.variable`.
+    pub fn for_url(&self, section: &str, variable: &str, url: &NormalUrl) -> Option<EntryRef<'_>> {
+        best::best(self, section, variable, url)
+    }
+}
+
+/// A value that may be a boolean word or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoolOrInt {
+    /// A word.
+    Bool(bool),
+    /// A number.
+    Int(i64),
+}
+
+impl<'a> EntryRef<'a> {
+    /// The value.
+    ///
+    /// # Errors
+    /// The key stands there without a value.
+    pub fn string(&self) -> Result<&'a BStr> {
+        self.value.ok_or_else(|| self.bad_variable())
+    }
+
+    /// The value as a boolean.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn bool(&self) -> Result<bool> {
+        value::parse_bool(self.value).ok_or_else(|| {
+            let message = format!(
+                "bad boolean config value '{}' for '{}'",
+                self.value.unwrap_or_default(),
+                self.key
+            );
+            Error::new(ErrorKind::ConfigValue, message)
+        })
+    }
+
+    /// The value as an integer with optional unit.
+    ///
+    /// # Errors
+    /// It is none, or does not fit.
+    pub fn i64(&self) -> Result<i64> {
+        let value = self.value.unwrap_or_default();
+        value::parse_i64(value).map_err(|reason| self.bad_number_here(reason))
+    }
+
+    /// The value in the range of C's `int`.
+    ///
+    /// # Errors
+    /// It is no number, or does not fit.
+    pub fn i32(&self) -> Result<i32> {
+        let value = self.value.unwrap_or_default();
+        value::parse_i32(value).map_err(|reason| self.bad_number_here(reason))
+    }
+
+    /// The value as an unsigned integer with optional unit.
+    ///
+    /// # Errors
+    /// It is none, or does not fit.
+    pub fn u64(&self) -> Result<u64> {
+        let value = self.value.unwrap_or_default();
+        value::parse_u64(value).map_err(|reason| self.bad_number_here(reason))
+    }
+
+    /// The value as a boolean word or an integer.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn bool_or_i64(&self) -> Result<BoolOrInt> {
+        match value::parse_bool_word(self.value) {
+            Some(word) => Ok(BoolOrInt::Bool(word)),
+            None => self.i32().map(|number| BoolOrInt::Int(number.into())),
+        }
+    }
+
+    /// The value as a path; `None` for one marked `:(optional)` that does not exist.
+    ///
+    /// # Errors
+    /// There is no value, or no such home.
+    pub fn path(&self, home: Option<&Path>) -> Result<Option<PathBuf>> {
+        let value = self.string()?;
+        let (optional, text) = match value.strip_prefix(b":(optional)") {
+            Some(text) => (true, text.as_bstr()),
+            None => (false, value),
+        };
+        let Some(path) = crate::path::expand_user(text, home) else {
+            let message = format!("failed to expand user dir in: '{text}'");
+            return Err(Error::new(ErrorKind::ConfigValue, message));
+        };
+        Ok((!optional || path.exists()).then_some(path))
+    }
+
+    fn bad_number_here(&self, reason: value::BadNumber) -> Error {
+        match self.origin.kind {
+            OriginKind::CommandLine => self.bad_number("", reason),
+            _ => self.bad_number(&format!(" {}", self.origin.location()), reason),
+        }
+    }
+
+    fn bad_number(&self, place: &str, reason: value::BadNumber) -> Error {
+        let message = format!(
+            "bad numeric config value '{}' for '{}'{place}: {reason}",
+            self.value.unwrap_or_default(),
+            self.key
+        );
+        Error::new(ErrorKind::ConfigValue, message)
+    }
+
+    /// The error for a value that its variable cannot take.
+    pub fn bad_variable(&self) -> Error {
+        let message = match self.origin.kind {
+            OriginKind::CommandLine => {
+                format!("unable to parse '{}' from command-line config", self.key)
+            }
+            _ => format!(
+                "bad config variable '{}' in file '{}' at line {}",
+                self.key, self.origin.name, self.line
+            ),
+        };
+        Error::new(ErrorKind::ConfigValue, message)
+    }
+}

@@ -1,0 +1,30 @@
+//! Values for a URL: `section.<url>.variable`, the best match wins.
+
+use super::{Config, EntryRef, Key};
+use crate::url::{NormalUrl, UrlMatch};
+
+/// The best of all entries `section.<url>.variable` and `section.variable`.
+pub(super) fn best<'a>(
+    config: &'a Config,
+    section: &str,
+    variable: &str,
+    url: &NormalUrl,
+) -> Option<EntryRef<'a>> {
+    let mut best: Option<(UrlMatch, EntryRef<'a>)> = None;
+    for entry in config.iter() {
+        let key = Key::split(entry.key);
+        if key.section != section || !key.variable.eq_ignore_ascii_case(variable.as_bytes()) {
+            continue;
+        }
+        let found = match key.subsection {
+            None => Some(UrlMatch::default()),
+            Some(pattern) => url.matched_by(pattern),
+        };
+        if let Some(found) = found
+            && best.as_ref().is_none_or(|(before, _)| found >= *before)
+        {
+            best = Some((found, entry));
+        }
+    }
+    best.map(|(_, entry)| entry)
+}

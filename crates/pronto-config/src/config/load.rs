@@ -1,0 +1,478 @@
+//! Reading configuration from all its places, in Git's order, following includes.
+
+use std::io::ErrorKind as Io;
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+
+use super::parse::{BadLine, Event, Parser};
+use super::{Config, Origin, OriginKind, Scope, command, include, key};
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, path};
+
+/// How deep includes may nest.
+const MAX_INCLUDE_DEPTH: u32 = 10;
+
+/// The repository whose configuration is read.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its directory: that of this work tree.
+    pub git_dir: PathBuf,
+    /// The directory that all its work trees share.
+    pub common_dir: PathBuf,
+    /// `common_dir` as messages spell it (`.git`).
+    pub spoken_common_dir: PathBuf,
+    /// `git_dir` as messages spell it.
+    pub spoken_git_dir: PathBuf,
+    /// How to read the branch of the worktree from a reftable; without it, only `HEAD` itself is read.
+    pub branch_in_tables: Option<BranchInTables>,
+}
+
+/// Reads the reference that `HEAD` of a Git directory stands for from its reftables.
+pub type BranchInTables = fn(&Path) -> Option<BString>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    File {
+        path: PathBuf,
+        spoken: BString,
+        scope: Scope,
+        lenient: bool,
+    },
+    Bytes {
+        bytes: Vec<u8>,
+        origin: Origin,
+    },
+    Command,
+}
+
+/// Collects the places to read from, then reads them.
+#[derive(Clone, Debug)]
+pub struct Loader<'a> {
+    environment: &'a Environment,
+    place: Option<Place>,
+    steps: Vec<Step>,
+    includes: bool,
+}
+
+impl<'a> Loader<'a> {
+    /// A loader that reads nothing yet. `place` is the repository that conditional includes ask
+    /// about, if there is one.
+    pub fn new(environment: &'a Environment, place: Option<Place>) -> Self {
+        Loader {
+            environment,
+            place,
+            steps: Vec::new(),
+            includes: true,
+        }
+    }
+
+    /// Whether to follow `include.path` and `includeIf.*.path`; so it does unless told.
+    pub fn follow_includes(&mut self, follow: bool) -> &mut Self {
+        self.includes = follow;
+        self
+    }
+
+    /// The configuration of the machine, unless `GIT_CONFIG_NOSYSTEM` says not to.
+    ///
+    /// # Errors
+    /// `GIT_CONFIG_NOSYSTEM` is not a boolean.
+    pub fn system(&mut self) -> Result<&mut Self> {
+        if !self.environment.boolean("GIT_CONFIG_NOSYSTEM", false)? {
+            let path = system_path(self.environment);
+            self.push_file(path, Scope::System, false);
+        }
+        Ok(self)
+    }
+
+    /// The configuration of the user, both files of it.
+    pub fn global(&mut self) -> &mut Self {
+        for path in global_paths(self.environment) {
+            self.push_file(path, Scope::Global, true);
+        }
+        self
+    }
+
+    /// The configuration of the repository.
+    pub fn local(&mut self) -> &mut Self {
+        if let Some(place) = &self.place {
+            let step = Step::File {
+                path: place.common_dir.join("config"),
+                spoken: spoken(&place.spoken_common_dir, "config"),
+                scope: Scope::Local,
+                lenient: false,
+            };
+            self.steps.push(step);
+        }
+        self
+    }
+
+    /// As [`local`](Self::local), with the contents of the file read already.
+    pub fn local_from(&mut self, bytes: Vec<u8>) -> &mut Self {
+        if let Some(place) = &self.place {
+            let origin = Origin {
+                scope: Scope::Local,
+                kind: OriginKind::File,
+                name: spoken(&place.spoken_common_dir, "config"),
+                path: Some(place.common_dir.join("config")),
+            };
+            self.steps.push(Step::Bytes { bytes, origin });
+        }
+        self
+    }
+
+    /// The configuration of the work tree.
+    pub fn worktree(&mut self) -> &mut Self {
+        if let Some(place) = &self.place {
+            let step = Step::File {
+                path: place.git_dir.join("config.worktree"),
+                spoken: spoken(&place.spoken_git_dir, "config.worktree"),
+                scope: Scope::Worktree,
+                lenient: false,
+            };
+            self.steps.push(step);
+        }
+        self
+    }
+
+    /// What options and environment configure.
+    pub fn command(&mut self) -> &mut Self {
+        self.steps.push(Step::Command);
+        self
+    }
+
+    /// One file, which may be missing.
+    pub fn file(&mut self, path: impl Into<PathBuf>, scope: Scope) -> &mut Self {
+        self.push_file(path.into(), scope, false);
+        self
+    }
+
+    /// As [`file`](Self::file), with the name that messages have for it.
+    pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
+        self.steps.push(Step::File {
+            path,
+            spoken,
+            scope,
+            lenient: false,
+        });
+        self
+    }
+
+    /// The file that configures the machine, whether it exists or not.
+    pub fn system_file(environment: &Environment) -> PathBuf {
+        system_path(environment)
+    }
+
+    /// The file that is written for the user: the one in the home directory, unless only the
+    /// other one exists. `None` when there is no home.
+    pub fn global_file(environment: &Environment) -> Option<PathBuf> {
+        let mut paths = global_paths(environment);
+        let user = paths.pop()?;
+        if !user.exists()
+            && let Some(other) = paths.pop()
+            && other.exists()
+        {
+            return Some(other);
+        }
+        Some(user)
+    }
+
+    /// Contents that the caller read: a blob, the standard input.
+    pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
+        self.steps.push(Step::Bytes { bytes, origin });
+        self
+    }
+
+    fn push_file(&mut self, path: PathBuf, scope: Scope, lenient: bool) {
+        let spoken = path::as_bytes(&path).to_owned();
+        self.steps.push(Step::File {
+            path: self.environment.absolute(path),
+            spoken,
+            scope,
+            lenient,
+        });
+    }
+
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not well formed, or includes go round in circles.
+    pub fn load(&self) -> Result<Config> {
+        self.run(Mode::Everything)
+    }
+
+    fn run(&self, mode: Mode) -> Result<Config> {
+        let mut reader = Reader {
+            loader: self,
+            mode,
+            config: Config::default(),
+            remote_urls: None,
+            urls_forbidden: false,
+            depth: 0,
+        };
+        for step in &self.steps {
+            match step {
+                Step::File {
+                    path,
+                    spoken,
+                    scope,
+                    lenient,
+                } => {
+                    let bytes = match scope {
+                        Scope::Local | Scope::Worktree => {
+                            read_of_repository(path, spoken.as_bstr())
+                        }
+                        _ => read(path, spoken.as_bstr(), *lenient),
+                    };
+                    if let Some(bytes) = bytes? {
+                        let origin = Origin {
+                            scope: *scope,
+                            kind: OriginKind::File,
+                            name: spoken.clone(),
+                            path: Some(path.clone()),
+                        };
+                        reader.read_bytes(&bytes, origin)?;
+                    }
+                }
+                Step::Bytes { bytes, origin } => reader.read_bytes(bytes, origin.clone())?,
+                Step::Command => reader.read_command()?,
+            }
+        }
+        Ok(reader.config)
+    }
+}
+
+/// The file that configures the machine.
+fn system_path(environment: &Environment) -> PathBuf {
+    match environment.path("GIT_CONFIG_SYSTEM") {
+        Some(path) => path.into(),
+        None => "/etc/gitconfig".into(),
+    }
+}
+
+/// The files that configure the user, in reading order.
+fn global_paths(environment: &Environment) -> Vec<PathBuf> {
+    if let Some(path) = environment.path("GIT_CONFIG_GLOBAL") {
+        return vec![path.into()];
+    }
+    let xdg = match environment.path("XDG_CONFIG_HOME") {
+        Some(base) if !base.as_os_str().is_empty() => Some(base.join("git/config")),
+        _ => environment
+            .home()
+            .map(|home| home.join(".config/git/config")),
+    };
+    let user = environment.home().map(|home| home.join(".gitconfig"));
+    xdg.into_iter().chain(user).collect()
+}
+
+/// `directory/name` as messages spell it: without a leading `./`.
+fn spoken(directory: &Path, name: &str) -> BString {
+    let full = if directory == Path::new(".") {
+        PathBuf::from(name)
+    } else {
+        directory.join(name)
+    };
+    path::as_bytes(&full).to_owned()
+}
+
+/// A file of a repository, which may be somebody else's.
+fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
+    let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
+    existing(content, spoken, false)
+}
+
+/// A file that the user named, which may be a pipe or a device.
+fn read(path: &Path, spoken: &BStr, lenient: bool) -> Result<Option<Vec<u8>>> {
+    existing(std::fs::read(path), spoken, lenient)
+}
+
+fn existing(
+    content: std::io::Result<Vec<u8>>,
+    spoken: &BStr,
+    lenient: bool,
+) -> Result<Option<Vec<u8>>> {
+    match content {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(None),
+        Err(error) if lenient && error.kind() == Io::PermissionDenied => Ok(None),
+        Err(error) => {
+            use pronto_io::error::IoContext;
+            Err(error).context(ErrorKind::Config, "unable to access", path::borrow(spoken))
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Everything,
+    /// Only to learn the URLs of all remotes: every `hasconfig` condition counts as true.
+    RemoteUrls,
+}
+
+struct Reader<'a> {
+    loader: &'a Loader<'a>,
+    mode: Mode,
+    config: Config,
+    remote_urls: Option<Vec<BString>>,
+    urls_forbidden: bool,
+    depth: u32,
+}
+
+impl Reader<'_> {
+    fn read_bytes(&mut self, bytes: &[u8], origin: Origin) -> Result<()> {
+        let origin = self.config.push_origin(origin);
+        let mut parser = Parser::new(bytes);
+        loop {
+            match parser.next_event() {
+                Ok(None) => return Ok(()),
+                Ok(Some(Event::Entry)) => {
+                    let key = [parser.section.as_slice(), parser.name.as_slice()];
+                    let value = parser.value.as_deref();
+                    self.add(&key, value, origin, parser.entry_line)?;
+                }
+                Ok(Some(_)) => {}
+                Err(BadLine(line)) => {
+                    let place = self.config.origins[origin as usize].location();
+                    let message = format!("bad config line {line} {place}");
+                    return Err(Error::new(ErrorKind::Config, message));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, key: &[&[u8]], value: Option<&[u8]>, origin: u32, line: u32) -> Result<()> {
+        let section = key[0];
+        if self.urls_forbidden && section.starts_with(b"remote.") && key.concat().ends_with(b".url")
+        {
+            return Err(Error::new(
+                ErrorKind::Config,
+                "remote URLs cannot be configured in file directly or indirectly included by \
+                 includeIf.hasconfig:remote.*.url",
+            ));
+        }
+        self.config.push(key, value, origin, line);
+        if !self.loader.includes || !section.starts_with(b"include") {
+            return Ok(());
+        }
+        let key = key.concat();
+        let parts = key::Key::split(key.as_bstr());
+        if parts.variable != "path" {
+            return Ok(());
+        }
+        match (parts.section.as_bytes(), parts.subsection) {
+            (b"include", None) => self.include(value, origin, line),
+            (b"includeif", Some(condition)) => {
+                let asks_urls = condition.starts_with(include::HAS_CONFIG);
+                if !self.holds(condition, origin)? {
+                    return Ok(());
+                }
+                let before = self.urls_forbidden;
+                self.urls_forbidden |= asks_urls;
+                let result = self.include(value, origin, line);
+                self.urls_forbidden = before;
+                result
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&mut self, condition: &BStr, origin: u32) -> Result<bool> {
+        if let Some(pattern) = condition.strip_prefix(include::HAS_CONFIG) {
+            if self.mode == Mode::RemoteUrls {
+                return Ok(true);
+            }
+            if self.remote_urls.is_none() {
+                let all = self.loader.run(Mode::RemoteUrls)?;
+                let is_url = |key: &BStr| {
+                    let parts = key::Key::split(key);
+                    parts.section == "remote"
+                        && parts.subsection.is_some()
+                        && parts.variable == "url"
+                };
+                let urls = all.iter().filter(|entry| is_url(entry.key));
+                let urls = urls.filter_map(|entry| entry.value.map(BStr::to_owned));
+                self.remote_urls = Some(urls.collect());
+            }
+            let urls = self.remote_urls.as_deref().unwrap_or_default();
+            return Ok(include::matches_any(pattern.as_bstr(), urls));
+        }
+        let loader = self.loader;
+        let origin = &self.config.origins[origin as usize];
+        include::holds(condition, origin, loader.place.as_ref(), loader.environment)
+    }
+
+    fn include(&mut self, value: Option<&[u8]>, origin: u32, line: u32) -> Result<()> {
+        let from = self.config.origins[origin as usize].clone();
+        let Some(value) = value else {
+            let message = format!(
+                "bad config variable 'include.path' in file '{}' at line {line}",
+                from.name
+            );
+            return Err(Error::new(ErrorKind::ConfigValue, message));
+        };
+        let home = self.loader.environment.home();
+        let Some(wanted) = path::expand_user(value, home) else {
+            let message = format!("could not expand include path '{}'", value.as_bstr());
+            return Err(Error::new(ErrorKind::Config, message));
+        };
+        let (file, spoken) = if wanted.is_absolute() {
+            (wanted.clone(), wanted)
+        } else {
+            let (OriginKind::File, Some(base)) = (from.kind, &from.path) else {
+                let message = "relative config includes must come from files";
+                return Err(Error::new(ErrorKind::Config, message));
+            };
+            let sibling = |path: &Path| path.with_file_name("").join(&wanted);
+            (sibling(base), sibling(path::borrow(&from.name)))
+        };
+        let spoken = path::as_bytes(&spoken);
+        // A user who can write the including file has chosen it.
+        let bytes = match from.scope {
+            Scope::Local | Scope::Worktree => read_of_repository(&file, spoken)?,
+            _ => read(&file, spoken, false)?,
+        };
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
+        self.depth += 1;
+        if self.depth > MAX_INCLUDE_DEPTH {
+            let message = format!(
+                "exceeded maximum include depth ({MAX_INCLUDE_DEPTH}) while including\n\t{spoken}\n\
+                 from\n\t{}\nThis might be due to circular includes.",
+                from.name
+            );
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        let origin = Origin {
+            scope: from.scope,
+            kind: OriginKind::File,
+            name: spoken.to_owned(),
+            path: Some(file),
+        };
+        let result = self.read_bytes(&bytes, origin);
+        self.depth -= 1;
+        result
+    }
+
+    fn read_command(&mut self) -> Result<()> {
+        let origin = self.config.push_origin(Origin {
+            scope: Scope::Command,
+            kind: OriginKind::CommandLine,
+            name: BString::default(),
+            path: None,
+        });
+        for (key, value) in command::values(self.loader.environment)? {
+            let key = key::canonical(key.as_bstr())?;
+            let split = key.rfind_byte(b'.').map_or(0, |at| at + 1);
+            let (section, name) = key.split_at(split);
+            self.add(
+                &[section, name],
+                value.as_ref().map(|v| v.as_slice()),
+                origin,
+                0,
+            )?;
+        }
+        Ok(())
+    }
+}

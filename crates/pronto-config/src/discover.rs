@@ -1,0 +1,365 @@
+//! Finding the repository that a directory belongs to.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+
+use crate::config::{Loader, Place, Scope};
+use crate::environment::Environment;
+use crate::format::Format;
+use crate::git_dir::{self, Candidate};
+use crate::{Error, ErrorKind, Result, path, safety};
+
+/// How the message begins when there is no repository anywhere.
+pub const NOWHERE: &str = "not a git repository (or any ";
+
+/// Where the parts of a repository are, and where the caller stands in it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The directory of the repository, absolute; for a linked worktree its own directory.
+    pub git_dir: PathBuf,
+    /// The directory that all worktrees of the repository share, absolute.
+    pub common_dir: PathBuf,
+    /// The repository as Git spells it: `.git`, `.`, or absolute.
+    pub spoken_git_dir: PathBuf,
+    /// The top of the worktree, absolute, if there is one.
+    pub work_tree: Option<PathBuf>,
+    /// From the work tree to the directory of the caller, with a slash at its end.
+    pub prefix: Option<BString>,
+    /// Version and extensions.
+    pub format: Format,
+    /// Whether the configuration names a work tree and says that there is none.
+    pub contradicts: bool,
+    /// The configuration file of the repository, as it was read to learn the format.
+    pub local_config: Option<Vec<u8>>,
+}
+
+impl Layout {
+    /// The parts that the loader of configuration needs.
+    pub fn place(&self) -> Place {
+        Place {
+            branch_in_tables: None,
+            git_dir: self.git_dir.clone(),
+            common_dir: self.common_dir.clone(),
+            spoken_common_dir: if self.common_dir == self.git_dir {
+                self.spoken_git_dir.clone()
+            } else {
+                self.common_dir.clone()
+            },
+            spoken_git_dir: self.spoken_git_dir.clone(),
+        }
+    }
+}
+
+/// Follows the environment, or else looks in `start` and upwards.
+///
+/// # Errors
+/// There is no repository, or one that may not be used or read. The messages are those of Git.
+pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
+    let start = environment.absolute(start);
+    if let Some(git_dir) = environment.path("GIT_DIR") {
+        return explicit(git_dir, None, &start, environment);
+    }
+    let start = if start == environment.current_dir() {
+        start
+    } else {
+        std::fs::canonicalize(&start).unwrap_or(start)
+    };
+    let across = environment.boolean("GIT_DISCOVERY_ACROSS_FILESYSTEM", false)?;
+    let ceiling = ceiling_above(&start, environment);
+    let mut device = None;
+    let mut directory = start.as_path();
+    loop {
+        if let Some(layout) = look_in(directory, &start, environment)? {
+            return Ok(layout);
+        }
+        let parent = match directory.parent() {
+            Some(parent) if Some(parent) != ceiling.as_deref() => parent,
+            _ => break,
+        };
+        if !across {
+            let here = match device {
+                Some(here) => here,
+                None => device_of(directory)?,
+            };
+            if device_of(parent)? != here {
+                let message = format!(
+                    "{NOWHERE}parent up to mount point {})\n\
+                     Stopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set).",
+                    directory.display()
+                );
+                return Err(Error::new(ErrorKind::NotARepository, message));
+            }
+            device = Some(here);
+        }
+        directory = parent;
+    }
+    let message = format!("{NOWHERE}of the parent directories): .git");
+    Err(Error::new(ErrorKind::NotARepository, message))
+}
+
+fn device_of(directory: &Path) -> Result<u64> {
+    let metadata = std::fs::metadata(directory).map_err(|error| {
+        let message = format!("failed to stat '{}'", directory.display());
+        Error::new(ErrorKind::Io, message).because(error)
+    })?;
+    Ok(metadata.dev())
+}
+
+/// The nearest of `GIT_CEILING_DIRECTORIES` above `start`.
+fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
+    let text = environment.bytes("GIT_CEILING_DIRECTORIES")?;
+    let mut resolve = true;
+    let mut nearest: Option<PathBuf> = None;
+    for entry in text.split_str(":") {
+        if entry.is_empty() {
+            resolve = false;
+            continue;
+        }
+        let path = path::borrow(entry);
+        if !path.is_absolute() {
+            continue;
+        }
+        let path = match resolve {
+            true => std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+            false => path::normalize(path),
+        };
+        let deeper = nearest
+            .as_ref()
+            .is_none_or(|nearest| path.starts_with(nearest));
+        if start != path && start.starts_with(&path) && deeper {
+            nearest = Some(path);
+        }
+    }
+    nearest
+}
+
+/// Looks for `.git` in `directory`, or for a repository that `directory` is itself.
+fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<Option<Layout>> {
+    let dot_git = directory.join(".git");
+    let found = match git_dir::look_at(&dot_git, &dot_git, environment)? {
+        Candidate::PointsTo(target) => Some((target, true)),
+        Candidate::Directory if git_dir::is_git_dir(&dot_git, environment) => {
+            Some((dot_git.clone(), false))
+        }
+        Candidate::Special => {
+            let message = format!("not a regular file: '{}'", dot_git.display());
+            return Err(Error::new(ErrorKind::NotARepository, message));
+        }
+        _ => None,
+    };
+    if let Some((git_dir, through_file)) = found {
+        let parts = safety::Found {
+            git_file: through_file.then_some(&dot_git),
+            work_tree: Some(directory),
+            git_dir: &git_dir,
+        };
+        safety::check_owner(&parts, environment)?;
+        return ordinary(directory, git_dir, through_file, start, environment).map(Some);
+    }
+    if !git_dir::is_git_dir(directory, environment) {
+        return Ok(None);
+    }
+    safety::check_bare(directory, environment)?;
+    let parts = safety::Found {
+        git_file: None,
+        work_tree: None,
+        git_dir: directory,
+    };
+    safety::check_owner(&parts, environment)?;
+    bare(directory, start, environment).map(Some)
+}
+
+/// `work_tree/.git` was found, or a file that points to `git_dir`.
+fn ordinary(
+    work_tree: &Path,
+    git_dir: PathBuf,
+    through_file: bool,
+    start: &Path,
+    environment: &Environment,
+) -> Result<Layout> {
+    let spoken = if through_file {
+        git_dir.as_path()
+    } else {
+        Path::new(".git")
+    };
+    let mut layout = read_format(&git_dir, spoken, environment)?;
+    if environment.get("GIT_WORK_TREE").is_some() || layout.format.work_tree.is_some() {
+        let spoken = if work_tree == start {
+            spoken.to_owned()
+        } else {
+            git_dir
+        };
+        return explicit(&spoken, Some(layout), start, environment);
+    }
+    if layout.format.bare == Some(true) {
+        if work_tree != start {
+            layout.spoken_git_dir = layout.git_dir.clone();
+        }
+        return Ok(layout);
+    }
+    layout.prefix = prefix_of(start, work_tree);
+    layout.work_tree = Some(work_tree.to_owned());
+    Ok(layout)
+}
+
+/// `directory` is a repository itself.
+fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Layout> {
+    let spoken = if directory == start {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let layout = read_format(directory, spoken, environment)?;
+    if environment.get("GIT_WORK_TREE").is_some() || layout.format.work_tree.is_some() {
+        return explicit(spoken, Some(layout), start, environment);
+    }
+    Ok(layout)
+}
+
+/// The caller named the repository, or its work tree, or its configuration did.
+fn explicit(
+    named: &Path,
+    known: Option<Layout>,
+    start: &Path,
+    environment: &Environment,
+) -> Result<Layout> {
+    let mut layout = match known {
+        Some(mut layout) => {
+            layout.spoken_git_dir = named.to_owned();
+            layout
+        }
+        None => open_named(named, environment)?,
+    };
+    let work_tree = if let Some(named) = environment.path("GIT_WORK_TREE") {
+        let named = environment.absolute(named);
+        check_parents(&named)?;
+        named
+    } else if layout.format.bare == Some(true) {
+        layout.contradicts = layout.format.work_tree.is_some();
+        return Ok(layout);
+    } else if let Some(configured) = &layout.format.work_tree {
+        if let (true, Err(error)) = (
+            configured.is_relative(),
+            std::fs::metadata(layout.git_dir.join(configured)),
+        ) {
+            let (path, reason) = (configured.display(), pronto_io::error::reason(&error));
+            let message = format!("cannot chdir to '{path}': {reason}");
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        layout.git_dir.join(configured)
+    } else if !environment.boolean("GIT_IMPLICIT_WORK_TREE", true)? {
+        return Ok(layout);
+    } else {
+        environment.current_dir().to_owned()
+    };
+    let work_tree =
+        std::fs::canonicalize(&work_tree).unwrap_or_else(|_| path::normalize(&work_tree));
+    layout.prefix = prefix_of(start, &work_tree);
+    if layout.prefix.is_some() {
+        let real = std::fs::canonicalize(&layout.git_dir);
+        layout.spoken_git_dir = real.unwrap_or_else(|_| layout.git_dir.clone());
+    }
+    layout.work_tree = Some(work_tree);
+    Ok(layout)
+}
+
+/// A work tree that is named need not be there, but the directory that it would be in must.
+fn check_parents(work_tree: &Path) -> Result<()> {
+    let Some(parent) = work_tree.parent() else {
+        return Ok(());
+    };
+    let missing = parent
+        .ancestors()
+        .filter_map(|directory| Some((directory, std::fs::metadata(directory).err()?)))
+        .last();
+    let Some((directory, error)) = missing else {
+        return Ok(());
+    };
+    let reason = pronto_io::error::reason(&error);
+    let message = format!("Invalid path '{}': {reason}", directory.display());
+    Err(Error::new(ErrorKind::Io, message))
+}
+
+/// The repository at `named`, which may be a file that points to it.
+///
+/// # Errors
+/// There is no repository at `named`, or one that cannot be read.
+pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
+    let full = environment.absolute(named);
+    let git_dir = match git_dir::look_at(&full, named, environment)? {
+        Candidate::PointsTo(target) => return read_format(&target, &target, environment),
+        Candidate::Directory if git_dir::is_git_dir(&full, environment) => full,
+        _ => {
+            let message = format!("not a git repository: '{}'", named.display());
+            return Err(Error::new(ErrorKind::NotARepository, message));
+        }
+    };
+    read_format(&git_dir, named, environment)
+}
+
+fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Result<Layout> {
+    let git_dir = if git_dir
+        .components()
+        .any(|part| part == std::path::Component::ParentDir)
+    {
+        std::fs::canonicalize(git_dir).unwrap_or_else(|_| path::normalize(git_dir))
+    } else {
+        git_dir.to_owned()
+    };
+    let common_dir = git_dir::common_dir(&git_dir, environment)?;
+    let config = common_dir.join("config");
+    let local_config = untrusted::read(&config, Links::Follow, LARGEST_TEXT_BYTES).ok();
+    let mut layout = Layout {
+        git_dir,
+        common_dir,
+        spoken_git_dir: spoken.to_owned(),
+        work_tree: None,
+        prefix: None,
+        format: Format::read(&crate::config::Config::default())?,
+        contradicts: false,
+        local_config,
+    };
+    let mut loader = Loader::new(environment, Some(layout.place()));
+    loader.follow_includes(false);
+    match &layout.local_config {
+        Some(bytes) => loader.local_from(bytes.clone()),
+        None => loader.local(),
+    };
+    let mut format = Format::read(&loader.load()?)?;
+    if layout.common_dir != layout.git_dir && !format.worktree_config {
+        (format.bare, format.work_tree) = (None, None);
+    }
+    if format.worktree_config {
+        let own = Loader::new(environment, Some(layout.place()))
+            .follow_includes(false)
+            .worktree()
+            .load()?;
+        for entry in own
+            .iter()
+            .filter(|entry| entry.origin.scope == Scope::Worktree)
+        {
+            format.read_work_tree(&entry)?;
+        }
+    }
+    format.verify()?;
+    if environment.is_treated_as_bare() {
+        format.bare = Some(true);
+    }
+    layout.format = format;
+    Ok(layout)
+}
+
+/// How to get from `base` down to `path`, with a slash at its end; `None` when they are the same
+/// or `path` is elsewhere.
+fn prefix_of(path: &Path, base: &Path) -> Option<BString> {
+    let below = path.strip_prefix(base).ok()?;
+    if below.as_os_str().is_empty() {
+        return None;
+    }
+    let mut prefix = path::as_bytes(below).to_owned();
+    prefix.push(b'/');
+    Some(prefix)
+}

@@ -1,0 +1,210 @@
+//! What Git reads from the environment of the process, captured once, so that the library never
+//! looks behind the caller's back.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, ErrorKind, Result, value};
+
+/// The variables that tie a process to one repository: a child that works on another repository
+/// must not see them.
+pub const LOCAL_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+];
+
+/// Environment variables and current directory of a process, with the changes that global options
+/// (`--git-dir`, `-c`, …) make to them.
+///
+/// Cheap to clone next to anything that starts a process; no lock, no system call after capture.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    changes: BTreeMap<OsString, Option<OsString>>,
+    current_dir: PathBuf,
+    original_dir: Option<PathBuf>,
+    bare: bool,
+}
+
+impl Environment {
+    /// The environment of this process: all variables, and the current directory.
+    ///
+    /// # Errors
+    /// The current directory cannot be told (it was removed).
+    pub fn from_process() -> Result<Self> {
+        let current_dir = std::env::current_dir().map_err(|error| {
+            Error::new(
+                ErrorKind::Io,
+                "Unable to read current working directory: No such file or directory",
+            )
+            .because(error)
+        })?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is where the caller asks for the environment of the process"
+        )]
+        let variables = std::env::vars_os().collect();
+        Ok(Environment {
+            variables,
+            current_dir,
+            ..Self::default()
+        })
+    }
+
+    /// An environment without variables, in `current_dir`: for tests, and for servers that must
+    /// not depend on who started them.
+    pub fn empty(current_dir: impl Into<PathBuf>) -> Self {
+        Environment {
+            current_dir: current_dir.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The directory that relative paths start from.
+    pub fn current_dir(&self) -> &Path {
+        &self.current_dir
+    }
+
+    /// Takes note that the process changed its directory.
+    pub fn set_current_dir(&mut self, path: impl Into<PathBuf>) {
+        self.current_dir = path.into();
+    }
+
+    /// The directory in which the caller of the process stands, which operations keep. It differs
+    /// from the current one if an option led elsewhere.
+    pub fn original_dir(&self) -> &Path {
+        self.original_dir.as_deref().unwrap_or(&self.current_dir)
+    }
+
+    /// Takes note that the process was started in `path` and then changed its directory.
+    pub fn set_original_dir(&mut self, path: impl Into<PathBuf>) {
+        self.original_dir = Some(path.into());
+    }
+
+    /// The value of a variable, if it is set; it may be empty.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+    }
+
+    /// The value of a variable as bytes, if it is set.
+    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.get(name).map(OsStr::as_encoded_bytes)
+    }
+
+    /// The value of a variable as a path, if it is set.
+    pub fn path(&self, name: &str) -> Option<&Path> {
+        self.get(name).map(Path::new)
+    }
+
+    /// The value of a variable as text, if it is set and is UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(OsStr::to_str)
+    }
+
+    /// A variable read as Git reads booleans, or `default` when it is not set.
+    ///
+    /// # Errors
+    /// The value is not a boolean.
+    pub fn boolean(&self, name: &str, default: bool) -> Result<bool> {
+        let Some(text) = self.bytes(name) else {
+            return Ok(default);
+        };
+        value::parse_bool(Some(text.into())).ok_or_else(|| {
+            Error::new(
+                ErrorKind::ConfigValue,
+                format!(
+                    "bad boolean environment value '{}' for '{name}'",
+                    String::from_utf8_lossy(text)
+                ),
+            )
+        })
+    }
+
+    /// Sets a variable here and for every child process, as a global option does.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        let (name, value) = (name.into(), value.into());
+        self.variables.insert(name.clone(), value.clone());
+        self.changes.insert(name, Some(value));
+    }
+
+    /// Removes a variable here and for every child process.
+    pub fn remove(&mut self, name: &str) {
+        self.variables.remove(OsStr::new(name));
+        self.changes.insert(name.into(), None);
+    }
+
+    /// What [`set`](Self::set) and [`remove`](Self::remove) changed since the capture: what a
+    /// child process must be given beyond what it inherits.
+    pub fn changes(&self) -> impl Iterator<Item = (&OsStr, Option<&OsStr>)> {
+        self.changes
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_deref()))
+    }
+
+    /// All variables, sorted by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// `--bare`: the current directory is the repository unless `GIT_DIR` says otherwise, and it
+    /// has no work tree.
+    pub fn treat_as_bare(&mut self) {
+        if self.get("GIT_DIR").is_none() {
+            let here = self.current_dir.clone();
+            self.set("GIT_DIR", here);
+        }
+        self.set("GIT_IMPLICIT_WORK_TREE", "0");
+        self.bare = true;
+    }
+
+    /// Whether [`treat_as_bare`](Self::treat_as_bare) was called.
+    pub fn is_treated_as_bare(&self) -> bool {
+        self.bare
+    }
+
+    /// `-c key=value`: adds to `GIT_CONFIG_PARAMETERS`, so that children see it too. Without
+    /// `value` the key is set without a value (true).
+    pub fn add_config_parameter(&mut self, key: &str, value: Option<&OsStr>) {
+        let mut all = self
+            .bytes("GIT_CONFIG_PARAMETERS")
+            .map(<[u8]>::to_vec)
+            .unwrap_or_default();
+        if !all.is_empty() {
+            all.push(b' ');
+        }
+        crate::quote::shell_quote_into(key.as_bytes(), &mut all);
+        all.push(b'=');
+        if let Some(value) = value {
+            crate::quote::shell_quote_into(value.as_encoded_bytes(), &mut all);
+        }
+        self.set("GIT_CONFIG_PARAMETERS", crate::path::from_bytes(&all));
+    }
+
+    /// The home directory, if one is known.
+    pub fn home(&self) -> Option<&Path> {
+        self.path("HOME")
+    }
+
+    /// Makes `path` absolute, from the current directory.
+    pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.current_dir.join(path)
+    }
+}

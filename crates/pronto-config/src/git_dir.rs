@@ -1,0 +1,184 @@
+//! What makes a directory a repository, and files that stand in for one.
+
+use std::io::{ErrorKind as Io, Read};
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, path};
+
+/// What `HEAD` holds where references are in reftables, for programs that know only files.
+pub const HEAD_STUB: &[u8] = b"ref: refs/heads/.invalid\n";
+
+/// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
+/// directory it shares with other work trees) objects and refs.
+pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
+    if !has_valid_head(directory) {
+        return false;
+    }
+    let Ok(common) = common_dir(directory, environment) else {
+        return false;
+    };
+    let may_enter = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    let objects = match environment.path("GIT_OBJECT_DIRECTORY") {
+        Some(path) => environment.absolute(path),
+        None => common.join("objects"),
+    };
+    may_enter(&objects) && may_enter(&common.join("refs"))
+}
+
+fn has_valid_head(directory: &Path) -> bool {
+    let head = directory.join("HEAD");
+    let mut start = [0u8; 256];
+    let opened = untrusted::open(&head, Links::Follow);
+    let read = opened.and_then(|mut file| file.read(&mut start));
+    let length = match read {
+        Ok(length) => length,
+        Err(_) => {
+            let target = std::fs::read_link(&head);
+            return target.is_ok_and(|target| path::as_bytes(&target).starts_with(b"refs/"));
+        }
+    };
+    let text = &start[..length];
+    if let Some(target) = text.strip_prefix(b"ref:") {
+        return target.trim_ascii_start().starts_with(b"refs/");
+    }
+    text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit)
+}
+
+/// The directory that the work trees of a repository share: `git_dir` itself unless it has a file
+/// `commondir`, or `GIT_COMMON_DIR` names another.
+///
+/// # Errors
+/// The file `commondir` cannot be read.
+pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
+    if let Some(common) = environment.path("GIT_COMMON_DIR") {
+        return Ok(environment.absolute(common));
+    }
+    let file = git_dir.join("commondir");
+    match untrusted::read(&file, Links::Follow, LARGEST_POINTER_BYTES) {
+        Ok(bytes) => {
+            let target = path::borrow(bytes.trim_end_with(|c| c == '\n' || c == '\r')).to_owned();
+            if target.is_absolute() {
+                return Ok(target);
+            }
+            let full = git_dir.join(target);
+            Ok(std::fs::canonicalize(&full).unwrap_or_else(|_| path::normalize(&full)))
+        }
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
+            Ok(git_dir.to_owned())
+        }
+        Err(error) => {
+            use pronto_io::error::IoContext;
+            Err(error).context(ErrorKind::Io, "failed to read", &file)
+        }
+    }
+}
+
+/// What is found at a path where a repository may be.
+pub enum Candidate {
+    /// Nothing, or nothing of use.
+    Nothing,
+    /// Neither a file nor a directory.
+    Special,
+    /// A directory.
+    Directory,
+    /// A file that points to this repository.
+    PointsTo(PathBuf),
+}
+
+/// What is wrong with a file that should point to a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is not there.
+    Missing,
+    /// It is no file; perhaps a directory.
+    NotAFile {
+        /// Whether it is a directory.
+        directory: bool,
+    },
+    /// It cannot be opened or read.
+    Unreadable(String),
+    /// It does not begin as it must.
+    Format,
+    /// It names nothing.
+    NoPath,
+    /// What it names, as it says, is no repository.
+    NotARepository(PathBuf),
+    /// It is longer than any such file.
+    TooLarge,
+}
+
+impl Flaw {
+    /// The number by which Git calls it.
+    pub fn number(&self) -> u8 {
+        match self {
+            Flaw::Missing => 1,
+            Flaw::NotAFile { .. } => 2,
+            Flaw::Unreadable(_) => 3,
+            Flaw::Format => 5,
+            Flaw::NoPath => 6,
+            Flaw::NotARepository(_) => 7,
+            Flaw::TooLarge => 8,
+        }
+    }
+}
+
+/// The repository that `file` points to.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
+    let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
+    if !metadata.is_file() {
+        let directory = metadata.is_dir();
+        return Err(Flaw::NotAFile { directory });
+    }
+    if metadata.len() > LARGEST_POINTER_BYTES {
+        return Err(Flaw::TooLarge);
+    }
+    let bytes = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES)
+        .map_err(|error| Flaw::Unreadable(pronto_io::error::reason(&error)))?;
+    let target = bytes.strip_prefix(b"gitdir: ").ok_or(Flaw::Format)?;
+    let target = target.trim_end_with(|c| c == '\n' || c == '\r');
+    if target.is_empty() {
+        return Err(Flaw::NoPath);
+    }
+    let target = path::borrow(target);
+    let full = file.with_file_name("").join(target);
+    if !is_git_dir(&full, env) {
+        return Err(Flaw::NotARepository(target.to_owned()));
+    }
+    Ok(std::fs::canonicalize(&full).unwrap_or(full))
+}
+
+/// Looks at `file`, usually some `.git`. `spoken` is how messages spell it.
+///
+/// # Errors
+/// It is a file but does not point to a repository.
+///
+/// # Errors
+/// The file is no pointer to a repository.
+pub fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
+    let said = spoken.display();
+    let message = match read_git_file(file, env) {
+        Ok(target) => return Ok(Candidate::PointsTo(target)),
+        Err(Flaw::Missing) => return Ok(Candidate::Nothing),
+        Err(Flaw::NotAFile { directory: true }) => return Ok(Candidate::Directory),
+        Err(Flaw::NotAFile { directory: false }) => return Ok(Candidate::Special),
+        Err(Flaw::Unreadable(reason)) => {
+            let message = format!("error opening '{said}': {reason}");
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        Err(Flaw::TooLarge) => format!("too large to be a .git file: '{said}'"),
+        Err(Flaw::Format) => format!("invalid gitfile format: {said}"),
+        Err(Flaw::NoPath) => format!("no path in gitfile: {said}"),
+        Err(Flaw::NotARepository(target)) => {
+            let place = spoken.with_file_name("").join(target);
+            format!("not a git repository: {}", place.display())
+        }
+    };
+    Err(Error::new(ErrorKind::NotARepository, message))
+}

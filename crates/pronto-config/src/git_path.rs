@@ -1,0 +1,142 @@
+//! Which file of a repository a name stands for, linked work trees and the environment considered.
+
+use std::path::PathBuf;
+
+use crate::{Config, Environment, Layout};
+
+/// Directories and files that all work trees of a repository share.
+const SHARED_DIRECTORIES: &[&str] = &[
+    "branches",
+    "common",
+    "hooks",
+    "info",
+    "logs",
+    "lost-found",
+    "objects",
+    "refs",
+    "remotes",
+    "worktrees",
+    "rr-cache",
+    "svn",
+];
+const SHARED_FILES: &[&str] = &["config", "gc.pid", "packed-refs", "shallow"];
+/// What each work tree has of its own below the shared directories.
+const OWN: &[&str] = &[
+    "info/sparse-checkout",
+    "logs/HEAD",
+    "logs/refs/bisect",
+    "logs/refs/rewritten",
+    "logs/refs/worktree",
+    "refs/bisect",
+    "refs/rewritten",
+    "refs/worktree",
+];
+
+/// Whether a linked work tree looks for `name` in the directory that all share.
+pub fn is_shared(name: &str) -> bool {
+    let is_or_below = |base: &str| {
+        let rest = name.strip_prefix(base);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if OWN.iter().any(|own| is_or_below(own)) {
+        return false;
+    }
+    let plain = name.strip_suffix(".lock").unwrap_or(name);
+    SHARED_FILES.contains(&plain) || SHARED_DIRECTORIES.iter().any(|shared| is_or_below(shared))
+}
+
+impl Layout {
+    /// The directory of loose objects and packs, with the redirection of the environment.
+    pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_OBJECT_DIRECTORY") {
+            Some(path) => environment.absolute(path),
+            None => self.common_dir.join("objects"),
+        }
+    }
+
+    /// The file that holds the index, with the redirection of the environment.
+    pub fn index_path(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_INDEX_FILE") {
+            Some(path) => environment.absolute(path),
+            None => self.git_dir.join("index"),
+        }
+    }
+
+    /// The file that lists the commits at which history was cut off, with the redirection of the
+    /// environment.
+    pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
+        match environment.path("GIT_SHALLOW_FILE") {
+            Some(path) => environment.absolute(path),
+            None => self.common_dir.join("shallow"),
+        }
+    }
+}
+
+/// The file of a repository that `name` stands for (`index`, `hooks/x`, `info/exclude`).
+pub fn git_path(
+    layout: &Layout,
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+) -> PathBuf {
+    let below = |base: &str| {
+        let rest = name.strip_prefix(base)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').to_owned())
+    };
+    let join = |base: PathBuf, rest: String| {
+        if rest.is_empty() {
+            base
+        } else {
+            base.join(rest)
+        }
+    };
+    if name == "index" {
+        return layout.index_path(environment);
+    }
+    if name == "info/grafts"
+        && let Some(file) = environment.path("GIT_GRAFT_FILE")
+    {
+        return environment.absolute(file);
+    }
+    if let Some(rest) = below("objects") {
+        return join(layout.objects_dir(environment), rest);
+    }
+    if let Some(rest) = below("hooks")
+        && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
+    {
+        return join(environment.absolute(hooks), rest);
+    }
+    let base = if is_shared(name) {
+        &layout.common_dir
+    } else {
+        &layout.git_dir
+    };
+    join(base.clone(), name.trim_start_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_shared;
+
+    #[test]
+    fn linked_work_trees_share_all_but_their_own_state() {
+        for name in [
+            "config",
+            "packed-refs.lock",
+            "refs/heads/x",
+            "objects",
+            "logs/refs/heads",
+        ] {
+            assert!(is_shared(name), "{name}");
+        }
+        for name in [
+            "HEAD",
+            "index",
+            "refs/bisect/bad",
+            "logs/HEAD",
+            "info/sparse-checkout",
+        ] {
+            assert!(!is_shared(name), "{name}");
+        }
+    }
+}

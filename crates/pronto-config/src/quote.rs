@@ -1,0 +1,142 @@
+//! Quoting for the shell and for lines of text, as Git does both.
+
+use bstr::{BStr, BString};
+
+/// Appends `text` in single quotes; quotes and exclamation marks inside are escaped outside of
+/// them, so that any shell reads back the same bytes.
+pub fn shell_quote_into(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'\'');
+    for &byte in text {
+        if byte == b'\'' || byte == b'!' {
+            out.extend_from_slice(b"'\\");
+            out.push(byte);
+            out.push(b'\'');
+        } else {
+            out.push(byte);
+        }
+    }
+    out.push(b'\'');
+}
+
+/// Reads one quoted word from the front of `text`: the word, and what follows it. `None` when it
+/// is not quoted as [`shell_quote_into`] quotes.
+pub fn shell_unquote_step(text: &[u8]) -> Option<(BString, &[u8])> {
+    let mut rest = text.strip_prefix(b"'")?;
+    let mut word = Vec::new();
+    loop {
+        let end = rest.iter().position(|&byte| byte == b'\'')?;
+        word.extend_from_slice(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest {
+            [b'\\', escaped @ (b'\'' | b'!'), b'\'', tail @ ..] => {
+                word.push(*escaped);
+                rest = tail;
+            }
+            _ => return Some((word.into(), rest)),
+        }
+    }
+}
+
+/// Whether `path` must be quoted to stand on a line of its own. `all` is `core.quotePath`: bytes
+/// above ASCII count too.
+pub fn needs_c_quoting(path: &[u8], all: bool) -> bool {
+    path.iter().any(|&byte| must_escape(byte, all))
+}
+
+/// Appends `path` in double quotes with C escapes if it needs them, else as it is.
+pub fn c_quote_into(path: &[u8], all: bool, out: &mut Vec<u8>) {
+    if !needs_c_quoting(path, all) {
+        out.extend_from_slice(path);
+        return;
+    }
+    out.push(b'"');
+    for &byte in path {
+        if !must_escape(byte, all) {
+            out.push(byte);
+            continue;
+        }
+        out.push(b'\\');
+        match byte {
+            0x07 => out.push(b'a'),
+            0x08 => out.push(b'b'),
+            b'\t' => out.push(b't'),
+            b'\n' => out.push(b'n'),
+            0x0b => out.push(b'v'),
+            0x0c => out.push(b'f'),
+            b'\r' => out.push(b'r'),
+            b'"' | b'\\' => out.push(byte),
+            _ => out.extend([byte >> 6, (byte >> 3) & 7, byte & 7].map(|digit| digit + b'0')),
+        }
+    }
+    out.push(b'"');
+}
+
+/// `path` as [`c_quote_into`] writes it.
+pub fn c_quote(path: &BStr, all: bool) -> BString {
+    let mut out = Vec::with_capacity(path.len() + 2);
+    c_quote_into(path, all, &mut out);
+    out.into()
+}
+
+/// What `line` stands for if all of it is quoted as in C, between double quotes; `None` if it is
+/// not.
+pub fn c_unquote(line: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
+    let mut out = Vec::with_capacity(line.len());
+    while let Some(&byte) = rest.next() {
+        if byte == b'"' {
+            return None;
+        }
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match *rest.next()? {
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            byte @ (b'"' | b'\\') => byte,
+            first @ b'0'..=b'3' => {
+                let mut value = first - b'0';
+                for _ in 0..2 {
+                    let digit = rest.next()?.checked_sub(b'0').filter(|digit| *digit < 8)?;
+                    value = value << 3 | digit;
+                }
+                value
+            }
+            _ => return None,
+        });
+    }
+    Some(out)
+}
+
+fn must_escape(byte: u8, all: bool) -> bool {
+    byte < 0x20 || byte == 0x7f || byte == b'"' || byte == b'\\' || (all && byte >= 0x80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_word_comes_back() {
+        let mut quoted = Vec::new();
+        shell_quote_into(b"it's !x", &mut quoted);
+        assert_eq!(quoted, br"'it'\''s '\!'x'");
+        quoted.extend_from_slice(b"=1");
+        let (word, rest) = shell_unquote_step(&quoted).expect("it is quoted");
+        assert_eq!((word.as_slice(), rest), (&b"it's !x"[..], &b"=1"[..]));
+        assert_eq!(shell_unquote_step(b"'open"), None);
+    }
+
+    #[test]
+    fn paths_are_quoted_only_when_they_must_be() {
+        assert_eq!(c_quote("a b".into(), true), "a b");
+        assert_eq!(c_quote("a\tb\u{e9}".into(), true), "\"a\\tb\\303\\251\"");
+        assert_eq!(c_quote("\u{e9}".into(), false), "\u{e9}");
+    }
+}

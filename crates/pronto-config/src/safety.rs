@@ -1,0 +1,160 @@
+//! Whose repositories may be used: `safe.directory` and `safe.bareRepository`.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use bstr::ByteSlice;
+
+use crate::config::{Config, Loader};
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, path};
+
+/// What a repository found by looking upwards consists of.
+pub struct Found<'a> {
+    /// The file that points to the repository, if it was found through one.
+    pub git_file: Option<&'a Path>,
+    /// The directory that holds `.git`.
+    pub work_tree: Option<&'a Path>,
+    /// The repository.
+    pub git_dir: &'a Path,
+}
+
+/// Refuses a repository that belongs to another user, unless `safe.directory` allows it.
+///
+/// # Errors
+/// [`ErrorKind::Unsafe`] when it belongs to another user and `safe.directory` does not allow it.
+pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
+    let pretend = environment.boolean("GIT_TEST_ASSUME_DIFFERENT_OWNER", false)?;
+    let parts = [found.git_file, found.work_tree, Some(found.git_dir)];
+    if !pretend
+        && parts
+            .into_iter()
+            .flatten()
+            .all(|part| is_owned(part, environment))
+    {
+        return Ok(());
+    }
+    let place = found.work_tree.unwrap_or(found.git_dir);
+    let real = std::fs::canonicalize(place);
+    if let Ok(real) = &real
+        && is_allowed(real, &protected_config(environment)?, environment)
+    {
+        return Ok(());
+    }
+    let said = place.display();
+    let mut quoted = Vec::new();
+    quote_when_needed(path::as_bytes(place), &mut quoted);
+    let message = format!(
+        "detected dubious ownership in repository at '{said}'\n\
+         To add an exception for this directory, call:\n\n\
+         \tgit config --global --add safe.directory {}",
+        quoted.as_bstr()
+    );
+    Err(Error::new(ErrorKind::Unsafe, message))
+}
+
+/// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
+///
+/// # Errors
+/// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that.
+pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
+    pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
+    let config = protected_config(environment)?;
+    let Some(value) = config.raw("safe.barerepository") else {
+        return Ok(());
+    };
+    if value == "all" || is_inside_ordinary(git_dir) {
+        return Ok(());
+    }
+    if value != "explicit" {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot use bare repository '{}' (safe.bareRepository is 'explicit')",
+        git_dir.display()
+    );
+    Err(Error::new(ErrorKind::Unsafe, message))
+}
+
+/// A `.git` directory, or one of its work trees or submodules, is not bare of itself.
+fn is_inside_ordinary(git_dir: &Path) -> bool {
+    let text = path::as_bytes(git_dir);
+    text.ends_with(b"/.git")
+        || text.contains_str("/.git/worktrees/")
+        || text.contains_str("/.git/modules/")
+}
+
+/// Only what the user of this process controls: not the repository's own configuration.
+fn protected_config(environment: &Environment) -> Result<Config> {
+    Loader::new(environment, None)
+        .system()?
+        .global()
+        .command()
+        .load()
+}
+
+fn is_owned(part: &Path, environment: &Environment) -> bool {
+    let Ok(metadata) = part.symlink_metadata() else {
+        return false;
+    };
+    let user = rustix::process::geteuid();
+    if !user.is_root() || metadata.uid() == 0 {
+        return metadata.uid() == user.as_raw();
+    }
+    let before_sudo = environment.text("SUDO_UID").and_then(|id| id.parse().ok());
+    metadata.uid() == before_sudo.unwrap_or(0)
+}
+
+fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool {
+    let mut allowed = false;
+    for entry in config.entries("safe.directory") {
+        let value = entry.value.unwrap_or_default();
+        if value.is_empty() {
+            allowed = false;
+            continue;
+        }
+        if value == "*" {
+            allowed = true;
+            continue;
+        }
+        if let Some(path) = path::expand_user(value, environment.home()) {
+            allowed |= names(&path, place, environment);
+        }
+    }
+    allowed
+}
+
+/// Whether a value of `safe.directory` names `place`, which is a real path. What the value names is
+/// made real, too: no spelling of a path and no link is told apart from where it leads.
+fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
+    if value == Path::new(".") {
+        let here = std::fs::canonicalize(environment.current_dir());
+        return here.is_ok_and(|here| here == place);
+    }
+    let (base, below) = match path::as_bytes(value).strip_suffix(b"/*") {
+        Some(b"") => (path::from_bytes(b"/"), true),
+        Some(base) => (path::from_bytes(base), true),
+        None => (value.to_owned(), false),
+    };
+    if !base.is_absolute() {
+        return false;
+    }
+    // One that is not there may be meant for another machine.
+    let Ok(base) = std::fs::canonicalize(&base) else {
+        return false;
+    };
+    match below {
+        true => place != base && place.starts_with(&base),
+        false => place == base,
+    }
+}
+
+/// As the shell needs it: bare when it is harmless.
+fn quote_when_needed(text: &[u8], out: &mut Vec<u8>) {
+    let harmless = |&byte: &u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
+    if !text.is_empty() && text.iter().all(harmless) {
+        out.extend_from_slice(text);
+    } else {
+        crate::quote::shell_quote_into(text, out);
+    }
+}

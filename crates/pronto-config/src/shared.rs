@@ -1,0 +1,192 @@
+//! Repositories that several people of one machine use (`core.sharedRepository`).
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::error::IoContext;
+
+use crate::config::Config;
+use crate::{Error, ErrorKind, Result, value};
+
+/// Who may use what is written: the permissions of new files and directories, as
+/// `core.sharedRepository` has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Whoever the umask lets.
+    #[default]
+    Umask,
+    /// The group too.
+    Group,
+    /// Everybody may read, and the group write.
+    Everybody,
+    /// Exactly these bits, whatever the umask.
+    Mode(u32),
+}
+
+impl Sharing {
+    /// The permissions that something made with `mode` gets, or `None` when they stay as the
+    /// umask left them.
+    pub fn adjust(self, mode: u32, is_directory: bool) -> Option<u32> {
+        let (mut bits, exact) = match self {
+            Sharing::Umask => return None,
+            Sharing::Group => (0o660, false),
+            Sharing::Everybody => (0o664, false),
+            Sharing::Mode(bits) => (bits, true),
+        };
+        if mode & 0o200 == 0 {
+            bits &= !0o222;
+        }
+        if mode & 0o100 != 0 {
+            // Who may read may also execute, or enter.
+            bits |= (bits & 0o444) >> 2;
+        }
+        let mut adjusted = match exact {
+            true => (mode & !0o777) | bits,
+            false => mode | bits,
+        };
+        if is_directory {
+            adjusted |= 0o2000;
+        }
+        Some(adjusted)
+    }
+}
+
+/// The value of `core.sharedRepository` or `--shared`, of which messages speak as `key`. No value
+/// means the group.
+///
+/// # Errors
+/// It is none of the words, no boolean, and no mode that lets the owner read and write.
+pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
+    let Some(text) = text else {
+        return Ok(Sharing::Group);
+    };
+    match text.as_bytes() {
+        b"umask" => return Ok(Sharing::Umask),
+        b"group" => return Ok(Sharing::Group),
+        b"all" | b"world" | b"everybody" => return Ok(Sharing::Everybody),
+        _ => {}
+    }
+    let digits = text.to_str().ok();
+    match digits.and_then(|text| u32::from_str_radix(text, 8).ok()) {
+        Some(0) => Ok(Sharing::Umask),
+        Some(1) => Ok(Sharing::Group),
+        Some(2) => Ok(Sharing::Everybody),
+        Some(mode) if mode & 0o600 == 0o600 => Ok(Sharing::Mode(mode & 0o666)),
+        Some(mode) => {
+            let message = format!(
+                "problem with core.sharedRepository filemode value (0{mode:03o}).\n\
+                 The owner of files must always have read and write permissions."
+            );
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
+        None => match value::parse_bool(Some(text)) {
+            Some(true) => Ok(Sharing::Group),
+            Some(false) => Ok(Sharing::Umask),
+            None => {
+                let message = format!("bad boolean config value '{text}' for '{key}'");
+                Err(Error::new(ErrorKind::ConfigValue, message))
+            }
+        },
+    }
+}
+
+/// What configuration says.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn configured(config: &Config) -> Result<Sharing> {
+    match config.entry_of("core.sharedrepository") {
+        Some(entry) => parse(entry.value, "core.sharedrepository"),
+        None => Ok(Sharing::Umask),
+    }
+}
+
+/// How it is written into the configuration of a new repository.
+pub fn config_value(sharing: Sharing) -> Option<String> {
+    match sharing {
+        Sharing::Umask => None,
+        Sharing::Group => Some("1".into()),
+        Sharing::Everybody => Some("2".into()),
+        Sharing::Mode(mode) => Some(format!("0{mode:o}")),
+    }
+}
+
+/// Gives one file or directory the permissions that sharing asks for.
+///
+/// # Errors
+/// They cannot be changed.
+pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
+    let Ok(metadata) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let mode = metadata.permissions().mode();
+    match sharing.adjust(mode, metadata.is_dir()) {
+        Some(adjusted) if adjusted != mode && !metadata.is_symlink() => std::fs::set_permissions(
+            path,
+            std::fs::Permissions::from_mode(adjusted),
+        )
+        .context(ErrorKind::Io, "Could not make writable by group", path),
+        _ => Ok(()),
+    }
+}
+
+/// Adjusts a repository that was just made, or the directories of one that was there.
+///
+/// # Errors
+/// Permissions cannot be changed, or a directory cannot be listed.
+pub fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
+    adjust(sharing, git_dir)?;
+    if !existed {
+        return apply_below(sharing, git_dir, 0);
+    }
+    for name in [
+        "config",
+        "refs",
+        "refs/heads",
+        "refs/tags",
+        "objects",
+        "objects/pack",
+        "objects/info",
+    ] {
+        adjust(sharing, &git_dir.join(name))?;
+    }
+    Ok(())
+}
+
+fn apply_below(sharing: Sharing, directory: &Path, depth: u32) -> Result<()> {
+    const MAX_TEMPLATE_DEPTH: u32 = 64;
+    let entries = std::fs::read_dir(directory);
+    for entry in entries
+        .context(ErrorKind::Io, "cannot opendir", directory)?
+        .flatten()
+    {
+        adjust(sharing, &entry.path())?;
+        if depth < MAX_TEMPLATE_DEPTH && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            apply_below(sharing, &entry.path(), depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_follow_the_words() {
+        let parse = |text: &str| parse(Some(text.into()), "arg");
+        for (text, shared) in [
+            ("group", Sharing::Group),
+            ("true", Sharing::Group),
+            ("1", Sharing::Group),
+            ("world", Sharing::Everybody),
+            ("0", Sharing::Umask),
+            ("0640", Sharing::Mode(0o640)),
+        ] {
+            assert_eq!(parse(text).expect("it is known"), shared, "{text}");
+        }
+        assert!(parse("0400").is_err());
+        assert!(parse("perhaps").is_err());
+    }
+}

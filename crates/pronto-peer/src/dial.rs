@@ -1,0 +1,175 @@
+//! Reaching a peer through a child process: on this machine, or behind ssh.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use bstr::{BStr, BString, ByteVec};
+use pronto_wire::address::Address;
+use pronto_wire::transport::LOCAL_VARIABLES;
+
+use pronto::config::Config;
+use pronto::environment::Environment;
+use pronto::remote::connection;
+use pronto::{Error, ErrorKind, Result};
+
+/// Whom to reach, and as whom.
+#[derive(Clone, Debug)]
+pub struct Dial<'a> {
+    /// A path, `ssh://…` or `host:path`.
+    pub address: &'a BStr,
+    /// This program, to serve a path.
+    pub program: PathBuf,
+    /// The program on the other side of ssh.
+    pub remote_program: BString,
+    /// What we are called there.
+    pub own_name: &'a str,
+    /// Whether histories that have nothing in common may become one.
+    pub allows_unrelated: bool,
+}
+
+/// A peer in a child process.
+#[derive(Debug)]
+pub struct Peer {
+    child: Child,
+    /// What it says.
+    pub output: ChildStdout,
+    /// What it is told.
+    pub input: ChildStdin,
+}
+
+/// The name by which `protocol.NAME.allow` and `GIT_ALLOW_PROTOCOL` know TLS over TCP
+/// (`netsync://`). Like other names that Git does not know, it may be used by default if the user
+/// named the address (`user`).
+pub const TLS_PROTOCOL: &str = "netsync";
+
+/// Whether the user allows the transport called `protocol`.
+///
+/// # Errors
+/// It is not allowed, or a setting is not well formed.
+pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
+    let policy = connection::policy(config, environment)?;
+    policy.check(protocol).map_err(connection::from_wire)
+}
+
+/// Starts the child that serves the other side. What it prints as errors is seen.
+///
+/// # Errors
+/// The address is none of these, its transport is not allowed, or the program cannot be started.
+pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Result<Peer> {
+    let address = Address::parse(dial.address).map_err(connection::from_wire)?;
+    check_protocol(address.protocol(), config, environment)?;
+    let mut arguments: Vec<&[u8]> = vec![b"serve", b"--netsync", b"--stdio", b"--peer"];
+    arguments.push(dial.own_name.as_bytes());
+    if dial.allows_unrelated {
+        arguments.push(b"--allow-unrelated");
+    }
+    arguments.push(b"--");
+    let mut command = match &address {
+        Address::File { path } => {
+            let mut command = pronto_io::child::command(&dial.program);
+            command.args(arguments.iter().copied().map(OsStr::from_bytes));
+            command.arg(environment.absolute(pronto::path::borrow(path)));
+            command.current_dir(environment.current_dir());
+            command
+        }
+        Address::Ssh { host, port, path } => {
+            let mut line = dial.remote_program.clone();
+            arguments.push(path);
+            for argument in arguments {
+                line.push(b' ');
+                quote(argument, &mut line);
+            }
+            let mut command = ssh(config, environment)?;
+            if let Some(port) = port {
+                command.arg("-p").arg(port.to_string());
+            }
+            command.arg(host).arg(OsString::from_vec(line.into()));
+            command
+        }
+        _ => {
+            let message = format!("'{}' is no address of a peer", dial.address);
+            let hint = "give a path, ssh://HOST/PATH, or HOST:PATH";
+            return Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint));
+        }
+    };
+    // What says which repository is meant here does not hold there.
+    for name in LOCAL_VARIABLES {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = || Error::new(ErrorKind::Transport, format!("cannot run {name}"));
+    let mut child = command.spawn().map_err(|error| failed().because(error))?;
+    match (child.stdin.take(), child.stdout.take()) {
+        (Some(input), Some(output)) => Ok(Peer {
+            child,
+            output,
+            input,
+        }),
+        _ => Err(failed()),
+    }
+}
+
+/// The host of an address, without the user; none if it is a path.
+pub fn host_of(address: &BStr) -> Option<String> {
+    match Address::parse(address) {
+        Ok(Address::Ssh { host, .. }) => {
+            let host = host.rsplit('@').next().unwrap_or(&host);
+            Some(host.to_owned())
+        }
+        _ => None,
+    }
+}
+
+impl Peer {
+    /// Ends the conversation: waits until the other side has ended, too.
+    ///
+    /// # Errors
+    /// It cannot be waited for, or did not end well.
+    pub fn close(mut self) -> Result<()> {
+        drop(self.input);
+        // What is left says nothing more, but has to be gone before it can end.
+        let _ = std::io::copy(&mut (&mut self.output).take(1 << 20), &mut std::io::sink());
+        drop(self.output);
+        let failed = |text: String| Error::new(ErrorKind::Transport, text);
+        let status = self.child.wait();
+        let status =
+            status.map_err(|error| failed("cannot wait for the peer".into()).because(error))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(failed(format!("the peer ended with {status}")))
+    }
+}
+
+fn ssh(config: &Config, environment: &Environment) -> Result<Command> {
+    let line = match environment.bytes("GIT_SSH_COMMAND") {
+        Some(line) => Some(BString::from(line)),
+        None => config.string("core.sshcommand")?.map(BStr::to_owned),
+    };
+    if let Some(line) = line {
+        let mut script = line.clone();
+        script.push_str(" \"$@\"");
+        let (script, line) = (OsStr::from_bytes(&script), OsStr::from_bytes(&line));
+        return Ok(pronto_io::child::shell(script, line));
+    }
+    Ok(match environment.path("GIT_SSH") {
+        Some(program) => pronto_io::child::command(program),
+        None => pronto_io::child::command("ssh"),
+    })
+}
+
+/// Appends `argument` for a shell.
+fn quote(argument: &[u8], line: &mut BString) {
+    line.push(b'\'');
+    for &byte in argument {
+        match byte {
+            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
+            byte => line.push(byte),
+        }
+    }
+    line.push(b'\'');
+}

@@ -1,0 +1,122 @@
+//! Which repository a peer is: two of them may not have one name.
+//!
+//! Each repository has sixteen bytes of chance that it tells its peers (`objects/netsync/+self`). With
+//! what it keeps of a peer it keeps those of the peer, and refuses another one of the same name. A
+//! copy of a whole repository, made by other means than a clone, passes for the repository.
+
+use std::fs::File;
+use std::io::{ErrorKind as IoKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use pronto_io::error::IoContext as _;
+use pronto_netsync::{Error, ErrorKind};
+
+use super::{directory_of, failed, is_peer_name, nonce};
+use pronto::{Repository, Result};
+
+/// No peer is called so.
+const OWN: &str = "+self";
+
+/// What this repository is known by; empty where it cannot be kept.
+pub(super) fn own(repository: &Repository) -> Vec<u8> {
+    let directory = repository.objects_dir().join("netsync");
+    let path = directory.join(OWN);
+    let make = || -> Result<()> {
+        std::fs::create_dir_all(&directory).context(
+            pronto::ErrorKind::Io,
+            "cannot make",
+            &directory,
+        )?;
+        let text: String = nonce()?[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        store(&path, text.as_bytes()).context(pronto::ErrorKind::Io, "cannot make", &path)?;
+        Ok(())
+    };
+    if !path.exists() && make().is_err() {
+        return Vec::new();
+    }
+    std::fs::read(&path).unwrap_or_default()
+}
+
+/// Whether the peer is the one that had its name before, if any had. Takes note of a new one.
+pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(), Error> {
+    if identity.is_empty() {
+        return Ok(());
+    }
+    let path = directory.join("peer");
+    let note = || -> std::io::Result<Vec<u8>> {
+        std::fs::create_dir_all(directory)?;
+        store(&path, identity)?;
+        std::fs::read(&path)
+    };
+    let known = match std::fs::read(&path) {
+        Err(error) if error.kind() == IoKind::NotFound => note(),
+        other => other,
+    };
+    let known = known
+        .context(pronto::ErrorKind::Io, "cannot use", &path)
+        .map_err(failed)?;
+    if known == identity {
+        return Ok(());
+    }
+    let message = format!("another repository was called '{name}' here before");
+    let hint = format!(
+        "choose another name with --name, or for this side with --as; if it took the place of the \
+         former one: pronto netsync forget {name}"
+    );
+    Err(Error::new(ErrorKind::Denied, message).with_hint(hint))
+}
+
+/// Forgets which repository a peer was: the next one of that name takes its place, and its refs.
+/// What has come of a transfer that was cut goes, too.
+///
+/// # Errors
+/// There is none of that name, or it cannot be forgotten.
+pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
+    let directory = directory_of(repository, name);
+    if !is_peer_name(name) || !directory.exists() {
+        let message = format!("no peer was called '{name}' here");
+        return Err(pronto::Error::new(pronto::ErrorKind::InvalidInput, message));
+    }
+    for part in ["peer", "state"] {
+        let path = directory.join(part);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != IoKind::NotFound => {
+                return Err(error).context(pronto::ErrorKind::Io, "cannot remove", &path);
+            }
+            _ => {}
+        }
+    }
+    let kept = directory.join("objects");
+    match std::fs::remove_dir_all(&kept) {
+        Err(error) if error.kind() != IoKind::NotFound => {
+            Err(error).context(pronto::ErrorKind::Io, "cannot remove", &kept)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a file with this content in one step; what is there already stays.
+fn store(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(
+        ".{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let new = PathBuf::from(name);
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        match std::fs::hard_link(&new, path) {
+            Err(error) if error.kind() != IoKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    };
+    let result = write();
+    let _ = std::fs::remove_file(&new);
+    result
+}

@@ -1,0 +1,287 @@
+//! What comes: each segment is indexed while it arrives, in a thread of its own, into a quarantine
+//! that stays until everything has come.
+//!
+//! Budget: each byte is copied once, into the piece that the indexer reads, and at most four such
+//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment. What
+//! deltas build on that is not in their own segment is put into the pack, too.
+//!
+//! Memory is bounded whatever a peer sends: by the size of segments and of objects that are held,
+//! and by what the indexer keeps.
+
+mod segment;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext as _;
+use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
+use pronto_odb::{Quarantine, Store};
+use rustix::fs::{FlockOperation, flock};
+
+use super::bases::Bases;
+use super::state::State;
+use super::{failed, refused};
+use pronto::objects::from_odb;
+use pronto::{ErrorKind, Repository, Result};
+use segment::{Arrived, Indexer, Segment};
+
+type Refusal = pronto_netsync::Error;
+
+/// The most that a segment may have that is not a single large object.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_OBJECTS: u64 = 1 << 18;
+
+/// How long a session waits for an earlier one with the same peer to end.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The largest object that is held, and the largest delta.
+pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
+
+/// The largest blob that a delta may make, or be made of.
+pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
+
+/// How segments are taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// How many bytes are taken in all.
+    pub(super) budget_bytes: u64,
+    /// How many threads index; 0 for as many as there are cores.
+    pub(super) threads: usize,
+    /// Whether a segment is kept in a file until all of it has come.
+    pub(super) spools: bool,
+}
+
+/// What has come of one peer.
+pub(super) struct Incoming {
+    repository: Arc<Repository>,
+    directory: PathBuf,
+    quarantine: Quarantine,
+    state: State,
+    /// Whether something was there before this session.
+    has_past: bool,
+    bases: Arc<Bases>,
+    /// What may still be stored.
+    left_bytes: u64,
+    terms: Terms,
+    current: Option<Segment>,
+    /// Held as long as this is: one session at a time receives from a peer.
+    _lock: File,
+}
+
+/// Takes the lock; `false` if somebody else has it for long. The end of a session that is over for
+/// the peer may not have come here yet.
+fn lock_soon(file: &File) -> bool {
+    let patience = Instant::now() + LOCK_PATIENCE;
+    loop {
+        if flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
+        if Instant::now() >= patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Incoming {
+    /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
+    pub(super) fn open(
+        repository: &Arc<Repository>,
+        directory: &Path,
+        known: &[ObjectId],
+        terms: Terms,
+    ) -> Result<Self, Refusal> {
+        let store = repository.objects().map_err(failed)?.without_replacements();
+        let prepare = || -> Result<File> {
+            std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
+            let path = directory.join("lock");
+            File::create(&path).context(ErrorKind::Io, "cannot make", &path)
+        };
+        let lock = prepare().map_err(failed)?;
+        if !lock_soon(&lock) {
+            let message = "another session with this peer is under way";
+            return Err(Refusal::new(pronto_netsync::ErrorKind::Busy, message));
+        }
+        let quarantine = Quarantine::keep(&store, &directory.join("objects"));
+        let quarantine = quarantine.map_err(from_odb).map_err(failed)?;
+        remove_temporary(&quarantine.pack_directory());
+        let state = State::read(&directory.join("state")).unwrap_or_default();
+        let stores = (
+            quarantine.store().clone(),
+            only(&quarantine).map_err(failed)?,
+        );
+        let edges = state.edges.clone();
+        let bases = Bases::new(Arc::clone(repository), stores, known.to_vec(), edges);
+        Ok(Incoming {
+            repository: Arc::clone(repository),
+            directory: directory.to_owned(),
+            quarantine,
+            has_past: state.resume.is_some(),
+            state,
+            bases: Arc::new(bases.map_err(failed)?),
+            left_bytes: terms.budget_bytes,
+            terms,
+            current: None,
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn held(&self) -> Vec<ObjectId> {
+        let store = self.quarantine.store();
+        let heads = self.state.heads.iter().copied();
+        heads
+            .filter(|id| store.contains(id).unwrap_or(false))
+            .collect()
+    }
+
+    pub(super) fn resume(&self) -> Option<Resume> {
+        self.state.resume
+    }
+
+    /// All that is here, and what has come.
+    pub(super) fn store(&self) -> &Store {
+        self.quarantine.store()
+    }
+
+    /// A store of nothing but what has come.
+    pub(super) fn only(&self) -> Result<Store> {
+        only(&self.quarantine)
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        kind: SegmentKind,
+        objects: u64,
+        bytes: u64,
+    ) -> Result<(), Refusal> {
+        let is_bounded = match kind {
+            SegmentKind::Pack => bytes <= MOST_BYTES && objects <= MOST_OBJECTS,
+            SegmentKind::LargeBlob => objects == 1,
+        };
+        if !is_bounded {
+            return Err(refused(format!(
+                "a segment of {objects} objects and {bytes} bytes"
+            )));
+        }
+        let left = self.left_bytes.checked_sub(bytes);
+        self.left_bytes = left.ok_or_else(quota)?;
+        self.bases.limit(self.left_bytes);
+        let indexer = Indexer {
+            repository: Arc::clone(&self.repository),
+            store: self.quarantine.store().clone(),
+            bases: Arc::clone(&self.bases),
+            directory: self.quarantine.pack_directory(),
+            bytes,
+            threads: self.terms.threads,
+        };
+        let segment = Segment::begin(indexer, objects, self.terms.spools);
+        self.current = Some(segment.map_err(failed)?);
+        Ok(())
+    }
+
+    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let Some(segment) = &mut self.current else {
+            return Err(refused("data without a segment"));
+        };
+        match segment.data(bytes) {
+            Ok(()) => Ok(()),
+            Err(why) => Err(self.spoiled(why)),
+        }
+    }
+
+    pub(super) fn end(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Refusal> {
+        let Some(mut segment) = self.current.take() else {
+            return Err(refused("the end of no segment"));
+        };
+        let arrived = segment.finish().map_err(|error| self.spoiled(error))?;
+        let Arrived { outcome, links, .. } = arrived;
+        let objects = u64::from(outcome.objects - outcome.added);
+        if objects != segment.objects || arrived.checksum != checksum.as_slice() {
+            let reverse = outcome.pack.with_extension("rev");
+            for path in [&outcome.index, &reverse, &outcome.pack] {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(refused(format!(
+                "a segment of {objects} objects where {} were announced, or of another checksum",
+                segment.objects
+            )));
+        }
+        let size = std::fs::metadata(&outcome.pack);
+        let size = size.context(ErrorKind::Io, "cannot stat", &outcome.pack);
+        let added = size.map_err(failed)?.len().saturating_sub(segment.bytes);
+        self.left_bytes = self.left_bytes.checked_sub(added).ok_or_else(quota)?;
+        self.quarantine
+            .store()
+            .refresh()
+            .map_err(from_odb)
+            .map_err(failed)?;
+        let parents = |id: &ObjectId| links.iter().any(|(_, parents)| parents.contains(id));
+        self.state.heads.retain(|id| !parents(id));
+        let parents: std::collections::HashSet<&ObjectId> =
+            links.iter().flat_map(|(_, parents)| parents).collect();
+        let heads = links
+            .iter()
+            .map(|(id, _)| *id)
+            .filter(|id| !parents.contains(id));
+        self.state.heads.extend(heads);
+        let surplus = self.state.heads.len().saturating_sub(MAX_HELD);
+        self.state.heads.drain(..surplus);
+        self.bases.arrive(&links).map_err(failed)?;
+        self.bases.refresh().map_err(failed)?;
+        self.state.edges = self.bases.edges();
+        self.state.resume = Some(resume);
+        self.state
+            .write(&self.directory.join("state"))
+            .map_err(failed)
+    }
+
+    /// Moves in all that has come.
+    pub(super) fn publish(self) -> Result<()> {
+        let path = self.quarantine.path().to_owned();
+        self.quarantine.publish().map_err(from_odb)?;
+        let _ = std::fs::remove_file(self.directory.join("state"));
+        std::fs::remove_dir_all(&path).context(ErrorKind::Io, "cannot remove", &path)
+    }
+
+    /// Throws away what has come: it does not hold together.
+    pub(super) fn discard(self) {
+        self.forget();
+    }
+
+    fn forget(&self) {
+        let _ = std::fs::remove_file(self.directory.join("state"));
+        let _ = std::fs::remove_dir_all(self.quarantine.path());
+    }
+
+    /// A segment that does not fit with what came in an earlier session: the next one begins anew.
+    fn spoiled(&self, error: Refusal) -> Refusal {
+        if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
+            self.forget();
+        }
+        error
+    }
+}
+
+fn quota() -> Refusal {
+    let message = "more was sent than is taken at once";
+    Refusal::new(pronto_netsync::ErrorKind::Quota, message)
+}
+
+/// A store of nothing but what has come.
+fn only(quarantine: &Quarantine) -> Result<Store> {
+    let mut options = quarantine.store().options().clone();
+    options.alternates = Vec::new();
+    Store::open(quarantine.path(), options).map_err(from_odb)
+}
+
+/// Removes what a process that was killed left half written. Nobody else is at it.
+fn remove_temporary(directory: &Path) {
+    for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if file.file_name().as_encoded_bytes().starts_with(b"tmp_") {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}

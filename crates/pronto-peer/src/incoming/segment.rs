@@ -1,0 +1,371 @@
+//! One segment on its way in: indexed while it comes, or kept in a file until all of it has come.
+//!
+//! A client indexes at once, in a thread. A server keeps the bytes in a file without a name first:
+//! the indexer's memory is then needed only while this side works, however slow the peer is.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::error::IoContext as _;
+use pronto_odb::Store;
+use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome, index_stream};
+
+use super::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES, Refusal};
+use crate::bases::{Bases, Link, SegmentBases};
+use crate::{failed, refused};
+use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::links::parse_commit;
+use pronto::{ErrorKind, Repository, Result, packs};
+
+/// How many pieces may wait for the indexer.
+const WAITING_PIECES: usize = 4;
+
+/// Blobs above this that are stored whole pass through in pieces, others are made in files without a
+/// name.
+const LARGE_BLOB_BYTES: u64 = 8 << 20;
+
+/// What the indexer may keep of contents, and of deltas that wait for their base.
+const KEPT_BYTES: usize = 8 << 20;
+
+/// The most parents that a commit may have, and all commits of a segment together. They are held,
+/// and a pack says them in very few bytes.
+const MOST_PARENTS: usize = 4096;
+const MOST_PARENTS_OF_ALL: usize = 1 << 20;
+
+/// A segment while it comes.
+pub(super) struct Segment {
+    pub(super) objects: u64,
+    pub(super) bytes: u64,
+    way: Way,
+}
+
+/// Where the bytes of a segment go.
+enum Way {
+    /// To an indexer in a thread.
+    Thread {
+        pieces: Option<SyncSender<Vec<u8>>>,
+        indexer: Option<JoinHandle<Indexed>>,
+    },
+    /// To a file, which is indexed when all has come.
+    File { spool: File, indexer: Box<Indexer> },
+}
+
+/// An indexed segment.
+pub(super) struct Arrived {
+    pub(super) outcome: Outcome,
+    /// The checksum that it came with.
+    pub(super) checksum: Vec<u8>,
+    pub(super) links: Vec<Link>,
+}
+
+type Indexed = Result<Arrived, Refusal>;
+
+/// What a segment is indexed with.
+pub(super) struct Indexer {
+    pub(super) repository: Arc<Repository>,
+    pub(super) store: Store,
+    pub(super) bases: Arc<Bases>,
+    pub(super) directory: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) threads: usize,
+}
+
+impl Segment {
+    /// Begins a segment that has so many objects. With `spools` it is kept in a file first.
+    pub(super) fn begin(indexer: Indexer, objects: u64, spools: bool) -> Result<Segment> {
+        let bytes = indexer.bytes;
+        let way = match spools {
+            true => Way::File {
+                spool: nameless(&indexer.directory)?,
+                indexer: Box::new(indexer),
+            },
+            false => {
+                let (pieces, receiver) = sync_channel(WAITING_PIECES);
+                let directory = indexer.directory.clone();
+                let work = move || indexer.run(Pieces::new(receiver));
+                let thread = std::thread::Builder::new()
+                    .name("netsync".into())
+                    .spawn(work);
+                let thread = thread.context(ErrorKind::Io, "cannot start a thread", &directory);
+                Way::Thread {
+                    pieces: Some(pieces),
+                    indexer: Some(thread?),
+                }
+            }
+        };
+        Ok(Segment {
+            objects,
+            bytes,
+            way,
+        })
+    }
+
+    /// Takes the next bytes.
+    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        match &mut self.way {
+            Way::Thread { pieces, .. } => {
+                let sent = pieces.as_ref().map(|pieces| pieces.send(bytes.to_vec()));
+                if let Some(Ok(())) = sent {
+                    return Ok(());
+                }
+                // The indexer has stopped, and says why.
+                let why = self.finish().err();
+                Err(why.unwrap_or_else(|| refused("data behind a pack")))
+            }
+            Way::File { spool, indexer } => spool
+                .write_all(bytes)
+                .context(
+                    ErrorKind::Io,
+                    "cannot keep a segment in",
+                    &indexer.directory,
+                )
+                .map_err(failed),
+        }
+    }
+
+    /// All has come: waits for the indexer, or does its work.
+    pub(super) fn finish(&mut self) -> Indexed {
+        match &mut self.way {
+            Way::Thread { pieces, indexer } => {
+                *pieces = None;
+                let Some(indexer) = indexer.take() else {
+                    return Err(refused("a segment that has failed"));
+                };
+                let died = || refused("a segment could not be indexed");
+                indexer.join().map_err(|_| died())?
+            }
+            Way::File { spool, indexer } => {
+                let rewound = spool.rewind();
+                rewound
+                    .context(
+                        ErrorKind::Io,
+                        "cannot read a segment in",
+                        &indexer.directory,
+                    )
+                    .map_err(failed)?;
+                indexer.run(&*spool)
+            }
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if let Way::Thread {
+            indexer: Some(_), ..
+        } = self.way
+        {
+            let _ = self.finish();
+        }
+    }
+}
+
+/// A file that goes with its last handle.
+fn nameless(directory: &Path) -> Result<File> {
+    let path = directory.join("tmp_segment");
+    let make = || {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(true).open(&path);
+        let _ = std::fs::remove_file(&path);
+        file
+    };
+    make().context(ErrorKind::Io, "cannot make", &path)
+}
+
+impl Indexer {
+    /// Indexes a pack, checked as `transfer.fsckObjects` has it checked, whatever is configured.
+    fn run(&self, input: impl Read) -> Indexed {
+        let (options, levels) = self.options().map_err(failed)?;
+        let scope = Scope {
+            objects: true,
+            ..Scope::default()
+        };
+        let look = Look {
+            inspector: Inspector::new(options.kind, &levels, scope),
+            bases: &self.bases,
+            links: Mutex::default(),
+            parents: Mutex::new(0),
+        };
+        let bases = SegmentBases {
+            bases: &self.bases,
+            links: &look.links,
+        };
+        let context = Context {
+            existing: Some(&self.store),
+            bases: Some(&bases),
+            inspect: Some(&look),
+            ..Context::default()
+        };
+        let mut input = Ending {
+            input,
+            id_bytes: options.kind.len_in_bytes(),
+            last: Vec::new(),
+        };
+        let outcome = index_stream(&mut input, &self.directory, &options, &context);
+        let reports = look.inspector.take_reports();
+        let outcome = outcome.map_err(|error| {
+            let found = reports.iter().find(|report| report.is_error);
+            let found = found.map_or_else(String::new, |report| format!(": {}", report.text));
+            match error.kind() {
+                pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
+                _ => refused(format!("a segment is refused: {}{found}", error.message())),
+            }
+        })?;
+        let (checksum, links) = (input.last, look.links.into_inner());
+        let links = links.unwrap_or_else(PoisonError::into_inner);
+        Ok(Arrived {
+            outcome,
+            checksum,
+            links,
+        })
+    }
+
+    fn options(&self) -> Result<(Options, Levels)> {
+        let config = self.repository.config();
+        let mut options = packs::indexer_options(config, self.repository.object_hash())?;
+        options.threads = self.threads;
+        options.max_input_size_bytes = Some(self.bytes);
+        options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
+        options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
+        options.in_files = Some(InFiles {
+            directory: self.directory.clone(),
+            from_bytes: LARGE_BLOB_BYTES,
+            most_bytes: MOST_DELTA_BYTES,
+        });
+        options.base_cache_bytes = KEPT_BYTES;
+        options.kept_deltas_bytes = KEPT_BYTES;
+        options.must_end = true;
+        options.fix_thin = true;
+        options.forbid_duplicates = true;
+        options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
+        let mut levels = Levels::strict();
+        let home = self.repository.environment().home();
+        let warn = &mut |warning| self.repository.warn(warning);
+        levels.configure(config, "fetch.fsck.", home, warn)?;
+        Ok((options, levels))
+    }
+}
+
+/// Sees that objects are sound, and which commits there are.
+struct Look<'a> {
+    inspector: Inspector<'a>,
+    bases: &'a Bases,
+    links: Mutex<Vec<Link>>,
+    /// How many parents the links have.
+    parents: Mutex<usize>,
+}
+
+impl Inspect for Look<'_> {
+    fn object(
+        &self,
+        kind: ObjectKind,
+        id: &ObjectId,
+        content: &[u8],
+    ) -> Result<(), pronto_pack::Error> {
+        if kind == ObjectKind::Commit
+            && let Some(links) = parse_commit(content)
+        {
+            let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
+            *parents += links.parents.len();
+            if links.parents.len() > MOST_PARENTS || *parents > MOST_PARENTS_OF_ALL {
+                let message = "a commit has too many parents";
+                return Err(pronto_pack::Error::new(
+                    pronto_pack::ErrorKind::Limit,
+                    message,
+                ));
+            }
+            let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            found.push((*id, links.parents));
+        }
+        self.inspector.object(kind, id, content)
+    }
+
+    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), pronto_pack::Error> {
+        self.inspector.large_blob(id, size_bytes)
+    }
+
+    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+        let bases = SegmentBases {
+            bases: self.bases,
+            links: &self.links,
+        };
+        self.inspector.complete(&Visible { contents, bases })
+    }
+}
+
+/// The objects of a pack, and those that the peer knows. What else is here is not seen, so that no
+/// answer depends on it.
+struct Visible<'a> {
+    contents: &'a dyn Contents,
+    bases: SegmentBases<'a>,
+}
+
+impl Contents for Visible<'_> {
+    fn kind(&self, id: &oid) -> Option<ObjectKind> {
+        self.contents.kind(id)
+    }
+
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, pronto_pack::Error> {
+        match self.contents.find(id, out)? {
+            Some(kind) => Ok(Some(kind)),
+            None => self.bases.look(id, out),
+        }
+    }
+}
+
+/// Pieces of a pack as one stream, which ends when nobody sends any more.
+struct Pieces {
+    receiver: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Pieces {
+    fn new(receiver: Receiver<Vec<u8>>) -> Self {
+        Pieces {
+            receiver,
+            piece: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.piece.len() {
+            match self.receiver.recv() {
+                Ok(piece) => (self.piece, self.at) = (piece, 0),
+                Err(_) => return Ok(0),
+            }
+        }
+        let count = buffer.len().min(self.piece.len() - self.at);
+        buffer[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// A stream whose last bytes are kept: the checksum.
+struct Ending<R> {
+    input: R,
+    /// How many bytes a checksum has, and the last so many bytes.
+    id_bytes: usize,
+    last: Vec<u8>,
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        let start = count.saturating_sub(self.id_bytes);
+        self.last.extend_from_slice(&buffer[start..count]);
+        let surplus = self.last.len().saturating_sub(self.id_bytes);
+        self.last.drain(..surplus);
+        Ok(count)
+    }
+}

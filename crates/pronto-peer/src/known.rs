@@ -1,0 +1,346 @@
+//! The peers that are known: their keys, and what each may do. One line for each:
+//!
+//! ```text
+//! NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...
+//! ```
+//!
+//! Roles are `read`, `write`, both with a comma, or `revoked`. Lines that begin with `#` and empty
+//! ones stay as they are.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use pronto_io::error::IoContext as _;
+use pronto_netsync::message::{Globs, MAX_GLOBS, Role};
+use rustix::fs::{FlockOperation, flock};
+
+use super::keys::PublicKey;
+use super::names::is_peer_name;
+use pronto::{Error, ErrorKind, Result};
+
+/// A peer, as it is known here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPeer {
+    /// What it is called: its branches are `refs/remotes/NAME/*`.
+    pub name: String,
+    /// Its key.
+    pub key: PublicKey,
+    /// Whether it may take from here.
+    pub may_read: bool,
+    /// Whether it may give.
+    pub may_write: bool,
+    /// Where it is reached: a host, and a port behind a colon.
+    pub address: Option<String>,
+    /// Which refs it may see and give: all that take part, if nothing is said.
+    pub globs: Globs,
+}
+
+impl KnownPeer {
+    /// Whether its key is not to be trusted any more.
+    pub fn is_revoked(&self) -> bool {
+        !self.may_read && !self.may_write
+    }
+
+    /// What this side may do with it: give, take or both. None if it is revoked.
+    pub fn own_role(&self) -> Option<Role> {
+        match (self.may_read, self.may_write) {
+            (true, true) => Some(Role::Both),
+            (true, false) => Some(Role::Source),
+            (false, true) => Some(Role::Sink),
+            (false, false) => None,
+        }
+    }
+
+    /// Its roles as they are written.
+    pub fn roles(&self) -> &'static str {
+        match (self.may_read, self.may_write) {
+            (true, true) => "read,write",
+            (true, false) => "read",
+            (false, true) => "write",
+            (false, false) => "revoked",
+        }
+    }
+
+    fn parse(line: &str) -> Option<KnownPeer> {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next().filter(|name| is_peer_name(name))?.to_owned();
+        let (may_read, may_write) = parse_roles(words.next()?)?;
+        let mut peer = KnownPeer {
+            name,
+            key: PublicKey::parse(words.next()?)?,
+            may_read,
+            may_write,
+            address: None,
+            globs: Globs::default(),
+        };
+        for word in words {
+            match word.split_once('=')? {
+                ("at", address) => peer.address = Some(address.to_owned()),
+                ("only", glob) => peer.globs.include.push(glob.as_bytes().to_vec()),
+                ("not", glob) => peer.globs.exclude.push(glob.as_bytes().to_vec()),
+                _ => return None,
+            }
+        }
+        let counts = [peer.globs.include.len(), peer.globs.exclude.len()];
+        counts
+            .iter()
+            .all(|count| *count <= MAX_GLOBS)
+            .then_some(peer)
+    }
+
+    fn line(&self) -> String {
+        let mut line = format!("{} {} {}", self.name, self.roles(), self.key);
+        if let Some(address) = &self.address {
+            line.push_str(&format!(" at={address}"));
+        }
+        for (word, globs) in [("only", &self.globs.include), ("not", &self.globs.exclude)] {
+            for glob in globs {
+                line.push_str(&format!(" {word}={}", String::from_utf8_lossy(glob)));
+            }
+        }
+        line
+    }
+}
+
+/// Whether somebody may read and write; none if it is no list of roles.
+pub fn parse_roles(text: &str) -> Option<(bool, bool)> {
+    if text == "revoked" {
+        return Some((false, false));
+    }
+    let mut roles = (false, false);
+    for role in text.split(',') {
+        match role {
+            "read" => roles.0 = true,
+            "write" => roles.1 = true,
+            _ => return None,
+        }
+    }
+    Some(roles)
+}
+
+/// The list of known peers.
+#[derive(Clone, Debug)]
+pub struct KnownPeers {
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug)]
+enum Line {
+    Peer(KnownPeer),
+    Other(String),
+}
+
+impl KnownPeers {
+    /// Reads the list; one that is not there is empty.
+    ///
+    /// # Errors
+    /// It cannot be read, or a line says nothing that is known: then nobody is.
+    pub fn read(path: &Path) -> Result<KnownPeers> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).context(ErrorKind::Io, "cannot read", path),
+        };
+        let mut known = KnownPeers { lines: Vec::new() };
+        for (at, line) in text.lines().enumerate() {
+            let plain = line.trim();
+            if plain.is_empty() || plain.starts_with('#') {
+                known.lines.push(Line::Other(line.to_owned()));
+                continue;
+            }
+            let peer = KnownPeer::parse(plain).ok_or_else(|| {
+                let message = format!("line {} of the known peers says nothing known", at + 1);
+                let hint =
+                    "a line is: NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...";
+                Error::new(ErrorKind::InvalidInput, message)
+                    .at_path(path)
+                    .with_hint(hint)
+            })?;
+            known.lines.push(Line::Peer(peer));
+        }
+        Ok(known)
+    }
+
+    /// All of them, in the order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = &KnownPeer> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Peer(peer) => Some(peer),
+            Line::Other(_) => None,
+        })
+    }
+
+    /// Whose key this is. A key that was revoked stays so, whatever other lines say.
+    pub fn by_key(&self, key: &PublicKey) -> Option<&KnownPeer> {
+        let of_key = || self.iter().filter(|peer| peer.key == *key);
+        of_key()
+            .find(|peer| peer.is_revoked())
+            .or_else(|| of_key().next())
+    }
+
+    /// The peer of this name whose key is trusted.
+    pub fn by_name(&self, name: &str) -> Option<&KnownPeer> {
+        self.iter()
+            .find(|peer| peer.name == name && !peer.is_revoked())
+    }
+
+    /// The peer that is reached there.
+    pub fn by_address(&self, host: &str, port: u16) -> Option<&KnownPeer> {
+        let full = super::address::with_port(host, port);
+        self.iter().find(|peer| {
+            let at = peer.address.as_deref();
+            !peer.is_revoked() && at.is_some_and(|at| at == host || at == full)
+        })
+    }
+
+    /// Changes the list under a lock: others see the one or the other.
+    ///
+    /// # Errors
+    /// It cannot be read or written, or `change` refuses.
+    pub fn change(path: &Path, change: impl FnOnce(&mut KnownPeers) -> Result<()>) -> Result<()> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
+        }
+        let lock_path = path.with_extension("lock");
+        let lock = File::create(&lock_path).context(ErrorKind::Io, "cannot make", &lock_path)?;
+        let locked = flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from);
+        locked.context(ErrorKind::Io, "cannot lock", &lock_path)?;
+        let mut known = KnownPeers::read(path)?;
+        change(&mut known)?;
+        let mut text = String::new();
+        for line in &known.lines {
+            match line {
+                Line::Peer(peer) => text.push_str(&peer.line()),
+                Line::Other(line) => text.push_str(line),
+            }
+            text.push('\n');
+        }
+        let new = path.with_extension("new");
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&new, path)
+        };
+        write().context(ErrorKind::Io, "cannot write", &new)
+    }
+
+    /// Adds a peer. One with the same name and key is replaced.
+    ///
+    /// # Errors
+    /// Its name is another key's, its key another's, or was revoked.
+    pub fn trust(&mut self, peer: KnownPeer) -> Result<()> {
+        let refused = |message: String, hint: &str| {
+            Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint))
+        };
+        match self.by_key(&peer.key) {
+            Some(known) if known.is_revoked() => {
+                let message = format!("this key was revoked; it was that of '{}'", known.name);
+                return refused(
+                    message,
+                    "remove its line from the list if that was an error",
+                );
+            }
+            Some(known) if known.name != peer.name => {
+                let message = format!("this is the key of '{}'", known.name);
+                return refused(message, "one key has one name");
+            }
+            _ => {}
+        }
+        if let Some(known) = self.by_name(&peer.name)
+            && known.key != peer.key
+        {
+            let message = format!("'{}' has another key: {}", peer.name, known.key);
+            return refused(message, "revoke that first: pronto netsync revoke NAME");
+        }
+        let same = |line: &Line| matches!(line, Line::Peer(known) if known.key == peer.key);
+        match self.lines.iter_mut().find(|line| same(line)) {
+            Some(line) => *line = Line::Peer(peer),
+            None => self.lines.push(Line::Peer(peer)),
+        }
+        Ok(())
+    }
+
+    /// Takes all trust from the peers that `is_meant` names. Says how many keys that were.
+    pub fn revoke(&mut self, is_meant: impl Fn(&KnownPeer) -> bool) -> usize {
+        let mut count = 0;
+        for line in &mut self.lines {
+            if let Line::Peer(peer) = line
+                && is_meant(peer)
+            {
+                (peer.may_read, peer.may_write) = (false, false);
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(name: &str, digit: &str) -> KnownPeer {
+        KnownPeer {
+            name: name.to_owned(),
+            key: PublicKey::parse(&format!("ed25519:{}", digit.repeat(64))).expect("a key"),
+            may_read: true,
+            may_write: true,
+            address: None,
+            globs: Globs::default(),
+        }
+    }
+
+    #[test]
+    fn a_list_is_kept_with_its_remarks() {
+        let path = std::env::temp_dir().join(format!("pronto-peers-{}", std::process::id()));
+        std::fs::write(&path, "# mine\n\n").expect("a file");
+        let mut first = peer("laptop", "a");
+        first.address = Some("laptop.example:9419".to_owned());
+        first.globs.include.push(b"refs/heads/*".to_vec());
+        first.globs.exclude.push(b"refs/heads/x".to_vec());
+        let change = |change: &dyn Fn(&mut KnownPeers) -> Result<()>| {
+            KnownPeers::change(&path, change).map_err(|error| error.to_string())
+        };
+        change(&|known| known.trust(first.clone())).expect("it is trusted");
+        change(&|known| known.trust(peer("desk", "b"))).expect("it is trusted");
+        for (wrong, why) in [
+            (peer("laptop", "c"), "has another key"),
+            (peer("other", "a"), "is the key of 'laptop'"),
+        ] {
+            let error = change(&|known| known.trust(wrong.clone())).expect_err("it is refused");
+            assert!(error.contains(why), "{error}");
+        }
+        let known = KnownPeers::read(&path).expect("a list");
+        assert_eq!(known.by_name("laptop"), Some(&first));
+        assert_eq!(known.by_address("laptop.example", 9419), Some(&first));
+        assert_eq!(known.by_address("laptop.example", 1), None);
+        change(&|known| {
+            assert_eq!(known.revoke(|peer| peer.name == "laptop"), 1);
+            Ok(())
+        })
+        .expect("it is revoked");
+        let known = KnownPeers::read(&path).expect("a list");
+        assert_eq!(known.by_name("laptop"), None);
+        assert!(known.by_key(&first.key).is_some_and(KnownPeer::is_revoked));
+        let error = change(&|known| known.trust(first.clone())).expect_err("it stays revoked");
+        assert!(error.contains("was revoked"), "{error}");
+        change(&|known| known.trust(peer("laptop", "d"))).expect("a new key is trusted");
+        let text = std::fs::read_to_string(&path).expect("text");
+        assert!(
+            text.starts_with("# mine\n\nlaptop revoked ed25519:aa"),
+            "{text}"
+        );
+        for broken in [
+            "laptop read",
+            "a/b read ed25519:00",
+            "x all y",
+            "x read,write,read k",
+        ] {
+            std::fs::write(&path, broken).expect("a file");
+            assert!(KnownPeers::read(&path).is_err(), "{broken}");
+        }
+        std::fs::remove_file(path.with_extension("lock")).expect("it goes");
+        std::fs::remove_file(&path).expect("it goes");
+    }
+}

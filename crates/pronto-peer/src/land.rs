@@ -1,0 +1,242 @@
+//! Letting the refs of a peer be known, when everything they lead to has come.
+
+use std::collections::BTreeSet;
+
+use bstr::{BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext as _;
+use pronto_netsync::message::{PublishedRef, Stored};
+use pronto_netsync::repository::Offer;
+
+use super::connect::{Fault, Judge};
+use super::{PeerRepository, failed, misled, names, refused};
+use pronto::objects::from_odb;
+use pronto::refs::{Change, Edit, Expected, Target};
+use pronto::{ErrorKind, Repository, Result};
+
+type Refusal = pronto_netsync::Error;
+
+/// An own branch, and the peer's of the same name, which is another commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The full name.
+    pub name: BString,
+    /// Where it was before.
+    pub from: ObjectId,
+    /// Where the peer's is.
+    pub theirs: ObjectId,
+    /// How the two stand to each other.
+    pub relation: Relation,
+}
+
+/// How an own branch stands to the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It was moved forward to the peer's.
+    FastForwarded,
+    /// It is behind, and stayed there.
+    Behind,
+    /// It is behind, and stayed there because it is checked out.
+    CheckedOut,
+    /// It has all that the peer's has, and more.
+    Ahead,
+    /// Each has something that the other lacks.
+    Diverged,
+}
+
+pub(super) fn land(
+    peer: &mut PeerRepository,
+    offers: &[Offer],
+    arrived: &[bool],
+) -> Result<Vec<PublishedRef>, Refusal> {
+    // What is here has to stay until the references are set, and no longer: a server goes on.
+    let store = peer.repository.objects().map_err(failed)?;
+    let turn = store.turn_of_writing().map_err(from_odb);
+    let _turn = turn.map_err(failed)?;
+    let mut new = Vec::new();
+    for (offer, _) in offers.iter().zip(arrived).filter(|(_, arrived)| **arrived) {
+        if offer.peeled.is_some() && offer.name.starts_with(b"refs/heads/") {
+            return Err(misled(offer));
+        }
+        if !peer.is_known(offer)? {
+            new.push(offer);
+        }
+    }
+    if let Some(incoming) = peer.incoming.take() {
+        let only = incoming.only().map_err(failed)?;
+        let store = incoming.store().clone();
+        let known = (&peer.known[..], &peer.known_tags);
+        let mut judge = Judge::new(&peer.repository, &store, only, known);
+        let refusal = match judge.judge(&new).map_err(failed)? {
+            Ok(()) => None,
+            Err(Fault::Missing(missing)) => Some(refused(format!(
+                "not all necessary objects were sent: {missing} is missing"
+            ))),
+            Err(Fault::Misled(at)) => Some(misled(new[at])),
+        };
+        if let Some(refusal) = refusal {
+            incoming.discard();
+            return Err(refusal);
+        }
+        incoming.publish().map_err(failed)?;
+    } else if let Some(offer) = new.first() {
+        return Err(misled(offer));
+    }
+    publish(peer, offers, arrived).map_err(failed)
+}
+
+/// Changes all refs together.
+fn publish(
+    peer: &mut PeerRepository,
+    offers: &[Offer],
+    arrived: &[bool],
+) -> Result<Vec<PublishedRef>> {
+    let repository = peer.repository.clone();
+    let mut transaction = repository.transaction();
+    let (mut published, mut has_edits) = (Vec::new(), false);
+    let mut taken: BTreeSet<BString> = BTreeSet::new();
+    peer.moved.clear();
+    for (offer, arrived) in offers.iter().zip(arrived) {
+        let tracking = names::tracking(&peer.options.peer, &offer.name);
+        let mut fate = |stored, stored_as: &[u8]| {
+            published.push(PublishedRef {
+                name: offer.name.clone(),
+                stored,
+                stored_as: stored_as.to_vec(),
+            });
+        };
+        let usable = match tracking {
+            Some(name) if *arrived && has_place(&repository, &taken, &name)? => Some(name),
+            _ => None,
+        };
+        let Some(name) = usable else {
+            fate(Stored::Refused, b"");
+            continue;
+        };
+        let before = repository.refs().find(&name)?;
+        let before = match before.map(|found| found.target) {
+            Some(Target::Symbolic(_)) => {
+                fate(Stored::Refused, b"");
+                continue;
+            }
+            Some(Target::Object(id)) => Some(id),
+            None => None,
+        };
+        taken.insert(name.clone());
+        if before != Some(offer.id) {
+            let stored = match before {
+                None => Stored::New,
+                Some(before) if is_forward(&repository, before, offer)? => Stored::FastForward,
+                Some(_) => Stored::Divergent,
+            };
+            let message = match stored {
+                Stored::New => "netsync: new",
+                Stored::FastForward => "netsync: fast-forward",
+                _ => "netsync: forced-update",
+            };
+            transaction.push(edit(&name, before, offer, message));
+            has_edits = true;
+            fate(stored, &name);
+        }
+        if let Some(moved) = own_branch(peer, &repository, offer)? {
+            if moved.relation == Relation::FastForwarded {
+                let message = format!("netsync {}: fast-forward", peer.options.peer);
+                transaction.push(edit(&moved.name, Some(moved.from), offer, &message));
+                has_edits = true;
+            }
+            peer.moved.push(moved);
+        }
+    }
+    if has_edits {
+        let kept = peer.directory();
+        std::fs::create_dir_all(&kept).context(ErrorKind::Io, "cannot make", &kept)?;
+        transaction.prepare()?.commit()?;
+    }
+    Ok(published)
+}
+
+fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) -> Edit {
+    Edit {
+        name: name.clone(),
+        change: Change::Set(Target::Object(offer.id)),
+        expected: before.map_or(Expected::Missing, Expected::Object),
+        message: Some(message.into()),
+        follow: false,
+        create_log: false,
+        peeled: offer.peeled,
+    }
+}
+
+/// Whether a ref of this name can be beside those that are there, and those that were taken.
+fn has_place(repository: &Repository, taken: &BTreeSet<BString>, name: &BString) -> Result<bool> {
+    let refs = repository.refs();
+    if refs.find(name)?.is_some() {
+        return Ok(!taken.contains(name));
+    }
+    let slashes = name.find_iter("/").skip(2);
+    for end in slashes {
+        let above = name[..end].as_bstr();
+        if taken.contains(above) || refs.find(above)?.is_some() {
+            return Ok(false);
+        }
+    }
+    let mut below = name.clone();
+    below.push(b'/');
+    let is_above =
+        (taken.range(below.clone()..).next()).is_some_and(|next| next.starts_with(&below));
+    Ok(!taken.contains(name) && !is_above && refs.all(&below)?.is_empty())
+}
+
+fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Result<bool> {
+    let Some(before) = repository.peel_tag(before)?.or(Some(before)) else {
+        return Ok(false);
+    };
+    repository.is_ancestor(&before, &offer.commit(), &BTreeSet::new())
+}
+
+/// The own branch of the same name, if there is one and it is not the same.
+fn own_branch(
+    peer: &PeerRepository,
+    repository: &Repository,
+    offer: &Offer,
+) -> Result<Option<Moved>> {
+    let is_branch = offer.name.starts_with(b"refs/heads/") && offer.peeled.is_none();
+    if !is_branch || peer.hidden.hides(offer.name.as_bstr()) {
+        return Ok(None);
+    }
+    let own = repository.refs().find(&offer.name)?;
+    let Some(Target::Object(from)) = own.map(|own| own.target) else {
+        return Ok(None);
+    };
+    let theirs = offer.id;
+    if from == theirs {
+        return Ok(None);
+    }
+    let none = BTreeSet::new();
+    let relation = if repository.is_ancestor(&from, &theirs, &none)? {
+        if !peer.options.fast_forward {
+            Relation::Behind
+        } else if is_checked_out(repository, offer)? {
+            Relation::CheckedOut
+        } else {
+            Relation::FastForwarded
+        }
+    } else if repository.is_ancestor(&theirs, &from, &none)? {
+        Relation::Ahead
+    } else {
+        Relation::Diverged
+    };
+    Ok(Some(Moved {
+        name: offer.name.clone().into(),
+        from,
+        theirs,
+        relation,
+    }))
+}
+
+fn is_checked_out(repository: &Repository, offer: &Offer) -> Result<bool> {
+    let name = offer.name.as_bstr();
+    let head = repository.refs().head()?;
+    let is_here = !repository.is_bare() && head.name() == Some(name);
+    Ok(is_here || repository.work_tree_using(name, false).is_some())
+}

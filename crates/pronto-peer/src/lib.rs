@@ -1,0 +1,469 @@
+//! Becoming one history with a peer: the repository beneath a session of netsync, and the streams
+//! that carry it. See `docs/design/netsync.md`.
+//!
+//! What a peer gives is kept in `objects/netsync/PEER` until all of it has come, so that a session
+//! that was cut goes on where it ended; its refs are known as `refs/remotes/PEER/*`, and no
+//! others change but branches that [`Options::fast_forward`] lets move.
+//!
+//! Costs: one lookup for each ref, a walk over the commits that are new to one side, and reading
+//! the trees that differ along them. What is stored as a delta in a pack goes out as it is stored,
+//! unless it crosses from one segment to the next. A window of objects is held at a time (large
+//! blobs are not), and the names of all that was sent.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod address;
+mod bases;
+mod connect;
+mod dial;
+mod identity;
+mod incoming;
+mod keys;
+mod known;
+mod land;
+mod meet;
+mod names;
+mod outgoing;
+mod pace;
+mod sequence;
+pub mod server;
+mod state;
+mod stream;
+mod tls;
+mod walk;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume, SegmentKind};
+use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
+use pronto_netsync::{Error, ErrorKind};
+
+use pronto::links::tag_target;
+use pronto::objects::from_odb;
+use pronto::upload_pack::hidden::Hidden;
+use pronto::{Result, refs, refs::Target};
+
+pub use address::{DEFAULT_PORT, NetsyncAddress};
+pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
+pub use identity::forget_peer;
+pub use keys::{KeyPair, PublicKey, key_paths};
+pub use known::{KnownPeer, KnownPeers, parse_roles};
+pub use land::{Moved, Relation};
+pub use meet::{Met, meet};
+pub use names::{is_peer_name, peer_name_of};
+pub use stream::{Link, Pipes, Watch, drive};
+pub use tls::TlsLink;
+
+/// How a peer is treated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What it is called here: see [`is_peer_name`].
+    pub peer: String,
+    /// Whether own branches that are behind the peer's of the same name move to it, unless they
+    /// are checked out.
+    pub fast_forward: bool,
+    /// How many bytes are taken from it at once.
+    pub budget_bytes: u64,
+    /// How many threads work on what is sent and what is taken; 0 for as many as there are cores.
+    pub threads: usize,
+}
+
+/// A repository as one peer sees it.
+pub struct PeerRepository {
+    repository: Arc<pronto::Repository>,
+    options: Options,
+    /// Whether segments are kept in files until all of each has come.
+    spools: bool,
+    /// Own refs that no peer sees or moves.
+    hidden: Hidden,
+    interrupt: Interrupt,
+    /// Commits of the refs that the peer may see or gave before: what is known of both.
+    known: Vec<ObjectId>,
+    /// The tags of those refs, all that lead from one to another, and the commits they lead to.
+    known_tags: HashMap<ObjectId, ObjectId>,
+    /// Commits of the peer's that were here with everything before the session.
+    complete: HashSet<ObjectId>,
+    incoming: Option<incoming::Incoming>,
+    outgoing: Option<outgoing::Outgoing>,
+    moved: Vec<Moved>,
+}
+
+impl PeerRepository {
+    /// Looks at `repository` on behalf of a peer.
+    ///
+    /// # Errors
+    /// The name of the peer cannot be one, or its place is another's; or parts of the history are not here, by a cut or by a
+    /// promise.
+    pub fn new(
+        repository: Arc<pronto::Repository>,
+        options: Options,
+        interrupt: Interrupt,
+    ) -> Result<Self, Error> {
+        if !is_peer_name(&options.peer) {
+            let message = format!("'{}' cannot be the name of a peer", options.peer);
+            let hint =
+                "use letters, digits, '.', '_' and '-', and begin with none of the last three";
+            return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
+        }
+        if !repository.has_plain_history().map_err(failed)? {
+            let message = "a shallow repository cannot take part";
+            let hint = "bring the whole history first: git fetch --unshallow";
+            return Err(Error::new(ErrorKind::NoRepository, message).with_hint(hint));
+        }
+        if repository.has_promisor().map_err(failed)? {
+            let message = "a partial clone cannot take part";
+            return Err(Error::new(ErrorKind::NoRepository, message));
+        }
+        let kept = directory_of(&repository, &options.peer);
+        if let Some(why) = names::taken(&repository, &options.peer, &kept).map_err(failed)? {
+            let message = format!("'{}' cannot be the name of a peer: it {why}", options.peer);
+            let hint = "choose another with --name, or for this side with --as";
+            return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
+        }
+        let repository = without_replacements(repository).map_err(failed)?;
+        Ok(PeerRepository {
+            hidden: Hidden::from_peers(repository.config()),
+            repository,
+            options,
+            spools: false,
+            interrupt,
+            known: Vec::new(),
+            known_tags: HashMap::new(),
+            complete: HashSet::new(),
+            incoming: None,
+            outgoing: None,
+            moved: Vec::new(),
+        })
+    }
+
+    /// Keeps each segment in a file until all of it has come, so that the memory for indexing is needed
+    /// only between two calls of this side, not while the peer sends.
+    pub(crate) fn spooling(mut self) -> Self {
+        self.spools = true;
+        self
+    }
+
+    /// How its objects are named.
+    pub fn object_format(&self) -> ObjectFormat {
+        match self.repository.object_hash() {
+            Kind::Sha256 => ObjectFormat::Sha256,
+            _ => ObjectFormat::Sha1,
+        }
+    }
+
+    /// What became of own branches whose namesakes at the peer's are different.
+    pub fn moved(&self) -> &[Moved] {
+        &self.moved
+    }
+
+    /// Where what concerns the peer is kept.
+    fn directory(&self) -> PathBuf {
+        directory_of(&self.repository, &self.options.peer)
+    }
+
+    fn store(&self) -> Result<pronto_odb::Store> {
+        Ok(self.repository.objects()?.clone())
+    }
+
+    /// The commit of a ref, and whether a tag leads to it. None if it leads to no commit, or is a
+    /// branch that is a tag.
+    fn offer(&self, name: &[u8], id: ObjectId) -> Result<Option<Offer>> {
+        let store = self.store()?;
+        let kind = |id: &ObjectId| -> Result<Option<ObjectKind>> {
+            let header = store.header(id).map_err(from_odb)?;
+            Ok(header.map(|header| header.kind))
+        };
+        let peeled = match kind(&id)? {
+            Some(ObjectKind::Commit) => None,
+            Some(ObjectKind::Tag) if !name.starts_with(b"refs/heads/") => {
+                match self.repository.peel_tag(id)? {
+                    Some(peeled) if kind(&peeled)? == Some(ObjectKind::Commit) => Some(peeled),
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Offer {
+            name: name.to_vec(),
+            id,
+            peeled,
+        }))
+    }
+
+    fn list(
+        &mut self,
+        matches: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<()> {
+        let mut found: Vec<(BString, ObjectId)> = Vec::new();
+        let tracking = names::tracking_prefix(&self.options.peer);
+        let mut given = Vec::new();
+        (self.repository.refs()).for_each("refs/", |reference: refs::ReferenceRef<'_>| {
+            if reference.symbolic.is_none() {
+                if reference.name.starts_with(tracking.as_bytes()) {
+                    given.push(reference.id);
+                } else if names::is_shared(reference.name)
+                    && !self.hidden.hides(reference.name)
+                    && matches(reference.name)
+                {
+                    found.push((reference.name.to_owned(), reference.id));
+                }
+            }
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        self.known.clear();
+        self.known_tags.clear();
+        for (name, id) in &found {
+            if let Some(offer) = self.offer(name, *id)? {
+                self.know(&offer)?;
+                each(&offer);
+            }
+        }
+        for id in given {
+            if let Some(offer) = self.offer(b"", id)? {
+                self.know(&offer)?;
+            }
+        }
+        self.known.sort_unstable();
+        self.known.dedup();
+        Ok(())
+    }
+
+    /// Takes note of what the peer may see of an own ref.
+    fn know(&mut self, offer: &Offer) -> Result<()> {
+        let commit = offer.commit();
+        self.known.push(commit);
+        let (store, mut content) = (self.store()?, Vec::new());
+        let mut id = offer.id;
+        while id != commit && self.known_tags.insert(id, commit).is_none() {
+            store.find(&id, &mut content).map_err(from_odb)?;
+            let malformed = || pronto::Error::new(pronto::ErrorKind::Object, "malformed tag");
+            id = tag_target(&content).ok_or_else(|| malformed().on_object(id))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the offer is what both know, or had: a commit, or a tag that is known to lead to
+    /// where the peer says. An error if it leads elsewhere.
+    fn is_known(&self, offer: &Offer) -> Result<bool, Error> {
+        let leads_to = match self.known_tags.get(&offer.id) {
+            Some(commit) => *commit,
+            None if self.known.binary_search(&offer.id).is_ok() => offer.id,
+            None if self.complete.contains(&offer.id) => offer.id,
+            None => return Ok(false),
+        };
+        match leads_to == offer.commit() && offer.peeled.is_some() == (leads_to != offer.id) {
+            true => Ok(true),
+            false => Err(misled(offer)),
+        }
+    }
+
+    /// Where those of the offers that are wanted were when the peer gave them last: its history up to
+    /// there is here, whether it was merged or not. Commits further back are among them, because the
+    /// peer does not look at those that no ref of it leads to any more.
+    fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
+        let mut before = Vec::new();
+        for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
+            let Some(name) = names::tracking(&self.options.peer, &offer.name) else {
+                continue;
+            };
+            let found = self.repository.refs().find(&name)?;
+            if let Some(Target::Object(id)) = found.map(|found| found.target) {
+                before.push(self.repository.peel_tag(id)?.unwrap_or(id));
+            }
+            if before.len() == MAX_HELD {
+                break;
+            }
+        }
+        for at in 0..before.len() {
+            let room = MAX_HELD - before.len();
+            let further = walk::further_back(&self.repository, before[at], room)?;
+            before.extend(further);
+        }
+        Ok(before)
+    }
+
+    /// What the peer says of its tags counts for nothing: a tag is complete only if it is one that
+    /// is known, so that the name of a hidden object does not make it seen.
+    fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+        let store = self.store().map_err(failed)?;
+        let mut wanted = Vec::new();
+        let mut is_here = Vec::with_capacity(offers.len());
+        for offer in offers {
+            let here = self.is_known(offer)?;
+            is_here.push(here);
+            if !here && offer.peeled.is_none() {
+                let header = store.header(&offer.id).map_err(from_odb).map_err(failed)?;
+                if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
+                    wanted.push(offer.id);
+                }
+            }
+        }
+        let reached = walk::reached(&self.repository, &wanted, &self.known).map_err(failed)?;
+        for (offer, here) in offers.iter().zip(&mut is_here) {
+            *here |= offer.peeled.is_none() && reached.contains(&offer.id);
+        }
+        self.complete.extend(reached);
+        Ok(is_here)
+    }
+}
+
+/// Thirty-two bytes that nobody can guess, for a session.
+///
+/// # Errors
+/// The system gives none.
+pub fn nonce() -> Result<[u8; 32]> {
+    use pronto_io::error::IoContext as _;
+    use std::io::Read as _;
+    let (path, mut nonce) = ("/dev/urandom", [0; 32]);
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut nonce));
+    read.context(pronto::ErrorKind::Io, "cannot read", path)?;
+    Ok(nonce)
+}
+
+/// The repository with the objects it has, not those that stand for them: peers get what is, not what
+/// is shown, and histories are compared as they were written.
+fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pronto::Repository>> {
+    if !repository.objects()?.has_replacements() {
+        return Ok(repository);
+    }
+    let mut environment = repository.environment().clone();
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
+}
+
+/// Where what concerns a peer is kept. It stays, and says whose the refs of that name are.
+fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
+    repository.objects_dir().join("netsync").join(peer)
+}
+
+/// What fails in a repository is nobody else's business.
+fn failed(error: pronto::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Repository)
+}
+
+/// What the peer has done wrong, and is told.
+fn refused(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Malformed, message)
+}
+
+/// A ref that does not lead to where the peer says.
+fn misled(offer: &Offer) -> Error {
+    let name = offer.name.as_bstr();
+    refused(format!("{name} does not lead to {}", offer.commit()))
+}
+
+impl Repository for PeerRepository {
+    fn identity(&mut self) -> Result<Vec<u8>, Error> {
+        Ok(identity::own(&self.repository))
+    }
+
+    fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
+        identity::compare(&self.directory(), &self.options.peer, identity)
+    }
+
+    fn refs(
+        &mut self,
+        matches: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<(), Error> {
+        self.list(matches, each).map_err(failed)
+    }
+
+    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+        self.find_complete(offers)
+    }
+
+    fn commits(
+        &mut self,
+        tips: &[ObjectId],
+        common: &[ObjectId],
+        each: &mut dyn FnMut(u64, &ObjectId),
+    ) -> Result<(), Error> {
+        let found = walk::above(&self.repository, tips, common).map_err(failed)?;
+        for commit in found {
+            each(u64::try_from(commit.time).unwrap_or(0), &commit.id);
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+        let hash = self.repository.object_hash();
+        let wanted = offers.iter().zip(eligible).map(|(offer, eligible)| {
+            *eligible
+                && offer.id.kind() == hash
+                && names::tracking(&self.options.peer, &offer.name).is_some()
+        });
+        let mut progress = Progress {
+            wanted: wanted.collect(),
+            budget_bytes: self.options.budget_bytes,
+            ..Progress::default()
+        };
+        if progress.wanted.contains(&true) {
+            let incoming = incoming::Incoming::open(
+                &self.repository,
+                &self.directory(),
+                &self.known,
+                incoming::Terms {
+                    budget_bytes: self.options.budget_bytes,
+                    threads: self.options.threads,
+                    spools: self.spools,
+                },
+            )?;
+            progress.held = incoming.held();
+            progress.resume = incoming.resume();
+            let before = self.given_before(offers, &progress.wanted);
+            progress.held.extend(before.map_err(failed)?);
+            progress.held.truncate(MAX_HELD);
+            self.incoming = Some(incoming);
+        }
+        Ok(progress)
+    }
+
+    fn begin_segment(&mut self, kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error> {
+        self.incoming()?.begin(kind, objects, bytes)
+    }
+
+    fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.interrupt
+            .check()
+            .map_err(|reason| Error::new(ErrorKind::Repository, reason.to_string()))?;
+        self.incoming()?.data(bytes)
+    }
+
+    fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error> {
+        self.incoming()?.end(checksum, resume)
+    }
+
+    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+        land::land(self, offers, arrived)
+    }
+
+    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+        let store = self.store().map_err(failed)?;
+        let threads = self.options.threads;
+        let planned = outgoing::Outgoing::plan(&self.repository, (store, threads), &request);
+        let (outgoing, plan) = planned.map_err(failed)?;
+        self.outgoing = Some(outgoing);
+        Ok(plan)
+    }
+
+    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
+        let Some(outgoing) = &mut self.outgoing else {
+            return Ok(None);
+        };
+        outgoing.next_segment(&self.interrupt).map_err(failed)
+    }
+}
+
+impl PeerRepository {
+    fn incoming(&mut self) -> Result<&mut incoming::Incoming, Error> {
+        let closed = || Error::new(ErrorKind::Repository, "a segment that nobody asked for");
+        self.incoming.as_mut().ok_or_else(closed)
+    }
+}

@@ -1,0 +1,130 @@
+//! Reaching a peer by TCP, and seeing that it is the one that is meant.
+
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use pronto_netsync::ErrorKind as PeerErrorKind;
+
+use super::address::{NetsyncAddress, with_port};
+use super::keys::{KeyPair, PublicKey};
+use super::known::{KnownPeer, KnownPeers};
+use super::names::peer_name_of;
+use super::tls::{self, TlsLink};
+use pronto::{Error, ErrorKind, Result};
+
+/// How long a connection to one address may take, and then the handshake.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How many addresses of a host are tried.
+const MOST_ADDRESSES: usize = 8;
+
+/// A peer that is the one that was meant.
+pub struct Met {
+    /// The way to it.
+    pub link: TlsLink,
+    /// What is known of it.
+    pub peer: KnownPeer,
+}
+
+/// Connects to the peer called `name`; without a name to the one that is known to be reached there,
+/// or is called as the host.
+///
+/// # Errors
+/// Nobody is there, it is nobody who is known, or not the one that is meant: what to do about it is
+/// in the hint. Then this side has not shown its key.
+pub fn meet(
+    address: &NetsyncAddress,
+    key: &KeyPair,
+    known: &KnownPeers,
+    name: Option<&str>,
+) -> Result<Met> {
+    let (host, port) = (&address.host, address.port);
+    let by_host = || {
+        let name = peer_name_of(host.as_str().into())?;
+        known.by_name(&name)
+    };
+    let expected = match name {
+        Some(name) => known.by_name(name),
+        None => known.by_address(host, port).or_else(by_host),
+    };
+    let socket = connect(host, port)?;
+    let link = tls::connect(socket, key, expected.map(|peer| peer.key), PATIENCE);
+    match (link, expected) {
+        (Ok(link), Some(peer)) => Ok(Met {
+            link,
+            peer: peer.clone(),
+        }),
+        (Ok(_), None) => Err(Error::new(ErrorKind::Transport, "the peer is not known")),
+        (Err((_, Some(key))), expected) => Err(stranger(address, key, known, (name, expected))),
+        (Err((error, None)), _) => Err(error.map_kind(|kind| match kind {
+            PeerErrorKind::Denied => ErrorKind::Refused,
+            _ => ErrorKind::Transport,
+        })),
+    }
+}
+
+/// The error for a key that is not the one expected.
+fn stranger(
+    address: &NetsyncAddress,
+    key: PublicKey,
+    known: &KnownPeers,
+    (name, expected): (Option<&str>, Option<&KnownPeer>),
+) -> Error {
+    let at = with_port(&address.host, address.port);
+    let print = key.fingerprint();
+    let refused = |message: String| Error::new(ErrorKind::Refused, message);
+    if let Some(expected) = expected {
+        let message = format!(
+            "{at} has not the key of '{}': its fingerprint is {print}, not {}",
+            expected.name,
+            expected.key.fingerprint()
+        );
+        let hint = format!(
+            "somebody may stand in between. If the key was changed: pronto netsync revoke {0}, and \
+             pronto netsync trust {0} {key}",
+            expected.name
+        );
+        return refused(message).with_hint(hint);
+    }
+    match known.by_key(&key) {
+        Some(peer) if peer.is_revoked() => refused(format!(
+            "{at} has the key of '{}', which was revoked",
+            peer.name
+        )),
+        Some(peer) => {
+            let message = format!("{at} is '{}'", peer.name);
+            refused(message).with_hint(format!("if that is who is meant: --name {}", peer.name))
+        }
+        None => {
+            let own = peer_name_of(address.host.as_str().into());
+            let name = name
+                .map(str::to_owned)
+                .or(own)
+                .unwrap_or_else(|| "NAME".to_owned());
+            let message = format!("the key of {at} is not known: its fingerprint is {print}");
+            let hint =
+                format!("if its owner says the same: pronto netsync trust {name} {key} --at {at}");
+            refused(message).with_hint(hint)
+        }
+    }
+}
+
+fn connect(host: &str, port: u16) -> Result<TcpStream> {
+    let at = with_port(host, port);
+    let failed = |error| {
+        let message = format!("cannot connect to {at}");
+        let hint = "make sure that 'pronto serve --netsync --listen' runs there";
+        Error::new(ErrorKind::Transport, message)
+            .because(error)
+            .with_hint(hint)
+    };
+    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
+    let addresses = (host, port).to_socket_addrs().map_err(failed)?;
+    for address in addresses.take(MOST_ADDRESSES) {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(failed(last))
+}

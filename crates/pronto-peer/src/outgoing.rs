@@ -1,0 +1,403 @@
+//! What is sent: a sequence of objects, cut into packs. What is stored as a delta of something in the
+//! same pack goes out as it is stored; other deltas are looked for, against what the receiver has at
+//! the same place, too.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::File;
+use std::io::Seek as _;
+
+use pronto_hash::{Digester, Kind, ObjectId};
+use pronto_io::error::IoContext as _;
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{MARK_BYTES, Plan, Resume, SegmentKind};
+use pronto_netsync::repository::{Content, OutgoingSegment, Request};
+use pronto_odb::packing::{Contents, Member, Options};
+use pronto_odb::{Quarantine, Store};
+use pronto_pack::writer::sink::Streamed;
+
+use super::incoming::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
+use super::sequence::{Sequence, Step};
+use super::walk::{self, New};
+use pronto::objects::from_odb;
+use pronto::{Error, ErrorKind, Repository, Result};
+
+/// A segment takes no further object when those it has take so many bytes where they are stored.
+const SEGMENT_BYTES: u64 = 12 << 20;
+
+/// A segment has no more objects than this.
+const SEGMENT_OBJECTS: usize = 1 << 17;
+
+/// A segment of more bytes is cut again, unless it has a single object.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// A segment takes more, up to this, for the sake of a large base that is to come.
+const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
+
+/// An object of so many bytes is never a delta that is new, and is not held whole if it is stored
+/// whole. It has a segment of its own if it is stored in so many bytes and no base of others, or
+/// larger than what may come as a delta.
+const LARGE_BYTES: u64 = 8 << 20;
+
+/// What the search for deltas may hold of contents, and of deltas.
+const SEARCH_BYTES: usize = 16 << 20;
+
+/// Objects on their way to a peer.
+pub(super) struct Outgoing {
+    store: Store,
+    sequence: Sequence,
+    options: Options,
+    /// Where packs are written before they are sent: nobody sees it, and it goes with this.
+    scratch: Option<Quarantine>,
+    /// Objects for which there was no place.
+    put_off: VecDeque<Step>,
+    /// Large objects that were sent, and that who receives them can hold: others may be deltas of them.
+    sent: HashSet<ObjectId>,
+    /// Of all objects up to here.
+    marked: Marked,
+}
+
+/// Stands for objects in their order.
+#[derive(Clone)]
+struct Marked {
+    digester: Digester,
+    objects: u64,
+}
+
+impl Marked {
+    fn new() -> Self {
+        Marked {
+            digester: Digester::new(Kind::Sha256),
+            objects: 0,
+        }
+    }
+
+    fn add(&mut self, id: &ObjectId) {
+        self.digester.update(id.as_slice());
+        self.objects += 1;
+    }
+
+    fn resume(&self) -> Result<Resume> {
+        let failed = |_| Error::new(ErrorKind::Object, "cannot digest names of objects");
+        let digest = self.digester.clone().finish().map_err(failed)?;
+        let mut mark = [0; MARK_BYTES];
+        mark.copy_from_slice(digest.as_slice());
+        Ok(Resume {
+            objects: self.objects,
+            mark,
+        })
+    }
+}
+
+impl Outgoing {
+    /// What has to be sent for `request`. In a dry run, how much it is, too.
+    pub(super) fn plan(
+        repository: &Repository,
+        (store, threads): (Store, usize),
+        request: &Request,
+    ) -> Result<(Outgoing, Plan)> {
+        let mut tips = Vec::new();
+        for tip in &request.tips {
+            tips.push(repository.peel_tag(*tip)?.unwrap_or(*tip));
+        }
+        let find = |common: &[ObjectId]| -> Result<Vec<New>> {
+            let mut new = walk::above(repository, &tips, common)?;
+            if let Some(lacking) = &request.lacking {
+                new.retain(|commit| lacking.binary_search(&commit.id).is_ok());
+            }
+            Ok(new)
+        };
+        let mut new = find(&request.common)?;
+        let mut marked = Marked::new();
+        let begin = |new: &[New]| Sequence::new(store.clone(), new, &request.tips);
+        let mut sequence = begin(&new)?;
+        let mut goes_on = match request.resume {
+            Some(resume) => skip(&mut sequence, &mut marked, resume)?,
+            None => false,
+        };
+        if !goes_on {
+            let mut common = request.common.clone();
+            common.extend(seen_of(repository, &store, &tips, request)?);
+            if common.len() > request.common.len() {
+                new = find(&common)?;
+                (sequence, marked) = (begin(&new)?, Marked::new());
+                goes_on = match request.resume {
+                    Some(resume) => skip(&mut sequence, &mut marked, resume)?,
+                    None => false,
+                };
+            }
+            if !goes_on {
+                (sequence, marked) = (begin(&new)?, Marked::new());
+            }
+        }
+        let mut plan = Plan {
+            commits: new.len() as u64,
+            ..Plan::default()
+        };
+        if request.is_dry_run {
+            while let Some(step) = sequence.next()? {
+                let header = store.header(&step.member.id).map_err(from_odb)?;
+                plan.objects += 1;
+                plan.bytes += header.map_or(0, |header| header.size);
+            }
+        }
+        let options = bounded(repository.packing_options()?, threads);
+        let outgoing = Outgoing {
+            store,
+            sequence,
+            options,
+            scratch: None,
+            put_off: VecDeque::new(),
+            sent: HashSet::new(),
+            marked,
+        };
+        Ok((outgoing, plan))
+    }
+
+    /// The next pack. None if everything was sent.
+    pub(super) fn next_segment(
+        &mut self,
+        interrupt: &Interrupt,
+    ) -> Result<Option<OutgoingSegment>> {
+        let mut chosen = Chosen::default();
+        while let Some(mut step) = self.next()? {
+            interrupt
+                .check()
+                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+            let id = step.member.id;
+            let missing = || Error::new(ErrorKind::Object, format!("bad object {id}"));
+            let header = self.store.header(&id).map_err(from_odb)?;
+            let size = header.ok_or_else(missing)?.size;
+            let stored = self.store.details(&id).map_err(from_odb)?;
+            let stored_bytes = stored.map_or(0, |stored| stored.size_on_disk);
+            let is_alone = size > MOST_DELTA_BYTES
+                || size >= LARGE_BYTES
+                    && stored_bytes >= LARGE_BYTES
+                    && !chosen.wants(&id, stored_bytes);
+            if is_alone && !chosen.steps.is_empty() {
+                self.put_off.push_front(step);
+                break;
+            }
+            let mut base = stored.and_then(|stored| stored.delta_base);
+            if size < LARGE_BYTES || is_alone {
+                base = None;
+            }
+            if let Some(sent) = base.take_if(|base| self.sent.contains(base)) {
+                chosen.outside.insert(sent);
+            }
+            if size >= LARGE_BYTES {
+                self.keep_bases(&mut step, size)?;
+            }
+            if (LARGE_BYTES..=MOST_OBJECT_BYTES).contains(&size) {
+                chosen.large.push(id);
+            }
+            chosen.add(step, stored_bytes, base);
+            chosen.is_alone = is_alone;
+            if is_alone || chosen.is_full() {
+                break;
+            }
+        }
+        if chosen.steps.is_empty() {
+            self.scratch = None;
+            return Ok(None);
+        }
+        loop {
+            let (file, streamed) = self.pack(&chosen, interrupt)?;
+            // What was small as a delta of something that comes later can be large without it.
+            if streamed.bytes > MOST_BYTES && chosen.steps.len() > 1 {
+                let rest = chosen.steps.split_off(chosen.steps.len() / 2);
+                rest.into_iter()
+                    .rev()
+                    .for_each(|step| self.put_off.push_front(step));
+                continue;
+            }
+            return self.segment(&chosen, file, &streamed).map(Some);
+        }
+    }
+
+    /// Takes note that the members of `chosen` are sent with the pack in `file`.
+    fn segment(
+        &mut self,
+        chosen: &Chosen,
+        file: File,
+        streamed: &Streamed,
+    ) -> Result<OutgoingSegment> {
+        for step in &chosen.steps {
+            self.marked.add(&step.member.id);
+        }
+        let is_here = |id: &ObjectId| chosen.steps.iter().any(|step| step.member.id == *id);
+        self.sent
+            .extend(chosen.large.iter().copied().filter(is_here));
+        let is_alone = chosen.steps.len() == 1 && streamed.bytes > MOST_BYTES;
+        Ok(OutgoingSegment {
+            kind: match is_alone || chosen.is_alone {
+                true => SegmentKind::LargeBlob,
+                false => SegmentKind::Pack,
+            },
+            objects: chosen.steps.len() as u64,
+            bytes: streamed.bytes,
+            checksum: streamed.checksum,
+            resume: self.marked.resume()?,
+            content: Content::Stream(Box::new(file)),
+        })
+    }
+
+    /// Writes a pack to a file that nobody sees, where it is read from while it is sent.
+    fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => Quarantine::begin(&self.store).map_err(from_odb)?,
+        };
+        let path = scratch.pack_directory().join("segment");
+        self.scratch = Some(scratch);
+        let make = || {
+            let mut options = File::options();
+            options.read(true).write(true).create_new(true).open(&path)
+        };
+        let mut file = make().context(ErrorKind::Io, "cannot make", &path)?;
+        std::fs::remove_file(&path).context(ErrorKind::Io, "cannot remove", &path)?;
+        let (members, bases) = (chosen.members(), chosen.bases());
+        let contents = Contents {
+            members: &members,
+            bases: &bases,
+            receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
+            whole: None,
+        };
+        let packed = (self.store).pack_to(&contents, &self.options, &mut file, (&(), interrupt));
+        let (streamed, _) = packed.map_err(from_odb)?;
+        file.rewind().context(ErrorKind::Io, "cannot read", &path)?;
+        Ok((file, streamed))
+    }
+
+    /// Leaves a large object the bases that the receiver can take: it holds them whole.
+    fn keep_bases(&self, step: &mut Step, size: u64) -> Result<()> {
+        let before = std::mem::take(&mut step.before);
+        for id in before.into_iter().filter(|_| size <= MOST_DELTA_BYTES) {
+            let header = self.store.header(&id).map_err(from_odb)?;
+            if header.is_some_and(|header| header.size <= MOST_OBJECT_BYTES) {
+                step.before.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Step>> {
+        match self.put_off.pop_front() {
+            Some(step) => Ok(Some(step)),
+            None => self.sequence.next(),
+        }
+    }
+}
+
+/// What one pack is made of.
+#[derive(Default)]
+struct Chosen {
+    steps: Vec<Step>,
+    /// The one object is large, and stored so.
+    is_alone: bool,
+    /// What the members take where they are stored.
+    bytes: u64,
+    /// Bases of large deltas that are not among the members yet: without them a large object goes
+    /// out whole.
+    wanted: HashSet<ObjectId>,
+    /// Bases of large deltas that were sent before.
+    outside: HashSet<ObjectId>,
+    /// Members of which large ones may be made.
+    large: Vec<ObjectId>,
+}
+
+impl Chosen {
+    /// Adds an object that is stored in so many bytes, and is a large delta of `base` if there is one.
+    fn add(&mut self, step: Step, stored_bytes: u64, base: Option<ObjectId>) {
+        self.bytes += stored_bytes;
+        self.wanted.remove(&step.member.id);
+        let is_here = |id: &ObjectId| self.steps.iter().any(|step| step.member.id == *id);
+        if let Some(base) = base.filter(|base| !is_here(base) && !step.before.contains(base)) {
+            self.wanted.insert(base);
+        }
+        self.steps.push(step);
+    }
+
+    /// Whether a large object is to go along, though it could be alone.
+    fn wants(&self, id: &ObjectId, stored_bytes: u64) -> bool {
+        self.wanted.contains(id) && self.bytes + stored_bytes <= MOST_BYTES
+    }
+
+    fn is_full(&self) -> bool {
+        let most = match self.wanted.is_empty() {
+            true => SEGMENT_BYTES,
+            false => EXTENDED_BYTES,
+        };
+        self.bytes >= most || self.steps.len() >= SEGMENT_OBJECTS
+    }
+
+    fn members(&self) -> Vec<Member> {
+        self.steps.iter().map(|step| step.member).collect()
+    }
+
+    /// What the receiver has at the same places. A member that is stored as a delta of a later one
+    /// is made of what came before the first of its name, which need not be its own predecessor.
+    fn bases(&self) -> Vec<Member> {
+        let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
+        let is_here = |id: &ObjectId| members.contains(id);
+        let (mut taken, mut bases) = (HashSet::new(), Vec::new());
+        for step in &self.steps {
+            for id in &step.before {
+                if !is_here(id) && taken.insert(*id) {
+                    bases.push(Member {
+                        id: *id,
+                        ..step.member
+                    });
+                }
+            }
+        }
+        bases
+    }
+}
+
+/// Those of the commits that the peer says it holds that it may see: what it wants, or has in common
+/// with this side, leads to them. Others that are here are as if they were not, or a peer could ask
+/// for the name of any hidden commit by naming it.
+fn seen_of(
+    repository: &Repository,
+    store: &Store,
+    tips: &[ObjectId],
+    request: &Request,
+) -> Result<Vec<ObjectId>> {
+    let mut here = Vec::new();
+    for id in &request.held {
+        let header = store.header(id).map_err(from_odb)?;
+        if header.is_some_and(|header| header.kind == gix_object::Kind::Commit) {
+            here.push(*id);
+        }
+    }
+    let seen_from = [tips, &request.common].concat();
+    let seen = walk::reached(repository, &here, &seen_from)?;
+    Ok(here.into_iter().filter(|id| seen.contains(id)).collect())
+}
+
+/// The options of packs that are made in little memory, by so many threads unless that is 0.
+fn bounded(mut options: Options, threads: usize) -> Options {
+    options.large_bytes = options.large_bytes.min(LARGE_BYTES);
+    options.most_delta_bytes = MOST_OBJECT_BYTES;
+    let search = &mut options.search;
+    if threads != 0 {
+        search.threads = threads;
+    }
+    search.kept_bytes = search.kept_bytes.min(SEARCH_BYTES);
+    search.window_memory_bytes = match search.window_memory_bytes {
+        0 => SEARCH_BYTES,
+        bytes => bytes.min(SEARCH_BYTES),
+    };
+    options
+}
+
+/// Passes over what was sent before, if the sequence begins with it.
+fn skip(sequence: &mut Sequence, marked: &mut Marked, resume: Resume) -> Result<bool> {
+    while marked.objects < resume.objects {
+        match sequence.next()? {
+            Some(step) => marked.add(&step.member.id),
+            None => return Ok(false),
+        }
+    }
+    Ok(marked.objects > 0 && marked.resume()?.mark == resume.mark)
+}

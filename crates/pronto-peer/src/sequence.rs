@@ -1,0 +1,235 @@
+//! All objects that are to be sent, each behind everything it links to: so every beginning of it
+//! is closed over what the receiver has. The same commits give the same sequence.
+//!
+//! Budget: each tree that differs from those of the parents is read once, with them; nothing is
+//! read of what is equal. Holds the ids of what it gave.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_odb::Store;
+use pronto_odb::packing::Member;
+use pronto_pack::bitmap::name_hash;
+
+use super::walk::New;
+use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::objects::from_odb;
+use pronto::{Error, ErrorKind, Result};
+
+/// Gives objects, one after another.
+pub(super) struct Sequence {
+    store: Store,
+    commits: VecDeque<ObjectId>,
+    tags: VecDeque<ObjectId>,
+    seen: HashSet<ObjectId>,
+    ready: VecDeque<Step>,
+    buffer: Vec<u8>,
+}
+
+/// An object that is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) member: Member,
+    /// What is at the same place in the parents: the receiver has it by then.
+    pub(super) before: Vec<ObjectId>,
+}
+
+/// A tree of which not all children were looked at.
+struct Open {
+    step: Step,
+    /// Children that differ from those of the same name in all bases, the last one first.
+    children: Vec<Child>,
+}
+
+struct Child {
+    step: Step,
+    is_directory: bool,
+}
+
+impl Step {
+    /// One that has no name.
+    fn of(id: ObjectId) -> Self {
+        Step {
+            member: Member { id, name_hash: 0 },
+            before: Vec::new(),
+        }
+    }
+}
+
+impl Sequence {
+    /// The objects of `new`, then the tags that `tips` are.
+    pub(super) fn new(store: Store, new: &[New], tips: &[ObjectId]) -> Result<Self> {
+        let mut sequence = Sequence {
+            store,
+            commits: parents_first(new).into(),
+            tags: VecDeque::new(),
+            seen: HashSet::new(),
+            ready: VecDeque::new(),
+            buffer: Vec::new(),
+        };
+        for tip in tips {
+            sequence.tags_of(*tip)?;
+        }
+        Ok(sequence)
+    }
+
+    /// The next one, if there is one.
+    pub(super) fn next(&mut self) -> Result<Option<Step>> {
+        loop {
+            if let Some(step) = self.ready.pop_front() {
+                return Ok(Some(step));
+            }
+            let Some(commit) = self.commits.pop_front() else {
+                return Ok(self.tags.pop_front().map(Step::of));
+            };
+            let links = links_in(&self.store, &commit, &mut self.buffer)?;
+            let mut bases = Vec::new();
+            for parent in &links.parents {
+                bases.push(links_in(&self.store, parent, &mut self.buffer)?.tree);
+            }
+            if !bases.contains(&links.tree) {
+                let mut root = Step::of(links.tree);
+                root.before = bases;
+                self.tree(root)?;
+            }
+            self.ready.push_back(Step::of(commit));
+        }
+    }
+
+    /// Takes note of the tags that `tip` is, if it is any: that to which others lead first.
+    fn tags_of(&mut self, tip: ObjectId) -> Result<()> {
+        let (mut id, mut chain) = (tip, Vec::new());
+        loop {
+            let header = self.store.header(&id).map_err(from_odb)?;
+            if header.map(|header| header.kind) != Some(ObjectKind::Tag) {
+                break;
+            }
+            self.store.find(&id, &mut self.buffer).map_err(from_odb)?;
+            let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+            let target = tag_target(&self.buffer).ok_or_else(malformed)?;
+            chain.push(id);
+            id = target;
+        }
+        for id in chain.into_iter().rev() {
+            if self.seen.insert(id) {
+                self.tags.push_back(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues what is new in a tree, and then the tree.
+    fn tree(&mut self, root: Step) -> Result<()> {
+        if !self.seen.insert(root.member.id) {
+            return Ok(());
+        }
+        let mut stack = vec![self.open(root)?];
+        while let Some(top) = stack.last_mut() {
+            let Some(child) = top.children.pop() else {
+                self.ready.extend(stack.pop().map(|open| open.step));
+                continue;
+            };
+            if !self.seen.insert(child.step.member.id) {
+                continue;
+            }
+            if child.is_directory {
+                stack.push(self.open(child.step)?);
+            } else {
+                self.ready.push_back(child.step);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, step: Step) -> Result<Open> {
+        let id = step.member.id;
+        let length = id.kind().len_in_bytes();
+        let mut read = |id: &ObjectId| -> Result<Vec<u8>> {
+            let mut content = Vec::new();
+            match self.store.find(id, &mut content).map_err(from_odb)? {
+                Some(ObjectKind::Tree) => Ok(content),
+                _ => {
+                    let message = format!("unable to read tree ({id})");
+                    Err(Error::new(ErrorKind::Object, message))
+                }
+            }
+        };
+        let content = read(&id)?;
+        let contents: Vec<Vec<u8>> = step.before.iter().map(&mut read).collect::<Result<_>>()?;
+        let by_name: Vec<HashMap<_, _>> = contents
+            .iter()
+            .map(|content| {
+                let entries = tree_entries(content, length).filter(|entry| !entry.is_submodule());
+                entries
+                    .map(|entry| (entry.name, (entry.id, entry.is_directory())))
+                    .collect()
+            })
+            .collect();
+        // Only the root has no name.
+        let path = match step.member.name_hash {
+            0 => 0,
+            name => name_hash(name, b"/"),
+        };
+        let mut children = Vec::new();
+        for entry in tree_entries(&content, length) {
+            let before: Vec<_> = (by_name.iter())
+                .filter_map(|base| base.get(entry.name))
+                .collect();
+            if entry.is_submodule() || before.contains(&&(entry.id, entry.is_directory())) {
+                continue;
+            }
+            let Ok(child) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            let is_directory = entry.is_directory();
+            let alike = before.iter().filter(|(_, before)| *before == is_directory);
+            children.push(Child {
+                step: Step {
+                    member: Member {
+                        id: child,
+                        name_hash: name_hash(path, entry.name),
+                    },
+                    before: (alike.flat_map(|(id, _)| ObjectId::try_from(*id))).collect(),
+                },
+                is_directory,
+            });
+        }
+        children.reverse();
+        Ok(Open { step, children })
+    }
+}
+
+/// Each commit behind its parents; of those that may come next, the oldest.
+fn parents_first(new: &[New]) -> Vec<ObjectId> {
+    let places: HashMap<ObjectId, usize> = (new.iter().enumerate())
+        .map(|(at, commit)| (commit.id, at))
+        .collect();
+    let mut waiting = vec![0usize; new.len()];
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); new.len()];
+    for (at, commit) in new.iter().enumerate() {
+        for parent in &commit.parents {
+            if let Some(&parent) = places.get(parent) {
+                waiting[at] += 1;
+                children[parent].push(at);
+            }
+        }
+    }
+    let place = |at: usize| Reverse((new[at].time, new[at].id, at));
+    let mut queue: BinaryHeap<_> = (0..new.len())
+        .filter(|&at| waiting[at] == 0)
+        .map(place)
+        .collect();
+    let mut order = Vec::with_capacity(new.len());
+    while let Some(Reverse((_, id, at))) = queue.pop() {
+        order.push(id);
+        for &child in &children[at] {
+            waiting[child] -= 1;
+            if waiting[child] == 0 {
+                queue.push(place(child));
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,382 @@
+//! Serving many peers at once over TLS, one thread for each.
+//!
+//! What a connection may use grows with what is known of its peer:
+//!
+//! 1. A stranger (`lobby`) has a few seconds for the handshake and the greeting together, a thread,
+//!    a socket and less than 256 KiB. Nothing of any repository is said or looked at.
+//! 2. A peer with a known key waits for a place (`places`): a little memory for as long as the session
+//!    lasts. Each peer has a quarter of the places at most, and slow sessions lose theirs to others.
+//! 3. The memory that work needs (`gate`) is taken for each piece of work, and given back before the
+//!    session waits for the peer again. So a peer that stalls holds none of it.
+//!
+//! The list of peers is read for each connection: what was revoked counts from the next one on.
+
+mod admit;
+mod gate;
+mod gated;
+mod lobby;
+mod places;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_io::error::IoContext as _;
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::session::{self, Report, Session};
+use pronto_netsync::{Error, ErrorKind};
+
+use super::keys::{KeyPair, PublicKey};
+use super::stream::{Interest, Watch, drive, wait};
+use super::tls::Acceptor;
+use admit::Arrival;
+use gate::Gate;
+use gated::Gated;
+use lobby::{Lobby, Network};
+use places::{Places, Signal};
+use pronto::Result;
+use pronto::environment::Environment;
+
+/// How often the server looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What may be under way to a session, for each channel; and what may wait to be written.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// What a server holds to.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
+    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
+    pub connections: usize,
+    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
+    /// and how many may wait.
+    pub sessions_per_peer: usize,
+    /// What all sessions may hold: one half while they wait for their peers, where there is room for
+    /// four at least, and the other while the server works for them, for one at least.
+    pub memory_bytes: u64,
+    /// How long the handshake and the greeting may take together.
+    pub handshake: Duration,
+    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
+    pub idle: Duration,
+    /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
+    /// may lose its place to another that waits.
+    pub slow: Duration,
+    /// After how long one that waits gets the place of a peer or network that has more than its own.
+    pub turn: Duration,
+    /// How long a peer may have to wait for a place.
+    pub waiting: Duration,
+    /// How long a session may take in all.
+    pub session: Duration,
+    /// How much is taken in one session.
+    pub budget_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 1024,
+            sessions_per_peer: 16,
+            memory_bytes: 1 << 30,
+            handshake: Duration::from_secs(5),
+            idle: Duration::from_secs(300),
+            slow: Duration::from_secs(10),
+            turn: Duration::from_secs(20),
+            waiting: Duration::from_secs(60),
+            session: Duration::from_secs(12 * 3600),
+            budget_bytes: 1 << 40,
+        }
+    }
+}
+
+/// What is served, and how.
+#[derive(Debug)]
+pub struct Options {
+    /// A repository, or a directory of repositories.
+    pub place: PathBuf,
+    /// What this side is known by.
+    pub key: KeyPair,
+    /// The list of known peers.
+    pub peers: PathBuf,
+    /// What repositories are opened with.
+    pub environment: Environment,
+    /// What it holds to.
+    pub limits: Limits,
+    /// Which refs take part.
+    pub globs: pronto_netsync::message::Globs,
+    /// Whether own branches move forward to those of peers.
+    pub fast_forward: bool,
+    /// Whether histories that have nothing in common may become one.
+    pub allows_unrelated: bool,
+    /// Whether it ends after the first connection.
+    pub is_once: bool,
+}
+
+/// What a server has to tell.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// It can be reached.
+    Listening {
+        /// Where.
+        address: SocketAddr,
+        /// What it is known by.
+        key: PublicKey,
+    },
+    /// A connection was ended at once: the system has no room for it.
+    Overloaded {
+        /// Whose.
+        address: SocketAddr,
+    },
+    /// A connection is over.
+    Ended(Ended),
+    /// Nobody is let in any more.
+    Draining {
+        /// How many are still connected.
+        connections: usize,
+    },
+}
+
+/// How a connection went.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Its number since the server began.
+    pub number: u64,
+    /// Who it was.
+    pub address: SocketAddr,
+    /// The name of the peer, if it is known.
+    pub peer: Option<String>,
+    /// The key that it has shown.
+    pub key: Option<PublicKey>,
+    /// The repository that it asked for, once it was let in.
+    pub repository: Option<Vec<u8>>,
+    /// Bytes of segments that came and went.
+    pub received_bytes: u64,
+    /// See [`received_bytes`](Self::received_bytes).
+    pub sent_bytes: u64,
+    /// How many of its refs changed here.
+    pub changed_refs: usize,
+    /// How long it was.
+    pub duration: Duration,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Who listens to what a server tells. Called from many threads.
+pub type Tell = dyn Fn(&Event) + Send + Sync;
+
+/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends those.
+///
+/// # Errors
+/// The key cannot be used, or nobody can connect.
+pub fn serve(
+    listener: &TcpListener,
+    options: Options,
+    (drain, stop): (&Interrupt, &Interrupt),
+    tell: Box<Tell>,
+) -> Result<()> {
+    let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
+    let acceptor = Acceptor::new(&options.key).map_err(failed)?;
+    let unusable = "cannot listen for peers";
+    listener
+        .set_nonblocking(true)
+        .context(pronto::ErrorKind::Io, unusable, "")?;
+    let address = listener
+        .local_addr()
+        .context(pronto::ErrorKind::Io, unusable, "")?;
+    let server = Arc::new(Server::new(options, acceptor, stop, tell));
+    let key = server.key;
+    (server.tell)(&Event::Listening { address, key });
+    while !drain.is_triggered() && !stop.is_triggered() {
+        let interest = Interest {
+            input: Some(listener.as_fd()),
+            output: None,
+        };
+        let (can_accept, _) = wait(&interest, LOOK).map_err(failed)?;
+        if !can_accept {
+            continue;
+        }
+        match listener.accept() {
+            Ok((socket, address)) => {
+                server.begin(socket, address);
+                if server.options.is_once {
+                    break;
+                }
+            }
+            // Who connected has gone again, or there is no room: in both cases others may come.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => {
+                server.lobby.make_room();
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+    let connections = server.connected.load(Relaxed);
+    if connections > 0 && !server.options.is_once {
+        (server.tell)(&Event::Draining { connections });
+    }
+    while server.connected.load(Relaxed) > 0 {
+        std::thread::sleep(LOOK / 10);
+    }
+    Ok(())
+}
+
+/// A connection: what its thread reads and writes, and what others look at, or end it by.
+struct Sockets {
+    socket: TcpStream,
+    other: Arc<TcpStream>,
+}
+
+/// What all threads share.
+struct Server {
+    options: Options,
+    key: PublicKey,
+    acceptor: Acceptor,
+    stop: Interrupt,
+    tell: Box<Tell>,
+    lobby: Lobby,
+    places: Arc<Places>,
+    gate: Arc<Gate>,
+    /// How many are connected.
+    connected: AtomicUsize,
+    begun: AtomicU64,
+}
+
+impl Server {
+    fn new(options: Options, acceptor: Acceptor, stop: &Interrupt, tell: Box<Tell>) -> Self {
+        let limits = &options.limits;
+        let half = limits.memory_bytes / 2;
+        Server {
+            key: options.key.public(),
+            lobby: Lobby::new(limits.connections),
+            places: Arc::new(Places::new(limits, half)),
+            gate: Arc::new(Gate::new(half)),
+            options,
+            acceptor,
+            stop: stop.clone(),
+            tell,
+            connected: AtomicUsize::new(0),
+            begun: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes up a connection in a thread of its own.
+    fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
+        let number = self.begun.fetch_add(1, Relaxed);
+        let Ok(other) = socket.try_clone().map(Arc::new) else {
+            self.lobby.make_room();
+            (self.tell)(&Event::Overloaded { address });
+            return;
+        };
+        let network = Network::of(address.ip());
+        self.lobby.enter(number, network, Arc::clone(&other));
+        self.connected.fetch_add(1, Relaxed);
+        let gone = Gone(Arc::clone(self), number);
+        let sockets = Sockets { socket, other };
+        let work = move || {
+            let server = Arc::clone(&gone.0);
+            let ended = server.session(number, sockets, address);
+            (server.tell)(&Event::Ended(ended));
+            drop(gone);
+        };
+        let thread = std::thread::Builder::new().name("peer".into()).spawn(work);
+        if thread.is_err() {
+            (self.tell)(&Event::Overloaded { address });
+        }
+    }
+
+    /// One connection from its beginning to its end.
+    fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
+        let begun = Instant::now();
+        let mut ended = Ended {
+            number,
+            address,
+            peer: None,
+            key: None,
+            repository: None,
+            received_bytes: 0,
+            sent_bytes: 0,
+            changed_refs: 0,
+            duration: Duration::ZERO,
+            error: None,
+        };
+        if let Err(error) = self.run(sockets, &mut ended) {
+            ended.error = Some(error.to_string());
+        }
+        ended.duration = begun.elapsed();
+        ended
+    }
+
+    fn run(self: &Arc<Self>, sockets: Sockets, ended: &mut Ended) -> Result<(), Error> {
+        let (limits, begun) = (&self.options.limits, Instant::now());
+        let Sockets { socket, other } = sockets;
+        let mut link = self.acceptor.accept(socket, limits.handshake)?;
+        let key = link
+            .peer_key()
+            .ok_or_else(|| Error::new(ErrorKind::Denied, "the peer has shown no key of Ed25519"))?;
+        ended.key = Some(key);
+        let known = self.known_peer(&key);
+        ended.peer = known.as_ref().ok().map(|known| known.name.clone());
+        let why = known.as_ref().err().map(|error| error.message().to_owned());
+        let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
+        let options = session::Options {
+            nonce: super::nonce().map_err(super::failed)?,
+            globs: self.options.globs.clone(),
+            allows_unrelated: self.options.allows_unrelated,
+            window_bytes: WINDOW_BYTES,
+            queue_bytes: WINDOW_BYTES as usize,
+            ..session::Options::default()
+        };
+        let arrival = Arrival {
+            server: Arc::clone(self),
+            number: ended.number,
+            network: Network::of(ended.address.ip()),
+            socket: other,
+            signal: Arc::clone(&signal),
+            asked: Arc::clone(&asked),
+        };
+        let mut session: Session<Gated> = Session::respond(options, arrival.admission(known));
+        let keep = |quiet| {
+            if begun.elapsed() > limits.session {
+                let message = format!("a session takes {} s at most", limits.session.as_secs());
+                return Err(Error::new(ErrorKind::Busy, message));
+            }
+            signal.keep(quiet)
+        };
+        let mut watch = Watch {
+            report: &mut |_| {},
+            interrupt: &self.stop,
+            keep: &keep,
+            patience: limits.idle,
+            // One time for the handshake and the greeting together.
+            greeting_patience: limits.handshake.saturating_sub(begun.elapsed()),
+        };
+        let result = drive(&mut session, &mut link, &mut watch);
+        note(ended, session.report());
+        ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (result, why) {
+            // That it was refused is all there is to say, however it ended.
+            (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
+            (result, _) => result,
+        }
+    }
+}
+
+fn note(ended: &mut Ended, report: &Report) {
+    ended.received_bytes = report.received_bytes;
+    ended.sent_bytes = report.sent_bytes;
+    ended.changed_refs = report.published.len();
+}
+
+/// Takes a connection off the list, however its thread ends.
+struct Gone(Arc<Server>, u64);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.lobby.leave(self.1);
+        self.0.connected.fetch_sub(1, Relaxed);
+    }
+}

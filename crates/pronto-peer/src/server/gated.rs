@@ -1,0 +1,144 @@
+//! A repository whose work waits for a permit: memory for it is held only while this side works.
+
+use std::sync::Arc;
+
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{Plan, PublishedRef, Resume, SegmentKind};
+use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
+use pronto_netsync::{Error, ErrorKind};
+
+use super::gate::{Gate, Permit};
+use super::places::Place;
+use crate::PeerRepository;
+
+/// What is held of an object that was sent: its name.
+const OBJECT_BYTES: u64 = 48;
+
+/// What is held of a commit that is to be sent: its name, its date and its parents.
+const COMMIT_BYTES: u64 = 160;
+
+/// The repository beneath a session, and the place of the session.
+pub(super) struct Gated {
+    inner: PeerRepository,
+    place: Place,
+    gate: Arc<Gate>,
+    name: String,
+    stop: Interrupt,
+    /// What the session holds, and what it takes to send.
+    held_bytes: u64,
+    sent_bytes: u64,
+}
+
+impl Gated {
+    pub(super) fn new(
+        inner: PeerRepository,
+        name: String,
+        place: Place,
+        gate: Arc<Gate>,
+        stop: Interrupt,
+    ) -> Self {
+        Gated {
+            inner: inner.spooling(),
+            place,
+            gate,
+            name,
+            stop,
+            held_bytes: 0,
+            sent_bytes: 0,
+        }
+    }
+
+    fn enter(&self) -> Result<Permit, Error> {
+        self.place.work()?;
+        let is_over = || self.stop.is_triggered() || self.place.work().is_err();
+        let permit = self.gate.enter(&self.name, &is_over);
+        permit.ok_or_else(|| Error::new(ErrorKind::Busy, "the server has no time for this session"))
+    }
+
+    /// Takes note that sending holds so much more.
+    fn sending(&mut self, bytes: u64) -> Result<(), Error> {
+        self.sent_bytes += bytes;
+        self.place.hold(self.held_bytes + self.sent_bytes)
+    }
+}
+
+impl Repository for Gated {
+    fn identity(&mut self) -> Result<Vec<u8>, Error> {
+        self.inner.identity()
+    }
+
+    fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
+        self.inner.meet(identity)
+    }
+
+    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+        self.held_bytes = bytes;
+        self.place.hold(self.held_bytes + self.sent_bytes)
+    }
+
+    fn refs(
+        &mut self,
+        matches: &dyn Fn(&[u8]) -> bool,
+        each: &mut dyn FnMut(&Offer),
+    ) -> Result<(), Error> {
+        let _permit = self.enter()?;
+        self.inner.refs(matches, each)
+    }
+
+    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+        let _permit = self.enter()?;
+        self.inner.complete(offers)
+    }
+
+    fn commits(
+        &mut self,
+        tips: &[ObjectId],
+        common: &[ObjectId],
+        each: &mut dyn FnMut(u64, &ObjectId),
+    ) -> Result<(), Error> {
+        let _permit = self.enter()?;
+        self.inner.commits(tips, common, each)
+    }
+
+    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+        // It waits for another session of the same peer to end: without a permit.
+        self.place.work()?;
+        self.inner.prepare(offers, eligible)
+    }
+
+    fn begin_segment(&mut self, kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error> {
+        self.inner.begin_segment(kind, objects, bytes)
+    }
+
+    fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.inner.segment_data(bytes)
+    }
+
+    fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error> {
+        let _permit = self.enter()?;
+        self.inner.end_segment(checksum, resume)
+    }
+
+    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+        let _permit = self.enter()?;
+        self.inner.land(offers, arrived)
+    }
+
+    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+        let permit = self.enter()?;
+        let plan = self.inner.plan(request)?;
+        drop(permit);
+        self.sending(plan.commits.saturating_mul(COMMIT_BYTES))?;
+        Ok(plan)
+    }
+
+    fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
+        let permit = self.enter()?;
+        let segment = self.inner.next_segment()?;
+        drop(permit);
+        let objects = segment.as_ref().map_or(0, |segment| segment.objects);
+        self.sending(objects.saturating_mul(OBJECT_BYTES))?;
+        Ok(segment)
+    }
+}

@@ -1,0 +1,99 @@
+//! How far has come what a peer gives, as it is kept between two sessions.
+
+use std::path::Path;
+
+use bstr::ByteSlice as _;
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext as _;
+use pronto_netsync::message::{MARK_BYTES, Resume};
+
+use pronto::{ErrorKind, Result};
+
+/// How far it has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) resume: Option<Resume>,
+    /// Commits in quarantine that are no parents of others there.
+    pub(super) heads: Vec<ObjectId>,
+    /// Commits that were here, and are parents of those in quarantine.
+    pub(super) edges: Vec<ObjectId>,
+}
+
+impl State {
+    /// None if there is none, or it is not one: then what is there is sent again.
+    pub(super) fn read(path: &Path) -> Option<State> {
+        let content = std::fs::read(path).ok()?;
+        let mut lines = content.lines();
+        let objects = lines.next()?.strip_prefix(b"objects ")?;
+        let objects = objects.to_str().ok()?.parse().ok()?;
+        // As many hexadecimal digits as an id of SHA-256 has.
+        let mark = ObjectId::from_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
+        let mut state = State {
+            resume: Some(Resume {
+                objects,
+                mark: <[u8; MARK_BYTES]>::try_from(mark.as_slice()).ok()?,
+            }),
+            ..State::default()
+        };
+        for line in lines {
+            let (list, hex) = match line.strip_prefix(b"head ") {
+                Some(hex) => (&mut state.heads, hex),
+                None => (&mut state.edges, line.strip_prefix(b"edge ")?),
+            };
+            list.push(ObjectId::from_hex(hex).ok()?);
+        }
+        Some(state)
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        let Some(resume) = self.resume else {
+            return Ok(());
+        };
+        let mark = resume.mark.iter().map(|byte| format!("{byte:02x}"));
+        let mut text = format!(
+            "objects {}\nmark {}\n",
+            resume.objects,
+            mark.collect::<String>()
+        );
+        for (word, ids) in [("head", &self.heads), ("edge", &self.edges)] {
+            for id in ids {
+                text.push_str(&format!("{word} {id}\n"));
+            }
+        }
+        let new = path.with_extension("new");
+        std::fs::write(&new, text).context(ErrorKind::Io, "cannot write", &new)?;
+        std::fs::rename(&new, path).context(ErrorKind::Io, "cannot rename", &new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_nothing_else() {
+        let path = std::env::temp_dir().join(format!("pronto-state-{}", std::process::id()));
+        let id = |digit: &str| ObjectId::from_hex(digit.repeat(40).as_bytes()).expect("an id");
+        let state = State {
+            resume: Some(Resume {
+                objects: 7,
+                mark: [3; MARK_BYTES],
+            }),
+            heads: vec![id("a"), id("b")],
+            edges: vec![id("c")],
+        };
+        state.write(&path).expect("it is written");
+        assert_eq!(State::read(&path).as_ref(), Some(&state));
+        let text = std::fs::read_to_string(&path).expect("text");
+        for broken in [
+            "",
+            "objects x",
+            "objects 7\nmark 12\n",
+            &text.replace("edge", "else"),
+        ] {
+            std::fs::write(&path, broken).expect("a file");
+            assert_eq!(State::read(&path), None, "{broken}");
+        }
+        std::fs::remove_file(&path).expect("it goes");
+    }
+}

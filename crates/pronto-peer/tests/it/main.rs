@@ -1,0 +1,6 @@
+//! Synchronising repositories that stock git made.
+
+mod dishonest;
+#[expect(dead_code, reason = "the tests of crate pronto need more of it")]
+#[path = "../../../pronto/tests/it/support.rs"]
+mod support;

@@ -1,0 +1,452 @@
+//! References: names for objects, in files of their own and packed into one, and their logs.
+
+mod host;
+mod iterate;
+mod log;
+mod loose;
+mod pack;
+mod packed;
+mod packed_file;
+mod patience;
+pub mod tables;
+mod transaction;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+
+use pronto_config::Layout;
+use pronto_config::config::Config;
+use pronto_config::environment::Environment;
+use pronto_config::format::RefStorage;
+use pronto_config::{Error, ErrorKind, Result, path};
+
+pub use host::Host;
+pub use iterate::{Broken, Found, ReferenceRef};
+pub use log::clean_message;
+pub use log::{Log, LogLine};
+pub use pack::{PackRefsOptions, PackRefsReport};
+pub use patience::patience;
+
+use crate::{BadName, RefName, RefNameRef, name};
+pub use transaction::bad_name;
+pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
+
+/// How many symbolic references may lead to one another.
+const MAX_SYMBOLIC_DEPTH: usize = 5;
+
+/// What a reference holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The id of an object.
+    Object(ObjectId),
+    /// The name of another reference.
+    Symbolic(RefName),
+}
+
+impl Target {
+    /// The object, if it is one.
+    pub fn object(&self) -> Option<ObjectId> {
+        match self {
+            Target::Object(id) => Some(*id),
+            Target::Symbolic(_) => None,
+        }
+    }
+}
+
+/// One reference as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Its full name.
+    pub name: BString,
+    /// What it holds.
+    pub target: Target,
+    /// What the tag it points to points to in the end, where that is known without reading the
+    /// tag. `None` says nothing.
+    pub peeled: Option<ObjectId>,
+}
+
+/// What came of looking for a reference's own file.
+enum Loose {
+    There(Reference),
+    /// It has none.
+    MayBePacked,
+    /// It has none, and such names are never packed.
+    Nowhere,
+}
+
+/// The reference of this name among the packed ones.
+fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
+    let found = packed.find(name).map(|found| Reference {
+        name: name.to_owned(),
+        target: Target::Object(found.id),
+        peeled: found.peeled,
+    });
+    packed.intact()?;
+    Ok(found)
+}
+
+/// A reference followed to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The name of the last reference on the way.
+    pub name: BString,
+    /// The object it holds; `None` when that reference does not exist yet.
+    pub id: Option<ObjectId>,
+    /// Whether at least one symbolic reference was followed.
+    pub is_symbolic: bool,
+}
+
+/// Where `HEAD` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// On a branch (any reference) that has commits.
+    Branch {
+        /// The full name of the reference.
+        name: BString,
+        /// The commit it holds.
+        id: ObjectId,
+    },
+    /// On a branch without a commit yet.
+    Unborn {
+        /// The full name of the reference to be.
+        name: BString,
+    },
+    /// On a commit of its own.
+    Detached {
+        /// The commit.
+        id: ObjectId,
+    },
+}
+
+impl Head {
+    /// The commit, if there is one.
+    pub fn id(&self) -> Option<ObjectId> {
+        match self {
+            Head::Branch { id, .. } | Head::Detached { id } => Some(*id),
+            Head::Unborn { .. } => None,
+        }
+    }
+
+    /// The full name of the branch, if `HEAD` is on one.
+    pub fn name(&self) -> Option<&BStr> {
+        match self {
+            Head::Branch { name, .. } | Head::Unborn { name } => Some(name.as_bstr()),
+            Head::Detached { .. } => None,
+        }
+    }
+
+    /// The name of the branch without `refs/heads/`, if `HEAD` is on one below it.
+    pub fn branch(&self) -> Option<&BStr> {
+        self.name()?
+            .strip_prefix(b"refs/heads/")
+            .map(ByteSlice::as_bstr)
+    }
+}
+
+/// When the changes of references are logged (`core.logAllRefUpdates`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogPolicy {
+    /// Only where a log exists.
+    Existing,
+    /// Branches, remote-tracking branches, notes and `HEAD`.
+    Ordinary,
+    /// Everything.
+    Always,
+}
+
+/// The references of a repository, as one work tree sees them. `Send + Sync`.
+///
+/// Nothing is cached but the packed references, which are looked at again when their file changed.
+#[derive(Debug)]
+pub struct References {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_hash: Kind,
+    namespace: BString,
+    log_policy: LogPolicy,
+    packed: Mutex<Option<Arc<packed::Packed>>>,
+    /// Where references are in reftables.
+    tables: Option<tables::Tables>,
+}
+
+impl References {
+    /// The references of the repository at `layout`.
+    ///
+    /// # Errors
+    /// A configured value is not of its type, or `GIT_NAMESPACE` is not well formed.
+    pub fn new(layout: &Layout, config: &Config, env: &Environment) -> Result<Self> {
+        let bare = layout.work_tree.is_none() && layout.format.bare != Some(false);
+        let log_policy = match config.raw("core.logallrefupdates") {
+            Some(value) if value.eq_ignore_ascii_case(b"always") => LogPolicy::Always,
+            _ => match config.bool("core.logallrefupdates")? {
+                Some(true) => LogPolicy::Ordinary,
+                Some(false) => LogPolicy::Existing,
+                None if bare => LogPolicy::Existing,
+                None => LogPolicy::Ordinary,
+            },
+        };
+        let tables = match layout.format.ref_storage {
+            RefStorage::Reftable => Some(tables::Tables::new(layout, config, env)?),
+            RefStorage::Files => None,
+        };
+        Ok(References {
+            git_dir: layout.git_dir.clone(),
+            common_dir: layout.common_dir.clone(),
+            object_hash: layout.format.object_hash,
+            namespace: expand_namespace(env.bytes("GIT_NAMESPACE").unwrap_or_default().as_bstr())?,
+            log_policy,
+            packed: Mutex::default(),
+            tables,
+        })
+    }
+
+    /// The prefix of all names in the namespace that `GIT_NAMESPACE` chose: empty, or
+    /// `refs/namespaces/…/`. Lookups do not add it: only serving and `HEAD` of a namespace do.
+    pub fn namespace(&self) -> &BStr {
+        self.namespace.as_bstr()
+    }
+
+    /// How objects are named.
+    pub fn object_hash(&self) -> Kind {
+        self.object_hash
+    }
+
+    /// When changes are logged.
+    pub fn log_policy(&self) -> LogPolicy {
+        self.log_policy
+    }
+
+    /// The directory and the name below it of the file for reference `name`.
+    pub fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
+        let name = name.as_bstr();
+        if let Some(rest) = name.strip_prefix(b"main-worktree/") {
+            return (self.common_dir.clone(), rest.as_bstr());
+        }
+        if let Some(rest) = name.strip_prefix(b"worktrees/")
+            && let Some(end) = rest.find_byte(b'/')
+        {
+            let own = self
+                .common_dir
+                .join("worktrees")
+                .join(path::borrow(&rest[..end]));
+            return (own, rest[end + 1..].as_bstr());
+        }
+        if name::is_per_worktree(name) {
+            (self.git_dir.clone(), name)
+        } else {
+            (self.common_dir.clone(), name)
+        }
+    }
+
+    /// The file of reference `name`, whether it exists or not.
+    pub fn file_of(&self, name: RefNameRef<'_>) -> PathBuf {
+        let (base, rest) = self.base_of(name);
+        base.join(path::borrow(rest))
+    }
+
+    /// The reference called `name` in full, as it is stored; a symbolic one is not followed.
+    ///
+    /// Costs three system calls for a reference with a file of its own, one binary search for a
+    /// packed one; in reftables one `stat` and a search in some of them.
+    ///
+    /// # Errors
+    /// Its file cannot be read or holds neither an object id nor a name.
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<Reference>> {
+        let name = name.as_ref().as_bstr();
+        if let Some(tables) = &self.tables {
+            return self.find_in_tables(tables, name);
+        }
+        match self.find_loose(name)? {
+            Loose::There(found) => Ok(Some(found)),
+            Loose::MayBePacked => self.find_packed(name),
+            Loose::Nowhere => Ok(None),
+        }
+    }
+
+    /// The reference of this name, if it has a file of its own.
+    fn find_loose(&self, name: &BStr) -> Result<Loose> {
+        let Ok(safe) = RefNameRef::existing(name) else {
+            return Ok(Loose::Nowhere);
+        };
+        if let Some(contents) = loose::read(&self.file_of(safe), name, self.object_hash)? {
+            return Ok(Loose::There(Reference {
+                name: name.to_owned(),
+                target: contents.target(name)?,
+                peeled: None,
+            }));
+        }
+        // Only what lies below `refs/` is ever packed: not `HEAD`, nor `MERGE_HEAD` and its kin.
+        Ok(match name.starts_with(b"refs/") {
+            true => Loose::MayBePacked,
+            false => Loose::Nowhere,
+        })
+    }
+
+    /// The reference of this name in the file of packed references.
+    fn find_packed(&self, name: &BStr) -> Result<Option<Reference>> {
+        match self.packed()? {
+            Some(packed) => find_in(&packed, name),
+            None => Ok(None),
+        }
+    }
+
+    /// Follows `name` to the reference that holds an object, or would hold it if it existed.
+    /// `None` when `name` itself does not exist.
+    ///
+    /// # Errors
+    /// A file on the way cannot be read or is broken, or the way goes on for too long.
+    pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
+        let name = name.as_ref().as_bstr();
+        match self.find(name)? {
+            Some(found) => self.follow(found).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What [`resolve`](Self::resolve) says of each of `names`. The file of packed references is
+    /// looked at once, after all the others, so that what is packed meanwhile is found; only if the
+    /// first will do (`is_first_enough`), name by name.
+    pub fn resolve_each(
+        &self,
+        names: Vec<BString>,
+        is_first_enough: bool,
+    ) -> impl Iterator<Item = (BString, Result<Option<Resolved>>)> {
+        let loose: Vec<_> = match is_first_enough || self.tables.is_some() {
+            true => Vec::new(),
+            false => names
+                .iter()
+                .map(|name| self.find_loose(name.as_bstr()))
+                .collect(),
+        };
+        let may_be_packed = |loose: &Result<Loose>| matches!(loose, Ok(Loose::MayBePacked));
+        let packed = loose.iter().any(may_be_packed).then(|| self.packed());
+        let mut loose = loose.into_iter();
+        names.into_iter().map(move |name| {
+            let found = match (loose.next(), &packed) {
+                (None, _) => self.find(&name),
+                (Some(Ok(Loose::MayBePacked)), Some(Ok(packed))) => match packed {
+                    Some(packed) => find_in(packed, name.as_bstr()),
+                    None => Ok(None),
+                },
+                // The file cannot be read, which is said of each.
+                (Some(Ok(Loose::MayBePacked)), _) => self.find_packed(name.as_bstr()),
+                (Some(Ok(Loose::There(found))), _) => Ok(Some(found)),
+                (Some(Ok(Loose::Nowhere)), _) => Ok(None),
+                (Some(Err(error)), _) => Err(error),
+            };
+            let resolved = found.and_then(|found| found.map(|it| self.follow(it)).transpose());
+            (name, resolved)
+        })
+    }
+
+    /// Follows `first` to the end.
+    fn follow(&self, first: Reference) -> Result<Resolved> {
+        let (begin, mut current) = (first.name.clone(), first);
+        for step in 0..=MAX_SYMBOLIC_DEPTH {
+            let is_symbolic = step > 0;
+            let next = match current.target {
+                Target::Object(id) => {
+                    return Ok(Resolved {
+                        name: current.name,
+                        id: Some(id),
+                        is_symbolic,
+                    });
+                }
+                Target::Symbolic(next) => next,
+            };
+            if step == MAX_SYMBOLIC_DEPTH {
+                break;
+            }
+            current = match self.find(&next)? {
+                Some(found) => found,
+                None => {
+                    return Ok(Resolved {
+                        name: next.into_inner(),
+                        id: None,
+                        is_symbolic: true,
+                    });
+                }
+            };
+        }
+        Err(broken(begin.as_bstr()))
+    }
+
+    /// The object that `name` leads to, if it leads to one.
+    ///
+    /// # Errors
+    /// As for [`resolve`](Self::resolve).
+    pub fn id_of(&self, name: impl AsRef<[u8]>) -> Result<Option<ObjectId>> {
+        Ok(self.resolve(name)?.and_then(|resolved| resolved.id))
+    }
+
+    /// Where `HEAD` is.
+    ///
+    /// # Errors
+    /// It cannot be read or is broken.
+    pub fn head(&self) -> Result<Head> {
+        match self.resolve("HEAD")? {
+            Some(Resolved {
+                id: Some(id),
+                is_symbolic: false,
+                ..
+            }) => Ok(Head::Detached { id }),
+            Some(Resolved {
+                id: Some(id), name, ..
+            }) => Ok(Head::Branch { name, id }),
+            Some(Resolved { id: None, name, .. }) => Ok(Head::Unborn { name }),
+            None => Err(Error::new(
+                ErrorKind::Reference,
+                "failed to resolve HEAD as a valid ref",
+            )),
+        }
+    }
+
+    /// The packed references as they are now; `None` when there are none.
+    pub(crate) fn packed(&self) -> Result<Option<Arc<packed::Packed>>> {
+        let mut cached = self
+            .packed
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let file = self.common_dir.join("packed-refs");
+        *cached = packed::refresh(cached.take(), &file, self.object_hash)?;
+        Ok(cached.clone())
+    }
+
+    /// Whether `core.logAllRefUpdates` wants a log for `name` even where there is none yet.
+    pub fn wants_log(&self, name: &BStr) -> bool {
+        match self.log_policy {
+            LogPolicy::Existing => false,
+            LogPolicy::Always => true,
+            LogPolicy::Ordinary => {
+                name == "HEAD"
+                    || name.starts_with(b"refs/heads/")
+                    || name.starts_with(b"refs/remotes/")
+                    || name.starts_with(b"refs/notes/")
+            }
+        }
+    }
+}
+
+fn broken(name: &BStr) -> Error {
+    let message = format!("unable to resolve reference '{name}': reference broken");
+    Error::new(ErrorKind::Reference, message)
+}
+
+fn expand_namespace(raw: &BStr) -> Result<BString> {
+    let mut expanded = BString::default();
+    for part in raw.split_str("/").filter(|part| !part.is_empty()) {
+        expanded.extend_from_slice(b"refs/namespaces/");
+        expanded.extend_from_slice(part);
+        expanded.push(b'/');
+    }
+    if let Some(name) = expanded.strip_suffix(b"/")
+        && !name::is_valid(name.as_bstr(), name::Form::Full)
+    {
+        let message = format!("bad git namespace path \"{raw}\"");
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok(expanded)
+}

@@ -1,0 +1,211 @@
+//! The logs of references: what they held, since when, and why.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::{RefNameRef, References};
+use pronto_config::lock::MAX_RACES;
+use pronto_config::{Error, ErrorKind, Result, path};
+
+/// One line of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLine<'a> {
+    /// What the reference held before.
+    pub old: ObjectId,
+    /// What it held then.
+    pub new: ObjectId,
+    /// Who changed it: name and address.
+    pub who: &'a BStr,
+    /// When, in seconds since 1970.
+    pub seconds: i64,
+    /// The time zone, as it is written: `+0100`.
+    pub zone: &'a BStr,
+    /// Why.
+    pub message: &'a BStr,
+}
+
+impl<'a> LogLine<'a> {
+    /// Reads one line; `None` when it is not well formed.
+    pub fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut parts = line.splitn(3, |&byte| byte == b' ');
+        let old = ObjectId::from_hex(parts.next()?).ok()?;
+        let new = ObjectId::from_hex(parts.next()?).ok()?;
+        let rest = parts.next()?;
+        let end = rest.find(b"> ")? + 1;
+        let (who, tail) = rest.split_at(end);
+        let (time, message) = match tail[1..].split_once_str(b"\t") {
+            Some(parts) => parts,
+            None => (&tail[1..], &b""[..]),
+        };
+        let (seconds, zone) = time.split_once_str(b" ")?;
+        Some(LogLine {
+            old,
+            new,
+            who: who.as_bstr(),
+            seconds: seconds.to_str().ok()?.parse().ok()?,
+            zone: zone.as_bstr(),
+            message: message.as_bstr(),
+        })
+    }
+}
+
+/// A log read into memory. Lines that are not well formed are skipped.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Vec<u8>);
+
+impl Log {
+    /// A log with the content of a file.
+    pub(super) fn of(content: Vec<u8>) -> Log {
+        Log(content)
+    }
+
+    /// The lines, the newest first.
+    pub fn newest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
+        let lines: Vec<&[u8]> = self.0.lines().collect();
+        lines.into_iter().rev().filter_map(LogLine::parse)
+    }
+
+    /// The lines, the oldest first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
+        self.0.lines().filter_map(LogLine::parse)
+    }
+}
+
+impl References {
+    /// The file that holds the log of `name`, whether it exists or not.
+    pub fn log_path(&self, name: RefNameRef<'_>) -> PathBuf {
+        let (base, rest) = self.base_of(name);
+        base.join("logs").join(path::borrow(rest))
+    }
+
+    /// Whether `name` has a log. Costs one system call.
+    pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
+        RefNameRef::existing(name.as_ref().as_bstr()).is_ok_and(|name| match self.tables() {
+            Some(tables) => self.has_log_in_tables(tables, name).unwrap_or(false),
+            None => self.log_path(name).is_file(),
+        })
+    }
+
+    /// The log of `name`, if it has one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn log(&self, name: impl AsRef<[u8]>) -> Result<Option<Log>> {
+        let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
+            return Ok(None);
+        };
+        if let Some(tables) = self.tables() {
+            return self.log_in_tables(tables, name);
+        }
+        let file = self.log_path(name);
+        match pronto_io::untrusted::content(&file) {
+            Ok(bytes) => Ok(Some(Log(bytes))),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    Io::NotFound | Io::IsADirectory | Io::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => {
+                let message = format!("unable to read log '{}'", file.display());
+                Err(Error::new(ErrorKind::Io, message).because(error))
+            }
+        }
+    }
+
+    /// Adds a line to the log of `name`; where there is no log, only if `create` says so.
+    ///
+    /// # Errors
+    /// It cannot be written, or a directory is in its place.
+    pub fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
+        let file = self.log_path(name);
+        let opened = if create {
+            open_or_create(&file)
+        } else {
+            match OpenOptions::new().append(true).open(&file) {
+                Ok(log) => Ok(log),
+                Err(error) if matches!(error.kind(), Io::NotFound | Io::IsADirectory) => {
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            }
+        };
+        let written = opened.and_then(|mut log| log.write_all(line));
+        written.map_err(|error| {
+            let said = file.display();
+            let message = match error.kind() {
+                Io::NotFound => format!("unable to create directory for '{said}'"),
+                Io::IsADirectory => format!("there are still logs under '{said}'"),
+                _ => format!("unable to append to '{said}'"),
+            };
+            Error::new(ErrorKind::Io, message).because(error)
+        })
+    }
+}
+
+fn open_or_create(file: &Path) -> std::io::Result<File> {
+    let open = || OpenOptions::new().append(true).create(true).open(file);
+    for _ in 0..MAX_RACES {
+        match open() {
+            Err(error) if error.kind() == Io::NotFound => {
+                if let Some(parent) = file.parent() {
+                    pronto_config::lock::create_directories(parent)?;
+                }
+            }
+            Err(error) if error.kind() == Io::IsADirectory => remove_empty_directories(file),
+            other => return other,
+        }
+    }
+    open()
+}
+
+/// Removes `directory` and the directories in it as far as they hold no files.
+pub(super) fn remove_empty_directories(directory: &Path) {
+    if let Ok(entries) = std::fs::read_dir(directory) {
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove_empty_directories(&entry.path());
+            }
+        }
+    }
+    // A directory that is not empty stays.
+    let _ = std::fs::remove_dir(directory);
+}
+
+/// A message as logs hold it: on one line, runs of blanks as one.
+pub fn clean_message(message: &BStr) -> BString {
+    let words: Vec<&[u8]> = message.fields().collect();
+    words.join(&b' ').into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_logs_are_taken_apart() {
+        let id = "1".repeat(40);
+        let line = format!("{id} {id} A U Thor <a@b> 1112911993 -0700\tcommit: x");
+        let parsed = LogLine::parse(line.as_bytes()).expect("it is well formed");
+        assert_eq!(parsed.who, "A U Thor <a@b>");
+        assert_eq!(
+            (parsed.seconds, parsed.zone),
+            (1_112_911_993, "-0700".into())
+        );
+        assert_eq!(parsed.message, "commit: x");
+        for broken in ["", "x", &line[1..], &line[..100], &line[..60]] {
+            assert_eq!(LogLine::parse(broken.as_bytes()), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn messages_fit_on_one_line() {
+        assert_eq!(clean_message("  a\n\n b\tc  ".into()), "a b c");
+    }
+}

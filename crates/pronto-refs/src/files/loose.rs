@@ -1,0 +1,109 @@
+//! References in files of their own.
+
+use std::path::Path;
+
+use bstr::{BStr, BString};
+use pronto_hash::{Kind, ObjectId};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{RefName, Target, name};
+use pronto_config::{Error, ErrorKind, Result, path};
+
+/// What the file of a reference may hold at most: a name as long as a path can be.
+const MAX_FILE_SIZE: usize = 4352;
+
+/// The contents of the file of a reference, before the name in a symbolic one is validated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// The id of an object.
+    Object(ObjectId),
+    /// Text that should be the name of another reference.
+    Symbolic(BString),
+}
+
+impl Contents {
+    /// The contents as a target of reference `name`.
+    ///
+    /// # Errors
+    /// A symbolic reference holds text that is not the name of a reference.
+    pub(super) fn target(self, name: &BStr) -> Result<Target> {
+        match self {
+            Contents::Object(id) => Ok(Target::Object(id)),
+            Contents::Symbolic(text) => match RefName::new(text) {
+                Ok(target) => Ok(Target::Symbolic(target)),
+                Err(_) => Err(super::broken(name)),
+            },
+        }
+    }
+}
+
+/// Reads the file of reference `name`; `None` when there is no file. Costs three system calls.
+pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Contents>> {
+    let mut content = [0u8; MAX_FILE_SIZE];
+    let length = match read_start(file, &mut content) {
+        Ok(length) => length,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(None),
+        Err(Errno::LOOP) => return read_link(file, name),
+        Err(error) => {
+            let reason = pronto_io::error::reason(&error.into());
+            let message = format!("unable to resolve reference '{name}': {reason}");
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+    };
+    match parse(&content[..length], hash) {
+        Some(contents) => Ok(Some(contents)),
+        None => Err(super::broken(name)),
+    }
+}
+
+fn read_start(file: &Path, content: &mut [u8]) -> Result<usize, Errno> {
+    // A FIFO in the place of the file must not make this wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(file, flags, Mode::empty())?;
+    rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *content))
+}
+
+/// The old form of a symbolic reference: a symbolic link to the file of another.
+fn read_link(file: &Path, name: &BStr) -> Result<Option<Contents>> {
+    let Ok(target) = std::fs::read_link(file) else {
+        return Ok(None);
+    };
+    let text = path::as_bytes(&target);
+    if text.starts_with(b"refs/") && name::is_valid(text, name::Form::Full) {
+        return Ok(Some(Contents::Symbolic(text.to_owned())));
+    }
+    Err(super::broken(name))
+}
+
+fn parse(content: &[u8], hash: Kind) -> Option<Contents> {
+    if let Some(target) = content.strip_prefix(b"ref:") {
+        let target = target.trim_ascii();
+        return Some(Contents::Symbolic(target.into()));
+    }
+    let length = hash.len_in_hex();
+    let id = ObjectId::from_hex(content.get(..length)?).ok()?;
+    let ends = content.get(length).is_none_or(u8::is_ascii_whitespace);
+    ends.then_some(Contents::Object(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_hold_an_id_or_a_name() {
+        let id = "0123456789012345678901234567890123456789";
+        let read = |text: &str| parse(text.as_bytes(), Kind::Sha1);
+        let object = ObjectId::from_hex(id.as_bytes()).expect("an id");
+        assert_eq!(read(id), Some(Contents::Object(object)));
+        assert_eq!(read(&format!("{id}\n")), Some(Contents::Object(object)));
+        assert_eq!(
+            read("ref: refs/heads/a\n"),
+            Some(Contents::Symbolic("refs/heads/a".into()))
+        );
+        assert_eq!(read(&format!("{id}0")), None);
+        assert_eq!(read(&id[1..]), None);
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! Packing: references with files of their own go into `packed-refs`, and the files go.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::glob::{self, How};
+use pronto_hash::ObjectId;
+
+use super::Host;
+use super::loose::{self, Contents};
+use super::packed::PackedRef;
+use super::packed_file::{PackedLock, Text};
+use super::patience::patience;
+use super::transaction::hook::{self, Line};
+use super::transaction::remove_empty_parents;
+use super::{RefNameRef, name};
+use pronto_config::lock::{Lock, Marking};
+use pronto_config::{Error, ErrorKind, Result};
+
+/// How many loose references at least make `auto` pack.
+const FEWEST: u64 = 16;
+
+/// Which references are packed, and what happens to their files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackRefsOptions {
+    /// Remove the file of each reference that was packed.
+    pub prune: bool,
+    /// Pack only if there are many loose references, compared with the packed ones.
+    pub auto: bool,
+    /// Patterns of names, of which one must match. `*` matches slashes, too.
+    pub includes: Vec<BString>,
+    /// Patterns of names that stay as they are.
+    pub excludes: Vec<BString>,
+}
+
+impl Default for PackRefsOptions {
+    /// Tags are packed, and their files removed.
+    fn default() -> Self {
+        PackRefsOptions {
+            prune: true,
+            auto: false,
+            includes: vec!["refs/tags/*".into()],
+            excludes: Vec::new(),
+        }
+    }
+}
+
+impl PackRefsOptions {
+    /// All references are packed, and their files removed.
+    pub fn all() -> Self {
+        PackRefsOptions {
+            includes: vec!["*".into()],
+            ..PackRefsOptions::default()
+        }
+    }
+
+    fn includes(&self, name: &BStr) -> bool {
+        let is_any = |patterns: &[BString]| {
+            let mut patterns = patterns.iter();
+            patterns.any(|pattern| glob::matches(pattern, name, How::default()))
+        };
+        !is_any(&self.excludes) && is_any(&self.includes)
+    }
+}
+
+/// What packing has done.
+#[derive(Debug, Default)]
+pub struct PackRefsReport {
+    /// How many references were packed; `None` when `auto` found nothing to do.
+    pub packed: Option<usize>,
+    /// How many files of references were removed.
+    pub pruned: usize,
+    /// Why some files were left, in Git's words. What they hold is right all the same.
+    pub failures: Vec<Error>,
+}
+
+/// A reference to be packed.
+#[derive(Debug)]
+struct Candidate {
+    name: BString,
+    id: ObjectId,
+}
+
+impl dyn Host + '_ {
+    /// Packs references as `git pack-refs` does: writes `packed-refs`, then removes the file of
+    /// each reference that still holds what was packed, under its lock. Symbolic and broken references
+    /// and those that each work tree has of its own are never packed. At every moment each
+    /// reference can be read, and a process that is killed loses none.
+    ///
+    /// Waits for the lock of `packed-refs` as long as `core.packedRefsTimeout` says. References that
+    /// lead to missing objects are [complained](Host::complain) of.
+    ///
+    /// Where references are in reftables, those of a stack are merged into one table, or with `auto` as many as it
+    /// takes to keep them few.
+    ///
+    /// Costs a read and a look at the object for each loose reference, a copy of `packed-refs`, and some
+    /// seven system calls for each file that is removed.
+    ///
+    /// # Errors
+    /// The lock is held for longer, a file cannot be read or written, or the hook
+    /// `reference-transaction` refused.
+    pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
+        let mut report = PackRefsReport::default();
+        if let Some(tables) = self.refs().tables() {
+            tables.compact(!options.auto)?;
+            return Ok(report);
+        }
+        if options.auto && !self.should_pack_refs(options)? {
+            return Ok(report);
+        }
+        let mut lock = PackedLock::acquire(self)?;
+        let candidates = self.pack_candidates(options, usize::MAX)?;
+        self.write_packed(&mut lock, &candidates)?;
+        drop(lock);
+        report.packed = Some(candidates.len());
+        if options.prune {
+            for candidate in &candidates {
+                match self.prune_loose(candidate) {
+                    Ok(is_gone) => report.pruned += usize::from(is_gone),
+                    Err(error) => report.failures.push(error),
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// Whether `pack_refs` with these options and `auto` would pack: there are as many loose references to
+    /// pack as five times the binary logarithm of the number of packed ones, and at least sixteen.
+    ///
+    /// Costs a read of each loose reference up to that number.
+    ///
+    /// # Errors
+    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
+        if let Some(tables) = self.refs().tables() {
+            return tables.needs_compaction();
+        }
+        let file = self.refs().common_dir.join("packed-refs");
+        let size = match std::fs::metadata(&file) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+            Err(error) => {
+                let message = "cannot determine packed-refs size";
+                return Err(Error::new(ErrorKind::Io, message).because(error));
+            }
+        };
+        let digits = (size / 100).checked_ilog2().unwrap_or(0);
+        let limit = (u64::from(digits) * 5).max(FEWEST) as usize;
+        Ok(self.pack_candidates(options, limit)?.len() >= limit)
+    }
+
+    /// The first `limit` loose references that are to be packed, in order of names.
+    fn pack_candidates(&self, options: &PackRefsOptions, limit: usize) -> Result<Vec<Candidate>> {
+        let refs = self.refs();
+        let mut candidates = Vec::new();
+        for found in refs.loose_names("refs/".into()) {
+            if candidates.len() >= limit {
+                break;
+            }
+            if name::is_per_worktree(found.as_bstr()) {
+                continue;
+            }
+            let Ok(safe) = RefNameRef::new(found.as_bstr()) else {
+                continue;
+            };
+            let contents = loose::read(
+                &refs.file_of(safe),
+                found.as_bstr(),
+                self.refs().object_hash(),
+            );
+            let Ok(Some(Contents::Object(id))) = contents else {
+                continue;
+            };
+            if id.is_null() {
+                continue;
+            }
+            if !self.has_object(&id)? {
+                self.complain(format!("{found} does not point to a valid object!"));
+                continue;
+            }
+            if options.includes(found.as_bstr()) {
+                candidates.push(Candidate { name: found, id });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Writes `packed-refs` with `candidates` among what it has.
+    fn write_packed(&self, lock: &mut PackedLock, candidates: &[Candidate]) -> Result<()> {
+        let has_hook = self.has_hook();
+        let run_hook = |state: &str| -> Result<()> {
+            let lines = candidates.iter().map(|candidate| Line {
+                old: None,
+                new: Some(candidate.id.to_string()),
+                name: candidate.name.as_bstr(),
+            });
+            match has_hook && hook::run(self, state, lines)?.is_some_and(|code| code != 0) {
+                true if state == "prepared" => Err(hook::refused()),
+                _ => Ok(()),
+            }
+        };
+        let existing = self.refs().packed()?;
+        let mut text = Text::new();
+        let mut new = candidates.iter().peekable();
+        if let Some(existing) = &existing {
+            for mut record in existing.iter_from("".into()) {
+                while let Some(before) = new.next_if(|candidate| candidate.name < record.name) {
+                    self.push_candidate(&mut text, before);
+                }
+                if let Some(same) = new.next_if(|candidate| candidate.name == record.name) {
+                    self.push_candidate(&mut text, same);
+                    continue;
+                }
+                if record.peeled.is_none() && !existing.is_fully_peeled {
+                    record.peeled = self.peel_tag(record.id)?;
+                }
+                text.push(&record);
+            }
+        }
+        for candidate in new {
+            self.push_candidate(&mut text, candidate);
+        }
+        if let Some(existing) = &existing {
+            existing.intact()?;
+        }
+        lock.write(self, &text.into_bytes())?;
+        if let Err(error) = run_hook("prepared") {
+            run_hook("aborted")?;
+            return Err(error);
+        }
+        lock.put_in_place()?;
+        run_hook("committed")
+    }
+
+    fn push_candidate(&self, text: &mut Text, candidate: &Candidate) {
+        text.push(&PackedRef {
+            name: candidate.name.as_bstr(),
+            id: candidate.id,
+            // Of a broken tag nothing is said, as Git does.
+            peeled: self.peel_tag(candidate.id).ok().flatten(),
+        });
+    }
+
+    /// Removes the file of a reference that was packed, if it still holds what was packed.
+    fn prune_loose(&self, candidate: &Candidate) -> Result<bool> {
+        let name = RefNameRef::new(candidate.name.as_bstr()).map_err(super::bad_name)?;
+        let refs = self.refs();
+        let file = refs.file_of(name);
+        let lock = Lock::acquire_as(&file, Marking::Marked, patience(self.config()));
+        let lock = lock.map_err(|error| {
+            let reason = error.message();
+            let message = format!("cannot lock ref '{}': {reason}", candidate.name);
+            Error::new(*error.kind(), message)
+        })?;
+        let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;
+        if held != Some(Contents::Object(candidate.id)) {
+            // Another process has changed it, or removed the file.
+            drop(lock);
+            remove_empty_parents(refs, name, false);
+            return Ok(false);
+        }
+        let has_hook = self.has_hook();
+        let run_hook = |state: &str| -> Result<bool> {
+            let line = Line {
+                old: Some(candidate.id.to_string()),
+                new: None,
+                name: candidate.name.as_bstr(),
+            };
+            Ok(has_hook && hook::run(self, state, [line])?.is_some_and(|code| code != 0))
+        };
+        if run_hook("prepared")? {
+            run_hook("aborted")?;
+            return Err(hook::refused());
+        }
+        std::fs::remove_file(&file).map_err(|error| {
+            let message = format!("unable to unlink '{}'", file.display());
+            Error::new(ErrorKind::Io, message).because(error)
+        })?;
+        drop(lock);
+        remove_empty_parents(refs, name, false);
+        run_hook("committed")?;
+        Ok(true)
+    }
+}

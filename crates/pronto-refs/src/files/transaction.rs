@@ -1,0 +1,404 @@
+//! Changing references: all together or not at all.
+//!
+//! Each reference is locked, its old value compared, and its new value written beside it before
+//! the first one is moved into place. The hook `reference-transaction` may refuse in between.
+
+pub(super) mod hook;
+mod initial;
+mod packed;
+mod prepare;
+mod tables;
+
+use super::tables::LogChange as LogIds;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::packed_file::PackedLock;
+use super::{BadName, Host, RefName, RefNameRef, References, Target, log};
+use pronto_config::lock::Lock;
+use pronto_config::{Error, ErrorKind, Result};
+
+/// What a reference must hold before it is changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Anything, or nothing.
+    Anything,
+    /// Nothing: it must not exist.
+    Missing,
+    /// Something: it must exist.
+    Existing,
+    /// This object.
+    Object(ObjectId),
+    /// The name of this reference.
+    Symbolic(BString),
+}
+
+/// What becomes of a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It holds this from now on.
+    Set(Target),
+    /// It is gone, and its log with it.
+    Delete,
+    /// It stays; only what is expected of it is checked.
+    Verify,
+}
+
+/// One change of one reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The full name of the reference.
+    pub name: BString,
+    /// What becomes of it.
+    pub change: Change,
+    /// What it must hold before.
+    pub expected: Expected,
+    /// What its log says about it.
+    pub message: Option<BString>,
+    /// Whether to change the reference that a symbolic one leads to, in place of the symbolic one.
+    pub follow: bool,
+    /// Whether to begin a log where configuration does not ask for one.
+    pub create_log: bool,
+    /// What a tag points to in the end, where the caller knows.
+    pub peeled: Option<ObjectId>,
+}
+
+/// Changes to be made together.
+#[derive(Debug)]
+#[must_use = "nothing changes before it is committed"]
+pub struct Transaction<'r> {
+    repository: &'r dyn Host,
+    edits: Vec<Edit>,
+}
+
+/// Changes that are sure to succeed as far as one can tell: every lock is held, every new value
+/// written. Dropping it gives all up.
+#[derive(Debug)]
+#[must_use = "nothing changes before it is committed"]
+pub struct Prepared<'r> {
+    repository: &'r dyn Host,
+    edits: Vec<Edit>,
+    steps: Vec<Step>,
+    packed: Option<PackedLock>,
+    /// The locks on reftables.
+    stacks: Option<tables::Stacks<'r>>,
+    aborts: bool,
+}
+
+/// One edit, or one of those that follow from it.
+#[derive(Debug)]
+struct Step {
+    name: RefName,
+    change: Change,
+    message: Option<BString>,
+    create_log: bool,
+    /// Only the log changes: a symbolic reference through which another is changed.
+    only_log: bool,
+    old: Option<ObjectId>,
+    lock: Option<Lock>,
+    must_move: bool,
+    is_loose: bool,
+    /// The reference is in a reftable.
+    in_tables: bool,
+}
+
+impl<'r> Transaction<'r> {
+    /// A transaction on the references of `repository`, without edits yet.
+    pub fn new(repository: &'r dyn Host) -> Self {
+        Transaction {
+            repository,
+            edits: Vec::new(),
+        }
+    }
+
+    /// Adds an edit.
+    pub fn push(&mut self, edit: Edit) -> &mut Self {
+        self.edits.push(edit);
+        self
+    }
+
+    /// Lets `name`, or the reference it leads to, hold the object `id`.
+    pub fn update(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        id: ObjectId,
+        expected: Expected,
+        message: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        self.push(Edit {
+            name: name.as_ref().into(),
+            change: Change::Set(Target::Object(id)),
+            expected,
+            message: Some(message.as_ref().into()),
+            follow: true,
+            create_log: false,
+            peeled: None,
+        })
+    }
+
+    /// Lets `name` itself hold the object `id`, even where it was symbolic: detaches `HEAD`.
+    pub fn detach(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        id: ObjectId,
+        expected: Expected,
+        message: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        self.update(name, id, expected, message);
+        self.no_follow()
+    }
+
+    /// Lets `name` be symbolic for `target`.
+    pub fn set_symbolic(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        target: RefName,
+        message: Option<&BStr>,
+    ) -> &mut Self {
+        self.push(Edit {
+            name: name.as_ref().into(),
+            change: Change::Set(Target::Symbolic(target)),
+            expected: Expected::Anything,
+            message: message.map(BStr::to_owned),
+            follow: false,
+            create_log: false,
+            peeled: None,
+        })
+    }
+
+    /// Removes `name` itself, even where it is symbolic.
+    pub fn delete(&mut self, name: impl AsRef<[u8]>, expected: Expected) -> &mut Self {
+        self.push(Edit {
+            name: name.as_ref().into(),
+            change: Change::Delete,
+            expected,
+            message: None,
+            follow: false,
+            create_log: false,
+            peeled: None,
+        })
+    }
+
+    /// The last edit is about the reference itself, not about one that it leads to.
+    pub fn no_follow(&mut self) -> &mut Self {
+        if let Some(edit) = self.edits.last_mut() {
+            edit.follow = false;
+        }
+        self
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// Takes all locks, compares all old values, writes all new ones, and asks the hook.
+    ///
+    /// # Errors
+    /// A lock is held, a reference does not hold what is expected, two names cannot both exist,
+    /// an object is missing, or the hook refused. Nothing has changed then. The messages are
+    /// Git's.
+    pub fn prepare(self) -> Result<Prepared<'r>> {
+        let repository = self.repository;
+        let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
+        if self.edits.iter().any(sets) {
+            // From now on no object that is there is pruned.
+            repository.begin_writing()?;
+        }
+        let mut prepared = prepare::prepare(repository, self.edits)?;
+        if let Some(code) = prepared.run_hook("prepared")?
+            && code != 0
+        {
+            prepared.abort()?;
+            return Err(hook::refused());
+        }
+        prepared.aborts = true;
+        Ok(prepared)
+    }
+
+    /// Prepares and commits.
+    ///
+    /// # Errors
+    /// As for [`prepare`](Self::prepare) and [`Prepared::commit`].
+    pub fn commit(self) -> Result<()> {
+        if self.edits.is_empty() {
+            return Ok(());
+        }
+        self.prepare()?.commit()
+    }
+
+    /// Commits into a repository that has no references yet and that nobody else uses: the
+    /// objects go into `packed-refs` at once, without logs and without hooks. Costs one file
+    /// whatever the number of references.
+    ///
+    /// # Errors
+    /// A name is impossible, or a file cannot be written.
+    pub fn commit_initial(self) -> Result<()> {
+        initial::commit(self.repository, &self.edits)
+    }
+}
+
+impl Prepared<'_> {
+    /// Makes the changes: first what is new, then what goes.
+    ///
+    /// # Errors
+    /// A file cannot be written, moved or removed. What was moved before stays.
+    pub fn commit(mut self) -> Result<()> {
+        let repository = self.repository;
+        let refs = repository.refs();
+        if let Some(stacks) = self.stacks.take() {
+            stacks.commit(repository, &self.steps)?;
+        }
+        self.steps.retain(|step| !step.in_tables);
+        let mut who = None;
+        for step in &mut self.steps {
+            if step.only_log || step.must_move {
+                write_log(repository, step, &mut who)?;
+            }
+            if let Some(lock) = step.lock.take_if(|_| step.must_move) {
+                move_into_place(lock, &step.name)?;
+            }
+        }
+        let deleted = |step: &&mut Step| step.change == Change::Delete && !step.only_log;
+        for step in self.steps.iter_mut().filter(deleted) {
+            let log = refs.log_path(step.name.borrow());
+            if std::fs::remove_file(&log).is_ok() {
+                remove_empty_parents(refs, step.name.borrow(), true);
+            }
+        }
+        // The lock is held until the files of the references are gone: nobody may pack them again.
+        if let Some(packed) = &mut self.packed {
+            packed.put_in_place()?;
+        }
+        for step in self.steps.iter_mut().filter(deleted) {
+            if step.is_loose {
+                let file = refs.file_of(step.name.borrow());
+                std::fs::remove_file(&file).map_err(|error| {
+                    let message = format!("unable to unlink {}", file.display());
+                    Error::new(ErrorKind::Io, message).because(error)
+                })?;
+            }
+            step.lock = None;
+            remove_empty_parents(refs, step.name.borrow(), false);
+        }
+        self.steps.clear();
+        self.packed = None;
+        self.aborts = false;
+        // What the hook says now comes too late to matter.
+        self.run_hook("committed")?;
+        Ok(())
+    }
+
+    /// Gives the changes up.
+    ///
+    /// # Errors
+    /// The hook cannot be started.
+    pub fn abort(mut self) -> Result<()> {
+        self.aborts = false;
+        self.release();
+        self.run_hook("aborted").map(|_| ())
+    }
+
+    /// Gives all locks back.
+    fn release(&mut self) {
+        self.steps.clear();
+        self.packed = None;
+        self.stacks = None;
+    }
+
+    fn run_hook(&self, state: &str) -> Result<Option<i32>> {
+        if !self.repository.has_hook() {
+            return Ok(None);
+        }
+        let lines = self.edits.iter().map(hook::line_of);
+        hook::run(self.repository, state, lines)
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        if self.aborts {
+            self.release();
+            // There is nobody left to tell.
+            let _ = self.run_hook("aborted");
+        }
+    }
+}
+
+/// The error that a transaction reports for a name that no reference can have.
+pub fn bad_name(BadName { name }: BadName) -> Error {
+    let message = format!("refusing to update ref with bad name '{name}'");
+    Error::new(ErrorKind::Reference, message)
+}
+
+/// The old and the new id that the log says; `None` if it says nothing about the step.
+fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
+    let null = repository.refs().object_hash().null();
+    let new = match &step.change {
+        Change::Set(Target::Object(id)) => *id,
+        // What leads to a broken reference, or to itself, leads to no object.
+        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
+        Change::Delete if step.only_log => null,
+        Change::Delete | Change::Verify => return None,
+    };
+    Some(LogIds {
+        old: step.old.unwrap_or(null),
+        new,
+    })
+}
+
+fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
+    let refs = repository.refs();
+    let name = step.name.borrow();
+    let Some(LogIds { old, new }) = logged_ids(repository, step) else {
+        return Ok(());
+    };
+    let wanted = step.create_log || refs.wants_log(&name);
+    if !wanted && !refs.log_path(name).exists() {
+        return Ok(());
+    }
+    let who = match who {
+        Some(who) => who,
+        None => who.insert(repository.log_signature()?),
+    };
+    let mut line = format!("{old} {new} {who}").into_bytes();
+    let message = log::clean_message(
+        step.message
+            .as_ref()
+            .map_or(b"".as_bstr(), |text| text.as_bstr()),
+    );
+    if !message.is_empty() {
+        line.push(b'\t');
+        line.extend_from_slice(&message);
+    }
+    line.push(b'\n');
+    refs.append_log(name, wanted, &line)
+}
+
+fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
+    if lock.target().is_dir() {
+        log::remove_empty_directories(lock.target());
+    }
+    lock.commit().map_err(|error| {
+        let message = format!("couldn't set '{name}'");
+        Error::new(ErrorKind::Reference, message).because(error.message())
+    })
+}
+
+/// Removes the directories that held a removed reference, or its log, as far as they are empty
+/// now; those two components deep stay.
+pub(super) fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
+    let file = if logs {
+        refs.log_path(name)
+    } else {
+        refs.file_of(name)
+    };
+    let depth = name.iter().filter(|&&byte| byte == b'/').count();
+    let mut directory = file.parent();
+    for _ in 2..depth.max(2) {
+        let Some(path) = directory.filter(|path| std::fs::remove_dir(path).is_ok()) else {
+            return;
+        };
+        directory = path.parent();
+    }
+}

@@ -1,0 +1,63 @@
+//! The hook `reference-transaction`.
+
+use bstr::{BStr, ByteVec};
+
+use super::super::Host;
+use super::super::Target;
+use super::{Change, Edit, Expected};
+use pronto_config::{Error, ErrorKind, Result};
+
+/// What the hook reads about one reference.
+#[derive(Debug)]
+pub(in super::super) struct Line<'a> {
+    /// What it must hold before: an id, or `ref:` and a name. `None` when nothing is asked.
+    pub(in super::super) old: Option<String>,
+    /// What it holds afterwards, likewise; `None` when it is gone.
+    pub(in super::super) new: Option<String>,
+    /// Its full name.
+    pub(in super::super) name: &'a BStr,
+}
+
+/// Runs the hook with `state` and a line for each reference; its exit code.
+pub(in super::super) fn run<'a>(
+    repository: &dyn Host,
+    state: &str,
+    lines: impl IntoIterator<Item = Line<'a>>,
+) -> Result<Option<i32>> {
+    let null = repository.refs().object_hash().null().to_string();
+    let mut input = Vec::new();
+    for line in lines {
+        for value in [line.old, line.new] {
+            input.push_str(value.unwrap_or_else(|| null.clone()));
+            input.push(b' ');
+        }
+        input.push_str(line.name);
+        input.push(b'\n');
+    }
+    repository.run_hook(state, input)
+}
+
+/// The error for a hook that refused.
+pub(in super::super) fn refused() -> Error {
+    Error::new(ErrorKind::Hook, "ref updates aborted by hook")
+}
+
+/// What the hook reads about `edit`.
+pub(super) fn line_of(edit: &Edit) -> Line<'_> {
+    let symbolic = |target: &BStr| format!("ref:{target}");
+    let old = match &edit.expected {
+        Expected::Object(id) => Some(id.to_string()),
+        Expected::Symbolic(target) => Some(symbolic(target.as_ref())),
+        Expected::Anything | Expected::Missing | Expected::Existing => None,
+    };
+    let new = match &edit.change {
+        Change::Set(Target::Object(id)) => Some(id.to_string()),
+        Change::Set(Target::Symbolic(target)) => Some(symbolic(target)),
+        Change::Delete | Change::Verify => None,
+    };
+    Line {
+        old,
+        new,
+        name: edit.name.as_ref(),
+    }
+}

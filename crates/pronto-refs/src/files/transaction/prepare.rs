@@ -1,0 +1,352 @@
+//! The first half of a transaction: locks, comparisons, new values.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::super::Host;
+use super::super::loose::{self, Contents};
+use super::super::patience::patience;
+use super::super::{BadName, RefName, RefNameRef, Target};
+use super::tables::Stacks;
+use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
+use pronto_config::durability::Component;
+use pronto_config::lock::{Lock, Marking};
+use pronto_config::{Error, ErrorKind, Result};
+
+/// How many locks of one transaction tell others that their holder lives.
+const MOST_MARKED: usize = 64;
+/// How many symbolic references one edit may be led through.
+const MAX_SYMBOLIC_DEPTH: usize = 5;
+
+pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepared<'_>> {
+    let names = check_names(&edits)?;
+    let head = match repository.refs().find("HEAD") {
+        Ok(Some(found)) => match found.target {
+            Target::Symbolic(target) => Some(target.into_inner()),
+            Target::Object(_) => None,
+        },
+        _ => None,
+    };
+    let refs = repository.refs();
+    let stacks = match refs.tables() {
+        Some(tables) => {
+            let head = head.as_ref().map(|head: &BString| head.as_bstr());
+            Some(Stacks::begin(refs, tables, &edits, head)?)
+        }
+        None => None,
+    };
+    let mut preparation = Preparation {
+        repository,
+        stacks,
+        patience: patience(repository.config()),
+        head,
+        names,
+        free_directories: HashSet::new(),
+        steps: Vec::with_capacity(edits.len()),
+    };
+    for edit in &edits {
+        preparation.add(edit)?;
+    }
+    let Preparation { steps, stacks, .. } = preparation;
+    let gone: BTreeSet<&BStr> = steps
+        .iter()
+        .filter(|step| step.change == Change::Delete && !step.only_log && !step.in_tables)
+        .map(|step| step.name.as_bstr())
+        .collect();
+    let packed = packed::prepare(repository, &gone)?;
+    Ok(Prepared {
+        repository,
+        edits,
+        steps,
+        packed,
+        stacks,
+        aborts: false,
+    })
+}
+
+/// All names, checked: each may be changed once.
+pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
+    let mut names = BTreeSet::new();
+    for edit in edits {
+        let name = checked_name(edit).map_err(bad_name)?;
+        if !names.insert(name.as_bstr().to_owned()) {
+            let message = format!("multiple updates for ref '{name}' not allowed");
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+    }
+    Ok(names)
+}
+
+/// The name of the reference that `edit` is about.
+fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
+    let name = edit.name.as_bstr();
+    match edit.change {
+        Change::Set(_) => RefNameRef::new(name),
+        Change::Delete | Change::Verify => RefNameRef::existing(name),
+    }
+}
+
+struct Preparation<'r> {
+    repository: &'r dyn Host,
+    /// The locks on reftables.
+    stacks: Option<Stacks<'r>>,
+    patience: Duration,
+    /// The reference that `HEAD` leads to.
+    head: Option<BString>,
+    names: BTreeSet<BString>,
+    /// Directories of which it is known that no reference has their name.
+    free_directories: HashSet<BString>,
+    steps: Vec<Step>,
+}
+
+/// What a reference holds, read under its lock.
+struct Current {
+    contents: Option<Contents>,
+    is_loose: bool,
+}
+
+impl Preparation<'_> {
+    fn add(&mut self, edit: &Edit) -> Result<()> {
+        let mut name = checked_name(edit).map_err(bad_name)?.to_owned();
+        let mut through_head = edit.name == "HEAD";
+        let mut passed: Vec<usize> = Vec::new();
+        for _ in 0..=MAX_SYMBOLIC_DEPTH {
+            let (mut lock, current) = self.lock(edit, name.borrow())?;
+            if let (true, Some(Contents::Symbolic(next))) = (edit.follow, &current.contents) {
+                let next = RefName::new(next.clone()).map_err(|_| {
+                    let reason = format!("unable to resolve reference '{name}': reference broken");
+                    cannot_lock(edit, &reason)
+                })?;
+                if let Some(lock) = &mut lock {
+                    lock.close();
+                }
+                passed.push(self.steps.len());
+                self.steps.push(step(edit, name, lock, true));
+                through_head |= next == "HEAD";
+                name = next;
+                continue;
+            }
+            let old = self.old_value(edit, &current)?;
+            check_expected(edit, &current, old)?;
+            for &at in &passed {
+                self.steps[at].old = old;
+            }
+            if current.contents.is_none() && matches!(edit.change, Change::Set(_)) {
+                let in_tables = self.stacks.is_some();
+                self.check_available(&name)
+                    .map_err(|error| match in_tables {
+                        true => error,
+                        false => cannot_lock(edit, error.message()),
+                    })?;
+            }
+            let mut done = step(edit, name.clone(), lock, false);
+            done.old = old;
+            done.is_loose = current.is_loose;
+            self.write(&mut done, &current)?;
+            let changes = done.must_move || edit.change == Change::Delete;
+            self.steps.push(done);
+            if changes && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
+                self.add_head(edit, old)?;
+            }
+            return Ok(());
+        }
+        Err(cannot_lock(edit, "too many levels of symbolic references"))
+    }
+
+    /// The branch that `HEAD` is on changes: so does the log of `HEAD`.
+    fn add_head(&mut self, edit: &Edit, old: Option<ObjectId>) -> Result<()> {
+        if self.names.contains(b"HEAD".as_bstr()) {
+            let message = format!(
+                "multiple updates for 'HEAD' (including one via its referent '{}') are not allowed",
+                edit.name
+            );
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
+        let head = RefName::new("HEAD").map_err(bad_name)?;
+        let (mut lock, _) = self.lock(edit, head.borrow())?;
+        if let Some(lock) = &mut lock {
+            lock.close();
+        }
+        let mut head = step(edit, head, lock, true);
+        head.old = old;
+        self.steps.push(head);
+        Ok(())
+    }
+
+    /// Locks the reference, unless its reftable is locked, and reads it.
+    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, Current)> {
+        let refs = self.repository.refs();
+        if let (Some(stacks), Some(tables)) = (&mut self.stacks, refs.tables())
+            && let Some(contents) = stacks.current(refs, tables, name)?
+        {
+            let is_loose = false;
+            return Ok((None, Current { contents, is_loose }));
+        }
+        let file = refs.file_of(name);
+        // Each marked lock keeps a descriptor open.
+        let marking = match self.steps.len() < MOST_MARKED {
+            true => Marking::Marked,
+            false => Marking::Plain,
+        };
+        let lock = Lock::acquire_as(&file, marking, self.patience).map_err(|error| {
+            if *error.kind() == ErrorKind::Locked {
+                return cannot_lock(edit, error.message()).map_kind(|_| ErrorKind::Locked);
+            }
+            match self.check_available(&name) {
+                Err(conflict) if must_exist(edit) => {
+                    let _ = conflict;
+                    cannot_lock(edit, &format!("unable to resolve reference '{name}'"))
+                }
+                Err(conflict) => cannot_lock(edit, conflict.message()),
+                Ok(()) => cannot_lock(edit, &error.to_string()),
+            }
+        })?;
+        let lock = lock.waits(self.repository.fsync()?.of(Component::Reference));
+        let hash = refs.object_hash();
+        let found =
+            loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
+        let is_loose = found.is_some();
+        let contents = match found {
+            Some(contents) => Some(contents),
+            None if self.stacks.is_some() => None,
+            None => {
+                let found = refs.find_packed(&name)?;
+                let id = found.and_then(|found| found.target.object());
+                id.map(Contents::Object)
+            }
+        };
+        Ok((Some(lock), Current { contents, is_loose }))
+    }
+
+    /// The object that the reference leads to before the change.
+    fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
+        match &current.contents {
+            None => Ok(None),
+            Some(Contents::Object(id)) => Ok(Some(*id)),
+            Some(Contents::Symbolic(target)) => match self.repository.refs().id_of(target) {
+                Ok(id) => Ok(id),
+                Err(_) if edit.expected == Expected::Anything => Ok(None),
+                Err(_) => Err(cannot_lock(edit, "error reading reference")),
+            },
+        }
+    }
+
+    fn write(&self, step: &mut Step, current: &Current) -> Result<()> {
+        let text = match &step.change {
+            Change::Set(Target::Object(id)) if current.contents == Some(Contents::Object(*id)) => {
+                None
+            }
+            Change::Set(Target::Object(id)) => {
+                self.repository.check_storable(&step.name, id)?;
+                Some(format!("{id}\n"))
+            }
+            Change::Set(Target::Symbolic(target)) => Some(format!("ref: {target}\n")),
+            Change::Delete | Change::Verify => None,
+        };
+        step.must_move = text.is_some();
+        if let Some(lock) = &mut step.lock {
+            if let Some(text) = text {
+                lock.write_and_close(text.as_bytes())?;
+            }
+            lock.close();
+        }
+        Ok(())
+    }
+
+    /// No reference may have the name of a directory on the way to `name`, or a name below it.
+    fn check_available(&mut self, name: &BStr) -> Result<()> {
+        let refs = self.repository.refs();
+        let fail = |message| Err(Error::new(ErrorKind::Reference, message));
+        for end in name.find_iter(b"/") {
+            let directory = name[..end].as_bstr();
+            if self.names.contains(directory) {
+                return fail(format!(
+                    "cannot process '{name}' and '{directory}' at the same time"
+                ));
+            }
+            if self.free_directories.contains(directory) {
+                continue;
+            }
+            if directory != "refs" && refs.find(directory)?.is_some() {
+                return fail(format!("'{directory}' exists; cannot create '{name}'"));
+            }
+            self.free_directories.insert(directory.to_owned());
+        }
+        if let Some(below) = refs.first_below(name, |_| true)? {
+            return fail(format!("'{below}' exists; cannot create '{name}'"));
+        }
+        let prefix = BString::from([name.as_bytes(), b"/"].concat());
+        match self.names.range(prefix.clone()..).next() {
+            Some(below) if below.starts_with(&prefix) => fail(format!(
+                "cannot process '{name}' and '{below}' at the same time"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step {
+    Step {
+        in_tables: lock.is_none(),
+        name,
+        change: edit.change.clone(),
+        message: edit.message.clone(),
+        create_log: edit.create_log && !only_log,
+        only_log,
+        old: None,
+        lock,
+        must_move: false,
+        is_loose: false,
+    }
+}
+
+fn must_exist(edit: &Edit) -> bool {
+    matches!(
+        edit.expected,
+        Expected::Existing | Expected::Object(_) | Expected::Symbolic(_)
+    ) && !matches!(&edit.expected, Expected::Object(id) if id.is_null())
+}
+
+fn cannot_lock(edit: &Edit, reason: &str) -> Error {
+    let message = format!("cannot lock ref '{}': {reason}", edit.name);
+    Error::new(ErrorKind::Reference, message)
+}
+
+fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
+    let name = &edit.name;
+    let fail = |reason: String| Err(cannot_lock(edit, &reason).map_kind(|_| ErrorKind::Moved));
+    match (&edit.expected, old) {
+        (Expected::Anything, _) => Ok(()),
+        (Expected::Missing, _) if current.contents.is_none() => Ok(()),
+        (Expected::Missing, None) => fail("dangling symref already exists".into()),
+        (Expected::Missing, Some(_)) => fail("reference already exists".into()),
+        (Expected::Object(id), _) if id.is_null() => {
+            let edit = Edit {
+                expected: Expected::Missing,
+                ..edit.clone()
+            };
+            check_expected(&edit, current, old)
+        }
+        (Expected::Existing, _) if current.contents.is_some() => Ok(()),
+        (Expected::Existing, _) => fail(format!("unable to resolve reference '{name}'")),
+        (Expected::Object(id), Some(found)) if *id == found => Ok(()),
+        (Expected::Object(id), Some(found)) => fail(format!("is at {found} but expected {id}")),
+        (Expected::Object(_), None) if current.contents.is_none() => {
+            fail(format!("unable to resolve reference '{name}'"))
+        }
+        (Expected::Object(id), None) => fail(format!("reference is missing but expected {id}")),
+        (Expected::Symbolic(wanted), _) => match &current.contents {
+            Some(Contents::Symbolic(target)) if target == wanted => Ok(()),
+            Some(Contents::Symbolic(target)) => {
+                fail(format!("is at {target} but expected {wanted}"))
+            }
+            Some(Contents::Object(_)) => fail(format!(
+                "expected symref with target '{wanted}': but is a regular ref"
+            )),
+            None => fail(format!("unable to resolve reference '{name}'")),
+        },
+    }
+}

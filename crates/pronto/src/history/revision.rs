@@ -1,0 +1,164 @@
+//! Names of objects: references, ids and their beginnings, and the ways from one object to
+//! another that `gitrevisions` describes.
+
+mod abbreviate;
+mod commit;
+mod explain;
+mod logs;
+mod name;
+mod path;
+mod peel;
+mod search;
+mod tracking;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+
+pub use crate::date::parse_date;
+pub use crate::links::CommitLinks;
+pub use abbreviate::DEFAULT_ABBREVIATION;
+pub use name::FullName;
+pub use path::{TreeEntries, TreeEntry};
+
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// What sort of object a name is meant to lead to: decides which object the beginning of an id
+/// stands for where several have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// What `core.disambiguate` says, or anything.
+    #[default]
+    Anything,
+    /// A commit.
+    Commit,
+    /// A commit, or a tag that leads to one.
+    Committish,
+    /// A tree.
+    Tree,
+    /// A tree, or what leads to one.
+    Treeish,
+    /// A file.
+    Blob,
+}
+
+/// What a name leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The object.
+    pub id: ObjectId,
+    /// The mode it has in the tree or index it was found in.
+    pub mode: Option<u32>,
+    /// The path at which it was found there.
+    pub path: Option<BString>,
+}
+
+impl Repository {
+    /// The object that `spec` names, by the rules of `gitrevisions`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownRevision`] when it names nothing; [`ErrorKind::Ambiguous`] when it
+    /// could be several objects, which the hint lists; others when something on the way is broken
+    /// or is asked for what it does not have (a log with fewer entries, a branch without
+    /// upstream). Remarks, as that a name is ambiguous, are kept as warnings.
+    pub fn resolve(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
+        let spec = spec.as_ref().as_bstr();
+        self.try_resolve(spec, Want::Anything)?
+            .ok_or_else(|| unknown(spec))
+    }
+
+    /// The commit that `spec` names, tags followed.
+    ///
+    /// # Errors
+    /// As for [`resolve`](Self::resolve); and when it names something else.
+    pub fn resolve_commit(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
+        let spec = spec.as_ref().as_bstr();
+        let id = self
+            .try_resolve(spec, Want::Committish)?
+            .ok_or_else(|| unknown(spec))?;
+        self.peel_to(id, ObjectKind::Commit)?.ok_or_else(|| {
+            let message = format!("'{spec}' is not a commit");
+            Error::new(ErrorKind::Object, message)
+        })
+    }
+
+    /// The tree that `spec` names, tags and commits followed.
+    ///
+    /// # Errors
+    /// As for [`resolve`](Self::resolve); and when it names something else.
+    pub fn resolve_tree(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
+        let spec = spec.as_ref().as_bstr();
+        let id = self
+            .try_resolve(spec, Want::Treeish)?
+            .ok_or_else(|| unknown(spec))?;
+        self.peel_to(id, ObjectKind::Tree)?
+            .ok_or_else(|| Error::new(ErrorKind::Object, "not a tree object"))
+    }
+
+    /// The object that `spec` names, or `None` when it names nothing.
+    ///
+    /// # Errors
+    /// As for [`resolve`](Self::resolve), but for unknown names.
+    pub fn try_resolve(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<ObjectId>> {
+        Ok(self.look_up(spec, want)?.map(|found| found.id))
+    }
+
+    /// What `spec` names, and where it was found.
+    ///
+    /// # Errors
+    /// As for [`resolve`](Self::resolve), but for unknown names.
+    pub fn look_up(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<Found>> {
+        let spec = spec.as_ref().as_bstr();
+        if let Some(id) = self.resolve_object(spec, want, 0)? {
+            return Ok(Some(Found {
+                id,
+                mode: None,
+                path: None,
+            }));
+        }
+        if let Some(rest) = spec.strip_prefix(b":") {
+            if let Some(pattern) = rest.strip_prefix(b"/")
+                && !pattern.is_empty()
+            {
+                let found = self.newest_matching(pattern.as_bstr(), None)?;
+                return Ok(found.map(|id| Found {
+                    id,
+                    mode: None,
+                    path: None,
+                }));
+            }
+            return self.find_in_index(rest.as_bstr());
+        }
+        let Some(colon) = path::colon(spec) else {
+            return Ok(None);
+        };
+        let Some(root) = self.resolve_object(spec[..colon].as_bstr(), Want::Treeish, 0)? else {
+            return Ok(None);
+        };
+        self.find_in_tree(root, spec[colon + 1..].as_bstr())
+    }
+
+    /// Whether `text` is a range: the revisions on both sides, and whether it has three dots. An
+    /// empty side stands for `HEAD`. A lone `..` is the parent directory.
+    pub fn split_range<'a>(&self, text: &'a BStr) -> Option<(&'a BStr, &'a BStr, bool)> {
+        let at = text.find(b"..")?;
+        let is_symmetric = text[at..].starts_with(b"...");
+        let left = &text[..at];
+        let right = &text[at + if is_symmetric { 3 } else { 2 }..];
+        if left.is_empty() && right.is_empty() && !is_symmetric {
+            return None;
+        }
+        let side = |text: &'a [u8]| {
+            if text.is_empty() {
+                "HEAD".into()
+            } else {
+                text.as_bstr()
+            }
+        };
+        Some((side(left), side(right), is_symmetric))
+    }
+}
+
+fn unknown(spec: &BStr) -> Error {
+    Error::new(ErrorKind::UnknownRevision, format!("bad revision '{spec}'"))
+}

@@ -1,0 +1,101 @@
+//! References: the files in which a repository keeps them, their logs, and changing them.
+
+use std::ffi::OsStr;
+
+use bstr::BStr;
+use pronto_hash::{ObjectId, oid};
+
+use crate::config::Config;
+use crate::durability::Fsync;
+use crate::identity::{self, Care, Role};
+use crate::objects::from_odb;
+use crate::{Repository, Result, hooks};
+
+pub use pronto_refs::files::*;
+pub use pronto_refs::{BadName, RefName, RefNameRef, name};
+
+const HOOK: &str = "reference-transaction";
+
+impl Repository {
+    /// Where `HEAD` is.
+    ///
+    /// # Errors
+    /// It cannot be read or is broken.
+    pub fn head(&self) -> Result<Head> {
+        self.refs().head()
+    }
+
+    /// A transaction without edits yet.
+    pub fn transaction(&self) -> Transaction<'_> {
+        Transaction::new(self)
+    }
+
+    /// Packs references as `git pack-refs` does.
+    ///
+    /// # Errors
+    /// As for the method of the same name of [`Host`].
+    pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
+        (self as &dyn Host).pack_refs(options)
+    }
+
+    /// Whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack.
+    ///
+    /// # Errors
+    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
+        (self as &dyn Host).should_pack_refs(options)
+    }
+}
+
+impl Host for Repository {
+    fn refs(&self) -> &References {
+        self.refs()
+    }
+
+    fn config(&self) -> &Config {
+        self.config()
+    }
+
+    fn fsync(&self) -> Result<Fsync> {
+        self.fsync()
+    }
+
+    fn begin_writing(&self) -> Result<()> {
+        self.objects()?.begin_writing().map_err(from_odb)
+    }
+
+    fn has_object(&self, id: &oid) -> Result<bool> {
+        Ok(self.objects()?.header(id).map_err(from_odb)?.is_some())
+    }
+
+    fn check_storable(&self, name: &BStr, id: &oid) -> Result<()> {
+        self.check_storable(name, id)
+    }
+
+    fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
+        self.peel_tag(id)
+    }
+
+    fn log_signature(&self) -> Result<String> {
+        let (config, environment) = (self.config(), self.environment());
+        let signature = identity::signature(Role::Committer, Care::Lenient, config, environment)?;
+        Ok(signature.to_string())
+    }
+
+    fn has_hook(&self) -> bool {
+        hooks::find(self, HOOK).is_some()
+    }
+
+    fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>> {
+        let call = hooks::Call {
+            arguments: vec![OsStr::new(state)],
+            input,
+            ..hooks::Call::default()
+        };
+        hooks::run(self, HOOK, &call)
+    }
+
+    fn complain(&self, text: String) {
+        self.complain(text);
+    }
+}

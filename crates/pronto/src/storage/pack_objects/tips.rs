@@ -1,0 +1,191 @@
+//! What else than references keeps objects: logs of references, and what is staged.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::packing::Member;
+use pronto_pack::bitmap::name_hash;
+
+use super::{Select, Selection};
+use crate::errors::from_index;
+use crate::objects::from_odb;
+use crate::refs::LogLine;
+use crate::{Error, ErrorKind, Repository, Result};
+
+impl Repository {
+    /// What the logs of all references of all work trees name and is there. Of a log that names
+    /// what is gone a remark is made.
+    ///
+    /// # Errors
+    /// A log cannot be read.
+    pub fn reflog_tips(&self) -> Result<Vec<ObjectId>> {
+        let mut logs = Vec::new();
+        for directory in self.git_directories()? {
+            let root = directory.join("logs");
+            files_below(&root, &root, &mut logs)?;
+        }
+        let store = self.objects()?.without_replacements();
+        let (mut seen, mut tips) = (HashSet::new(), Vec::new());
+        for (name, path) in logs {
+            let content = match pronto_io::untrusted::content(&path) {
+                // The reference went with its log.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                content => content.map_err(|error| unreadable(&path, error))?,
+            };
+            let mut is_pruned = false;
+            let lines = bstr::ByteSlice::lines(&content[..]).filter_map(LogLine::parse);
+            for id in lines.flat_map(|line| [line.old, line.new]) {
+                if id.is_null() || !seen.insert(id) {
+                    continue;
+                }
+                match store.contains(&id).map_err(from_odb)? {
+                    true => tips.push(id),
+                    false => is_pruned = true,
+                }
+            }
+            if is_pruned {
+                let name = name.display();
+                self.warn(format!("reflog of '{name}' references pruned commits"));
+            }
+        }
+        Ok(tips)
+    }
+
+    /// Adds what the indexes of all work trees name and `selection` has not: blobs, trees that are
+    /// known to be what is staged, and blobs of conflicts that were resolved.
+    ///
+    /// # Errors
+    /// An index or a tree cannot be read.
+    pub fn include_indexed(&self, selection: &mut Selection, interrupt: &Interrupt) -> Result<()> {
+        let chosen = selection.members.iter().map(|member| member.id);
+        let mut chosen: HashSet<ObjectId> = chosen.collect();
+        let mut trees = Vec::new();
+        let own = self.index_path();
+        let mut paths: Vec<PathBuf> = self.git_directories()?;
+        paths.iter_mut().for_each(|path| path.push("index"));
+        if !paths.contains(&own) {
+            paths.push(own);
+        }
+        for path in paths {
+            let index = Index::open(&path, self.object_hash()).map_err(from_index)?;
+            self.of_index(&index, (&mut chosen, &mut trees), selection)?;
+        }
+        if trees.is_empty() {
+            return Ok(());
+        }
+        let select = Select {
+            bitmaps: false,
+            ..Select::default()
+        };
+        let below = self.select_objects(&trees, &[], &select, (&(), interrupt))?;
+        selection.whole.extend(below.whole);
+        let new = below.members.into_iter();
+        selection
+            .members
+            .extend(new.filter(|member| chosen.insert(member.id)));
+        Ok(())
+    }
+
+    fn of_index(
+        &self,
+        index: &Index,
+        (chosen, trees): (&mut HashSet<ObjectId>, &mut Vec<ObjectId>),
+        selection: &mut Selection,
+    ) -> Result<()> {
+        let mut kept_whole = self.kept_whole()?;
+        for entry in index.iter() {
+            let id = entry.id.to_owned();
+            if entry.is_sparse_directory() {
+                trees.extend((!chosen.contains(&id)).then_some(id));
+            } else if entry.mode != mode::GITLINK && chosen.insert(id) {
+                if kept_whole.has(entry.path)? {
+                    selection.whole.insert(id);
+                }
+                let name_hash = name_hash(0, entry.path);
+                selection.members.push(Member { id, name_hash });
+            }
+        }
+        if let Some(undo) = index.resolve_undo().map_err(from_index)? {
+            let stages = undo.paths.iter().flat_map(|path| path.stages);
+            for (_, id) in stages.flatten() {
+                if chosen.insert(id) && self.has(&id)? {
+                    selection.members.push(Member { id, name_hash: 0 });
+                }
+            }
+        }
+        let Some(cached) = index.cached_tree() else {
+            return Ok(());
+        };
+        let mut directories = vec![cached.root()];
+        while let Some(directory) = directories.pop() {
+            match directory.id() {
+                Some(id) if chosen.contains(id) => {}
+                Some(id) if self.has(id)? => trees.push(id.to_owned()),
+                _ => directories.extend(directory.children()),
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, id: &pronto_hash::oid) -> Result<bool> {
+        let store = self.objects()?;
+        store.contains(id).map_err(from_odb)
+    }
+
+    /// The directories of the repository and of all its work trees, in which they keep what is
+    /// theirs.
+    fn git_directories(&self) -> Result<Vec<PathBuf>> {
+        let common = self.common_dir().to_owned();
+        let linked = common.join("worktrees");
+        let mut directories = vec![common];
+        match std::fs::read_dir(&linked) {
+            Ok(entries) => {
+                for entry in entries {
+                    let entry = entry.map_err(|error| unreadable(&linked, error))?;
+                    directories.push(entry.path());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(&linked, error)),
+        }
+        Ok(directories)
+    }
+}
+
+/// All files below `directory` with their paths from `root`.
+fn files_below(root: &Path, directory: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(unreadable(&directory, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| unreadable(&directory, error))?;
+            let kind = entry.file_type();
+            match kind
+                .map_err(|error| unreadable(&directory, error))?
+                .is_dir()
+            {
+                true => directories.push(entry.path()),
+                false => {
+                    let path = entry.path();
+                    let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
+                    files.push((name, path));
+                }
+            }
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+#[cold]
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    let message = format!("failed to read '{}'", path.display());
+    Error::new(ErrorKind::Io, message).because(error)
+}

@@ -1,0 +1,237 @@
+//! Deleting objects that nothing leads to, and files that were left behind.
+//!
+//! What leads to objects is looked at twice: first while others work, then again under the lock
+//! that keeps those out that write ([`pronto_odb::Store::begin_pruning`]), where only what is new
+//! is walked. Objects are deleted in pieces of bounded time, those that name others before those
+//! that they name: an object that is still there is whole at every moment, even after a crash.
+
+mod loose;
+mod marks;
+mod order;
+mod packed;
+mod shallow;
+mod temporary;
+mod tips;
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Pruning;
+
+pub(crate) use marks::Marks;
+
+use crate::expiry::Expiry;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// How long [`prune`](Repository::prune) waits for processes that write, unless told otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the lock is held at a time for deleting, beside looking at what leads to objects.
+const HOLD: Duration = Duration::from_millis(50);
+/// So many files are deleted at a time at most.
+const BATCH: usize = 2_000;
+/// How long writers are let through between two times.
+const REST: Duration = Duration::from_millis(15);
+
+/// What is pruned.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only what was last written before this moment (`--expire`).
+    pub expire: Expiry,
+    /// Objects that are kept with all that they lead to, beside what references keep.
+    pub heads: Vec<ObjectId>,
+    /// Whether to tell only what would be deleted.
+    pub dry_run: bool,
+    /// How long to wait in sum for processes that write, before what is left is kept.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            expire: Expiry::Now,
+            heads: Vec::new(),
+            dry_run: false,
+            patience: PATIENCE,
+        }
+    }
+}
+
+/// Something that is deleted, or would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// A loose object that nothing leads to. Its kind, if it can be read.
+    Object(ObjectId, Option<Kind>),
+    /// A loose object that a pack has, too.
+    Duplicate(PathBuf),
+    /// A temporary file that a process has left behind.
+    TemporaryFile(PathBuf),
+    /// A temporary directory that a process has left behind.
+    TemporaryDirectory(PathBuf),
+    /// A commit that is gone, at which history was cut off.
+    Shallow(ObjectId),
+    /// A file among loose objects that is none. It stays.
+    Garbage(PathBuf),
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "it may have ended early"]
+pub struct Outcome {
+    /// How many objects were deleted, or would be.
+    pub objects: u64,
+    /// Whether others wrote all the time, so that something was kept.
+    pub gave_up: bool,
+}
+
+impl Repository {
+    /// Deletes loose objects that nothing leads to, loose objects that are in a pack as well,
+    /// temporary files, and commits that are gone from the list of those where history is cut off.
+    /// `tell` hears of each before it goes.
+    ///
+    /// What leads to objects: references, `HEAD`, logs, the index and operations in progress of
+    /// all work trees, `options.heads`, and what is younger than `options.expire`.
+    ///
+    /// Costs reading every commit and tree, unless there are bitmaps or no loose object; memory
+    /// for the id of every object.
+    ///
+    /// # Errors
+    /// An object that something leads to is missing or malformed, or anything that leads to
+    /// objects cannot be read: then nothing more is deleted. Or it was interrupted.
+    pub fn prune(
+        &self,
+        options: &Options,
+        tell: &mut dyn FnMut(&Removed),
+        watch: (&dyn Progress, &Interrupt),
+    ) -> Result<Outcome> {
+        let mut work = Work::new(self, options.clone(), tell, watch)?;
+        work.prune_loose()?;
+        work.prune_packed()?;
+        work.prune_temporary()?;
+        work.prune_shallow()?;
+        Ok(work.ended())
+    }
+
+    /// Deletes loose objects that are in a pack as well, and directories that are empty then.
+    /// `tell` hears of each before it goes. Of the options `dry_run` and `patience` matter.
+    ///
+    /// Costs a listing of all loose objects and a look into the index of each pack.
+    ///
+    /// # Errors
+    /// An index or a directory cannot be read; or it was interrupted.
+    pub fn prune_packed(
+        &self,
+        options: &Options,
+        tell: &mut dyn FnMut(&Removed),
+        watch: (&dyn Progress, &Interrupt),
+    ) -> Result<Outcome> {
+        let mut work = Work::new(self, options.clone(), tell, watch)?;
+        work.prune_packed()?;
+        Ok(work.ended())
+    }
+}
+
+/// One run.
+struct Work<'a> {
+    repository: &'a Repository,
+    options: Options,
+    tell: &'a mut dyn FnMut(&Removed),
+    watch: (&'a dyn Progress, &'a Interrupt),
+    objects: PathBuf,
+    /// Made when it is first asked for.
+    marks: Option<Marks<'a>>,
+    outcome: Outcome,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        repository: &'a Repository,
+        options: Options,
+        tell: &'a mut dyn FnMut(&Removed),
+        watch: (&'a dyn Progress, &'a Interrupt),
+    ) -> Result<Work<'a>> {
+        Ok(Work {
+            objects: repository.objects()?.path().to_owned(),
+            repository,
+            options,
+            tell,
+            watch,
+            marks: None,
+            outcome: Outcome::default(),
+        })
+    }
+
+    fn ended(self) -> Outcome {
+        if self.outcome.gave_up {
+            self.repository.warn(GAVE_UP);
+        }
+        self.outcome
+    }
+
+    /// The objects that something leads to, walked the first time.
+    fn marks(&mut self) -> Result<&mut Marks<'a>> {
+        if self.marks.is_none() {
+            let meter = self.watch.0.begin("Checking connectivity", None);
+            let mut marks = Marks::new(self.repository, self.watch.1)?;
+            marks.look_again()?;
+            marks.lead_from(&self.options.heads)?;
+            marks.lead_from_recent(self.options.expire)?;
+            meter.finish();
+            self.marks = Some(marks);
+        }
+        Ok(self.marks.as_mut().expect("made above"))
+    }
+
+    /// The right to delete; `None`, from then on, if others write for too long.
+    fn begin(&mut self) -> Result<Option<Pruning>> {
+        check(self.watch.1)?;
+        if self.outcome.gave_up {
+            return Ok(None);
+        }
+        let begun = self.repository.begin_pruning(&mut self.options.patience)?;
+        self.outcome.gave_up = begun.is_none();
+        Ok(begun)
+    }
+
+    /// Whether a file that was last written then has expired.
+    fn has_expired(&self, modified: SystemTime) -> bool {
+        has_expired(self.options.expire, modified)
+    }
+}
+
+/// What is said when others write all the time.
+pub(crate) const GAVE_UP: &str =
+    "other processes are writing objects all the time; what was to be deleted is kept";
+
+impl Repository {
+    /// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.
+    pub(crate) fn begin_pruning(&self, patience: &mut Duration) -> Result<Option<Pruning>> {
+        let since = std::time::Instant::now();
+        let begun = self.objects()?.begin_pruning(*patience);
+        *patience = patience.saturating_sub(since.elapsed());
+        Ok(begun)
+    }
+}
+
+/// Whether a file that was last written at `modified` has expired.
+pub(crate) fn has_expired(expire: Expiry, modified: SystemTime) -> bool {
+    match expire {
+        Expiry::Now => true,
+        Expiry::Before(moment) => {
+            let since = modified.duration_since(SystemTime::UNIX_EPOCH);
+            let seconds = since.map_or(0, |since| since.as_secs());
+            i64::try_from(seconds).is_ok_and(|seconds| seconds <= moment)
+        }
+    }
+}
+
+fn check(interrupt: &Interrupt) -> Result<()> {
+    let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+        Error::new(ErrorKind::Interrupted, reason.to_string())
+    };
+    interrupt.check().map_err(interrupted)
+}

@@ -1,0 +1,497 @@
+//! Copying a repository: `git clone`.
+//!
+//! The new repository is put together under a name that nobody knows and gets its real one when it
+//! is whole, objects, references, configuration, index and files: whatever ends the process
+//! before, nothing is left that anyone takes for a repository. See [`clone`].
+
+mod announce;
+mod checkout;
+mod heads;
+pub(crate) mod local;
+mod objects;
+mod place;
+mod references;
+mod setup;
+pub(crate) mod source;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::Deepen;
+
+pub use source::guess_directory;
+
+use crate::config::{self, Config};
+use crate::environment::Environment;
+use crate::remote::connection::{self, Settings};
+use crate::{Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote};
+use announce::Announcement;
+use heads::Heads;
+use place::Place;
+use pronto_config::safety;
+
+/// What to clone and how. The default is what `git clone` does without options.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Makes a repository without a work tree.
+    pub bare: bool,
+    /// Takes all references under their own names, and keeps doing so; implies `bare`.
+    pub mirror: bool,
+    /// Whether to check out the files.
+    pub checkout: bool,
+    /// The branch, or tag, to check out.
+    pub branch: Option<BString>,
+    /// Takes only what this reference or commit leads to, and detaches `HEAD` there.
+    pub revision: Option<BString>,
+    /// What to call the remote.
+    pub origin: Option<BString>,
+    /// Where to cut the history off.
+    pub deepen: Deepen,
+    /// Takes only one branch. By default where the history is cut off.
+    pub single_branch: Option<bool>,
+    /// Whether to take tags.
+    pub tags: bool,
+    /// Have the files at the top alone in the work tree.
+    pub sparse: bool,
+    /// What to leave out.
+    pub filter: Option<BString>,
+    /// Repositories on this machine whose objects may be used, and whether they must be there.
+    pub references: Vec<(PathBuf, bool)>,
+    /// Points at the objects of a repository on this machine instead of copying them.
+    pub shared: bool,
+    /// Whether objects of a repository on this machine are taken over as files.
+    pub local: Option<bool>,
+    /// Whether those files may be hard links.
+    pub hardlinks: bool,
+    /// Settings for the new repository, `key=value`.
+    pub config: Vec<BString>,
+    /// Where templates are; an empty path means none.
+    pub template: Option<PathBuf>,
+    /// Where the repository itself goes, if not into the work tree.
+    pub separate_git_dir: Option<PathBuf>,
+    /// Refuses a source whose history is cut off.
+    pub reject_shallow: Option<bool>,
+    /// What is said about the connection.
+    pub settings: Settings,
+    /// Values for the hooks of the other side.
+    pub server_options: Vec<BString>,
+    /// Whether progress is shown; if not, the other side need not report its own.
+    pub show_progress: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            bare: false,
+            mirror: false,
+            checkout: true,
+            branch: None,
+            revision: None,
+            origin: None,
+            deepen: Deepen::default(),
+            single_branch: None,
+            tags: true,
+            sparse: false,
+            filter: None,
+            references: Vec::new(),
+            shared: false,
+            local: None,
+            hardlinks: true,
+            config: Vec::new(),
+            template: None,
+            separate_git_dir: None,
+            reject_shallow: None,
+            settings: Settings::default(),
+            server_options: Vec::new(),
+            show_progress: false,
+        }
+    }
+}
+
+impl Options {
+    fn is_bare(&self) -> bool {
+        self.bare || self.mirror
+    }
+
+    fn takes_one_branch(&self) -> bool {
+        self.single_branch.unwrap_or(!self.deepen.is_none()) && self.revision.is_none()
+    }
+
+    fn takes_tags(&self) -> bool {
+        self.tags && !self.mirror && self.revision.is_none()
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The repository.
+    pub repository: Repository,
+    /// The commit at which `HEAD` is detached, if it is.
+    pub detached: Option<ObjectId>,
+    /// Whether there are submodules in the tree that was checked out.
+    pub has_submodules: bool,
+    /// Whether objects were taken over as files.
+    pub was_local: bool,
+    /// What there is to say, as `warning: …` lines without the prefix.
+    pub warnings: Vec<String>,
+    /// Lines to be shown as they are: paths that could not be written, and why.
+    pub complaints: Vec<String>,
+    /// Whether files could not be checked out: the repository is whole nevertheless.
+    pub checkout_failed: bool,
+    /// The commit that was checked out.
+    pub checked_out: Option<ObjectId>,
+}
+
+impl Outcome {
+    /// Runs the hook `post-checkout` if there is one and files were checked out. Returns what it
+    /// ended with, if it failed.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_hook(&self) -> Result<Option<i32>> {
+        match self.checked_out {
+            Some(id) if !self.checkout_failed => run_hook(&self.repository, id),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// All that the steps of a clone share.
+struct Work<'a> {
+    options: &'a Options,
+    environment: &'a Environment,
+    config: Config,
+    source: source::Source,
+    origin: BString,
+    /// What log entries say.
+    message: BString,
+    progress: &'a dyn Progress,
+    interrupt: &'a Interrupt,
+}
+
+/// Copies the repository `name` (an address or a path) into `directory`.
+///
+/// Memory does not grow with the pack beyond what the indexer holds; the pack is indexed while it
+/// arrives. Blocks until all is done.
+///
+/// # Errors
+/// `directory` is taken, the source is not there or refuses, the pack is not sound or not whole,
+/// or something cannot be written. Nothing stays then. The messages are Git's. When files cannot
+/// be checked out, that is no error: see [`Outcome::checkout_failed`].
+pub fn clone(
+    name: &BStr,
+    directory: &Path,
+    options: &Options,
+    environment: &Environment,
+    (progress, interrupt): (Arc<dyn Progress>, &Interrupt),
+) -> Result<Outcome> {
+    let mut environment = environment.clone();
+    for variable in setup::REPOSITORY_VARIABLES {
+        environment.remove(variable);
+    }
+    let what = if options.is_bare() {
+        "bare repository "
+    } else {
+        ""
+    };
+    let line = format!("Cloning into {what}'{}'...", directory.display());
+    let announcement = Announcement::new(progress, line);
+    let work = Work::prepare(name, options, &environment, (&*announcement, interrupt))?;
+    let place = Place::check(directory, options, &environment)?;
+    work.check_address()?;
+    if !remote::is_valid_name(work.origin.as_bstr()) {
+        announcement.say();
+        let message = format!("'{}' is not a valid remote name", work.origin);
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let mut client = work.connect_first(&announcement)?;
+    let mut refs = client
+        .refs(&heads::request(options))
+        .map_err(connection::from_wire)?;
+    refs.retain(|found| heads::is_usable(found.name.as_bstr()));
+    let heads = Heads::choose(&refs, &work)?;
+    let mut place = place.occupy()?;
+    match work.build(client, &heads, &mut place) {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => {
+            place.give_up();
+            Err(error)
+        }
+    }
+}
+
+impl<'a> Work<'a> {
+    fn prepare(
+        name: &BStr,
+        options: &'a Options,
+        environment: &'a Environment,
+        (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
+    ) -> Result<Self> {
+        let config = user_config(options, environment)?;
+        let source = source::Source::find(name, environment)?;
+        let origin = match &options.origin {
+            Some(origin) => origin.clone(),
+            None => match config.string("clone.defaultremotename")? {
+                Some(origin) => origin.into(),
+                None => "origin".into(),
+            },
+        };
+        let shown = connection::shown(source.url.as_bstr());
+        Ok(Work {
+            options,
+            environment,
+            config,
+            message: format!("clone: from {shown}").into(),
+            source,
+            origin,
+            progress,
+            interrupt,
+        })
+    }
+
+    /// The address to connect to.
+    fn address(&self) -> BString {
+        match &self.source.local {
+            Some(local) => path::as_bytes(local).to_owned(),
+            None => remote::rewritten(&self.config, self.source.url.as_bstr()),
+        }
+    }
+
+    /// Fails for an address of a kind that is not known.
+    fn check_address(&self) -> Result<()> {
+        match pronto_wire::address::Address::parse(self.address().as_bstr()) {
+            Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
+                Err(connection::from_wire(error))
+            }
+            // What else is wrong with it is said when it is used.
+            _ => Ok(()),
+        }
+    }
+
+    /// Connects and says the first line. Whether a web server can be talked to shows only when it
+    /// has answered: if not, nothing was said, and someone else may try.
+    fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
+        let url = self.address();
+        if !url.starts_with(b"http") {
+            announcement.say();
+            return self.connect();
+        }
+        let first = announcement.clone();
+        let connected = connection::connect_with(
+            url.as_bstr(),
+            &self.options.settings,
+            (&self.config, self.environment),
+            (self.progress, self.interrupt),
+            Box::new(move |helpers| first.before(helpers)),
+        );
+        match &connected {
+            Err(error) if *error.kind() == ErrorKind::Unsupported => {}
+            _ => announcement.say(),
+        }
+        connected
+    }
+
+    fn connect(&self) -> Result<Client> {
+        let url = self.address();
+        let watch = (self.progress, self.interrupt);
+        let settings = &self.options.settings;
+        connection::connect(
+            url.as_bstr(),
+            settings,
+            &self.config,
+            self.environment,
+            watch,
+        )
+    }
+
+    /// Whether the objects are taken over as files.
+    fn takes_files(&self, warnings: &mut Vec<String>) -> Result<bool> {
+        let Some(source) = &self.source.local else {
+            if self.options.local == Some(true) {
+                warnings.push("--local is ignored".into());
+            }
+            return Ok(false);
+        };
+        if self.options.local == Some(false) {
+            return Ok(false);
+        }
+        let deepen = &self.options.deepen;
+        let ignored = [
+            ("--depth", deepen.depth.is_some()),
+            ("--shallow-since", deepen.since.is_some()),
+            ("--shallow-exclude", !deepen.not.is_empty()),
+            ("--filter", self.options.filter.is_some()),
+        ];
+        for (option, _) in ignored.iter().filter(|(_, given)| *given) {
+            warnings.push(format!(
+                "{option} is ignored in local clones; use file:// instead."
+            ));
+        }
+        if local::objects_of(source).with_file_name("shallow").exists() {
+            if self.rejects_shallow()? {
+                let message = "source repository is shallow, reject to clone.";
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+            if self.options.local == Some(true) {
+                warnings.push("source repository is shallow, ignoring --local".into());
+            }
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn rejects_shallow(&self) -> Result<bool> {
+        match self.options.reject_shallow {
+            Some(reject) => Ok(reject),
+            None => self.config.bool_or("clone.rejectshallow", false),
+        }
+    }
+
+    fn build(&self, client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
+        let mut warnings = heads.warnings.clone();
+        let mut complaints = Vec::new();
+        let takes_files = self.takes_files(&mut warnings)?;
+        self.make_repository(&client, heads, place, &mut warnings)?;
+        let mut repository = place.open_partial(self.environment)?;
+        if self.options.sparse {
+            repository.begin_sparse_checkout()?;
+        }
+        let objects = repository.objects_dir();
+        self.use_references(&objects, &mut complaints)?;
+        let received = if takes_files {
+            self.take_files(&objects)?;
+            client.close().map_err(connection::from_wire)?;
+            None
+        } else {
+            objects::fetch(self, client, heads, &repository)?
+        };
+        let store = objects::open(&repository)?;
+        let head = references::write(self, heads, &repository, &store)?;
+        let mut outcome = Outcome {
+            detached: head.detached,
+            has_submodules: false,
+            was_local: takes_files,
+            warnings,
+            complaints,
+            checkout_failed: false,
+            checked_out: None,
+            repository,
+        };
+        outcome.checked_out = self.check_out(&head, place, &store, &mut outcome)?;
+        if let Some(received) = received {
+            received.wait_for_disk()?;
+        }
+        place.name()?;
+        outcome.repository = Repository::open(&place.git_dir, self.environment)?;
+        Ok(outcome)
+    }
+
+    /// What the other side leaves out.
+    fn filter(&self, client: &Client) -> Option<BString> {
+        let takes_files = self.source.local.is_some() && self.options.local != Some(false);
+        self.options
+            .filter
+            .clone()
+            .filter(|_| client.can_filter() && !takes_files)
+    }
+
+    /// Points at the objects of the repositories that the caller named.
+    fn use_references(&self, objects: &Path, complaints: &mut Vec<String>) -> Result<()> {
+        let mut directories = Vec::new();
+        for (given, required) in &self.options.references {
+            let found = source::Source::find(path::as_bytes(given), self.environment);
+            match found.ok().and_then(|source| source.local) {
+                Some(git_dir) => directories.push(local::objects_of(&git_dir)),
+                None => {
+                    let shown = given.display();
+                    let message =
+                        format!("reference repository '{shown}' is not a local repository.");
+                    if *required {
+                        return Err(Error::new(ErrorKind::InvalidInput, message));
+                    }
+                    complaints.push(format!(
+                        "info: Could not add alternate for '{shown}': {message}\n"
+                    ));
+                }
+            }
+        }
+        if directories.is_empty() {
+            return Ok(());
+        }
+        local::add_alternates(&objects.join("info/alternates"), &directories)
+    }
+
+    fn take_files(&self, objects: &Path) -> Result<()> {
+        let Some(source) = &self.source.local else {
+            return Ok(());
+        };
+        // Its owner could exchange files while they are taken, and rewrite those that are linked.
+        let parts = safety::Found {
+            git_file: None,
+            work_tree: None,
+            git_dir: source,
+        };
+        safety::check_owner(&parts, self.environment)?;
+        let theirs = local::objects_of(source);
+        if self.options.shared {
+            return local::add_alternates(&objects.join("info/alternates"), &[theirs]);
+        }
+        local::link_objects(&theirs, objects, self.options.hardlinks)
+    }
+
+    /// Writes the files and the index; the commit they are of, if any.
+    fn check_out(
+        &self,
+        head: &references::Head,
+        place: &Place,
+        store: &pronto_odb::Store,
+        outcome: &mut Outcome,
+    ) -> Result<Option<ObjectId>> {
+        let Some(work_tree) = place.work_tree.as_deref().filter(|_| self.options.checkout) else {
+            return Ok(None);
+        };
+        let Some(commit) = head.id else {
+            if head.is_dangling {
+                let message = "remote HEAD refers to nonexistent ref, unable to checkout";
+                outcome.warnings.push(message.into());
+            }
+            return Ok(None);
+        };
+        checkout::check_out(self, (&head.name, commit), store, outcome)?;
+        outcome.has_submodules = gitmodules::is_in(work_tree);
+        Ok(Some(commit))
+    }
+}
+
+/// The user's configuration, with the settings for the new repository on top.
+fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
+    let mut environment = environment.clone();
+    for setting in &options.config {
+        let (key, value) = match setting.split_once_str("=") {
+            Some((key, value)) => (key, Some(value)),
+            None => (setting.as_bytes(), None),
+        };
+        let value = value.map(|value| path::from_bytes(value).into_os_string());
+        environment.add_config_parameter(&key.to_str_lossy(), value.as_deref());
+    }
+    config::without_repository(&environment)
+}
+
+fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
+    let null = ObjectId::null(id.kind()).to_hex().to_string();
+    let id = id.to_hex().to_string();
+    let call = hooks::Call {
+        arguments: vec![null.as_ref(), id.as_ref(), "1".as_ref()],
+        ..hooks::Call::default()
+    };
+    let status = hooks::run(repository, "post-checkout", &call)?;
+    Ok(status.filter(|&status| status != 0))
+}

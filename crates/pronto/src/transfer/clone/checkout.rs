@@ -1,0 +1,125 @@
+//! The first checkout, and fetching beforehand what a partial clone needs for it.
+
+use std::collections::HashSet;
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_index::Cover;
+use pronto_odb::Store;
+
+use super::{Outcome, Work, objects};
+use crate::checkout_tree::{self, collision_warning};
+use crate::links::tree_entries;
+use crate::remote::from_store;
+use crate::{ErrorKind, Repository, Result};
+
+/// The last of the complaints.
+const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
+
+/// Writes the files of `commit` into the work tree of the repository, then the index. `head` is
+/// the full name of the branch, or `HEAD`.
+pub(super) fn check_out(
+    work: &Work<'_>,
+    (head, commit): (&BString, ObjectId),
+    store: &Store,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let repository = &outcome.repository;
+    if work.options.filter.is_some() {
+        fetch_contents(work, commit, store, repository)?;
+    }
+    let options = checkout_tree::Options {
+        ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
+    };
+    let done = checkout_tree::checkout_tree(
+        repository,
+        (store, commit),
+        &options,
+        work.progress,
+        work.interrupt,
+    );
+    let done = match done {
+        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+            // The repository is good to look at, and to check out something else.
+            let complaints = &mut outcome.complaints;
+            match error.kind() {
+                ErrorKind::Hostile => {
+                    complaints.push(format!("error: {error}"));
+                    complaints.push(NOT_CHECKED_OUT.into());
+                }
+                _ => complaints.push(format!("fatal: {error}")),
+            }
+            outcome.checkout_failed = true;
+            return Ok(());
+        }
+        done => done?,
+    };
+    outcome.complaints.extend(done.warnings);
+    for failure in &done.failed {
+        outcome.complaints.push(format!("error: {}", failure.error));
+    }
+    if !done.collided.is_empty() {
+        outcome.complaints.push(collision_warning(&done.collided));
+    }
+    if !done.failed.is_empty() {
+        outcome.complaints.push(NOT_CHECKED_OUT.into());
+        outcome.checkout_failed = true;
+    }
+    Ok(())
+}
+
+/// Fetches in one go the contents that were left out and are needed now.
+fn fetch_contents(
+    work: &Work<'_>,
+    commit: ObjectId,
+    store: &Store,
+    repository: &Repository,
+) -> Result<()> {
+    let sparse = repository.sparse_checkout()?;
+    let mut trees = vec![(checkout_tree::tree_of(store, commit)?, BString::default())];
+    let (mut seen, mut files) = (HashSet::new(), Vec::new());
+    let mut content = Vec::new();
+    while let Some((id, path)) = trees.pop() {
+        // What is to be there of a tree depends on where it is.
+        if sparse.is_none() && !seen.insert(id) {
+            continue;
+        }
+        // Trees may be left out too; then what is below them is asked for by and by.
+        if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+            objects::fetch_exactly(work, vec![id], repository)?;
+            if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+                continue;
+            }
+        }
+        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+            let Ok(child) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            let mut below = path.clone();
+            below.extend_from_slice(entry.name);
+            if entry.is_directory() {
+                let cover = sparse.as_ref().map(|sparse| sparse.cover(below.as_bstr()));
+                if cover != Some(Cover::Nothing) {
+                    below.push(b'/');
+                    trees.push((child, below));
+                }
+            } else if !entry.is_submodule()
+                && sparse
+                    .as_ref()
+                    .is_none_or(|sparse| sparse.includes(below.as_bstr()))
+            {
+                files.push(child);
+            }
+        }
+    }
+    files.sort_unstable();
+    files.dedup();
+    let found = store.contains_batch(&files).map_err(from_store)?;
+    let missing = files.iter().zip(found).filter(|(_, found)| !found);
+    let missing: Vec<ObjectId> = missing.map(|(id, _)| *id).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    objects::fetch_exactly(work, missing, repository)
+}

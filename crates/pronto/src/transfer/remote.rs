@@ -1,0 +1,228 @@
+//! Remotes: other repositories, how to reach them, and what to take from them.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::Config;
+use crate::{Error, ErrorKind, Repository, Result};
+
+pub mod connection;
+mod connectivity;
+mod credentials;
+mod foreign;
+mod negotiate;
+mod partial;
+mod receive;
+mod refspec;
+mod web;
+
+pub use crate::shallow;
+pub(crate) use connectivity::{Links, from_store, is_connected};
+pub(crate) use negotiate::History;
+pub use partial::filter_spec;
+pub(crate) use partial::register as register_promisor;
+pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
+pub use pronto_wire::transport::Family;
+pub(crate) use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};
+pub use refspec::Refspec;
+pub(crate) use refspec::local_name;
+
+/// Which tags a fetch takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tags {
+    /// Those that point at what is fetched.
+    #[default]
+    Follow,
+    /// All.
+    All,
+    /// Only those that a refspec names.
+    None,
+}
+
+/// When `refs/remotes/NAME/HEAD` follows the `HEAD` of the other side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FollowHead {
+    /// Never: as Git did up to version 2.47.
+    #[default]
+    Never,
+    /// It is made if it is missing.
+    Create,
+    /// It is kept up to date.
+    Always,
+}
+
+/// Another repository, as configured under `remote.NAME` or given by its address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    /// The name, or the address if it has none.
+    pub name: BString,
+    /// Where it is, rewritten by `url.BASE.insteadOf`; the first one is fetched from.
+    pub urls: Vec<BString>,
+    /// What to fetch.
+    pub fetch: Vec<Refspec>,
+    /// Which tags to fetch.
+    pub tags: Option<Tags>,
+    /// Whether to remove what is gone on the other side.
+    pub prune: Option<bool>,
+    /// Whether that holds for tags too.
+    pub prune_tags: Option<bool>,
+    /// The program that serves on the other side.
+    pub upload_pack: Option<BString>,
+    /// The HTTP proxy; an empty one means none.
+    pub proxy: Option<BString>,
+    /// Values for the hooks of the other side.
+    pub server_options: Vec<BString>,
+    /// Whether it promises to have what is missing here.
+    pub promisor: bool,
+    /// What it leaves out.
+    pub partial_clone_filter: Option<BString>,
+    /// Whether `fetch --all` leaves it out.
+    pub skip_fetch_all: bool,
+    /// What becomes of its `HEAD`.
+    pub follow_head: FollowHead,
+    /// Whether it is configured, rather than given by its address.
+    pub is_configured: bool,
+}
+
+impl Remote {
+    /// The remote called `name`, or the one at that address if none is called so.
+    ///
+    /// # Errors
+    /// A configured value is not well formed.
+    pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
+        let config = repository.config();
+        let mut remote = Self::configured(config, name)?;
+        if !remote.is_configured || remote.urls.is_empty() {
+            remote.urls = vec![rewritten(config, name)];
+        }
+        Ok(remote)
+    }
+
+    /// The remote called `name` with all that is configured for it.
+    ///
+    /// # Errors
+    /// A configured value is not well formed.
+    pub fn configured(config: &Config, name: &BStr) -> Result<Self> {
+        let key =
+            |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
+        let mut remote = Remote {
+            name: name.into(),
+            ..Remote::default()
+        };
+        if name.is_empty() {
+            return Ok(remote);
+        }
+        let urls = config.list(key("url"));
+        remote.urls = urls.iter().map(|url| rewritten(config, url)).collect();
+        for spec in config.strings(key("fetch")) {
+            remote.fetch.push(Refspec::parse(spec)?);
+        }
+        remote.tags = match config.raw(key("tagopt")).map(|value| value.as_bytes()) {
+            Some(b"--no-tags") => Some(Tags::None),
+            Some(b"--tags") => Some(Tags::All),
+            _ => None,
+        };
+        remote.prune = config.bool(key("prune"))?;
+        remote.prune_tags = config.bool(key("prunetags"))?;
+        remote.upload_pack = config.strings(key("uploadpack")).next().map(BStr::to_owned);
+        remote.proxy = config.string(key("proxy"))?.map(BStr::to_owned);
+        remote.server_options = owned(config.list(key("serveroption")));
+        remote.promisor = config.bool_or(key("promisor"), false)?;
+        remote.partial_clone_filter = config
+            .string(key("partialclonefilter"))?
+            .map(BStr::to_owned);
+        remote.promisor |= remote.partial_clone_filter.is_some();
+        remote.skip_fetch_all = config
+            .bool(key("skipfetchall"))?
+            .or(config.bool(key("skipdefaultupdate"))?)
+            .unwrap_or(false);
+        remote.follow_head = match config
+            .raw(key("followremotehead"))
+            .map(|value| value.as_bytes())
+        {
+            Some(b"create") => FollowHead::Create,
+            Some(b"always") => FollowHead::Always,
+            _ => FollowHead::Never,
+        };
+        remote.is_configured = !remote.urls.is_empty() || !remote.fetch.is_empty();
+        if config.contains(key("vcs")) {
+            let message = format!("remote '{name}' is of a foreign kind");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(remote)
+    }
+
+    /// The name of the remote that a fetch without arguments uses: that of the current branch, or
+    /// the only one, or `origin`.
+    ///
+    /// # Errors
+    /// `HEAD` cannot be read.
+    pub fn default_name(repository: &Repository) -> Result<BString> {
+        let config = repository.config();
+        let head = repository.refs().head()?;
+        if let Some(branch) = head.branch() {
+            let key = [b"branch.", branch.as_bytes(), b".remote"].concat();
+            if let Some(name) = config.string(key)? {
+                return Ok(name.into());
+            }
+        }
+        let names: Vec<&BStr> = config
+            .subsections("remote")
+            .into_iter()
+            .filter(|name| config.contains([b"remote.", name.as_bytes(), b".url"].concat()))
+            .collect();
+        match names[..] {
+            [name] => Ok(name.into()),
+            _ => Ok("origin".into()),
+        }
+    }
+
+    /// Where to fetch from.
+    ///
+    /// # Errors
+    /// There is no address.
+    pub fn url(&self) -> Result<&BStr> {
+        self.urls.first().map(|url| url.as_bstr()).ok_or_else(|| {
+            let message = format!("no URL is configured for remote '{}'", self.name);
+            Error::new(ErrorKind::InvalidInput, message)
+        })
+    }
+}
+
+fn owned(values: Vec<&BStr>) -> Vec<BString> {
+    values.into_iter().map(BStr::to_owned).collect()
+}
+
+/// `url` with the longest `url.BASE.insteadOf` that it starts with replaced by its base.
+pub fn rewritten(config: &Config, url: &BStr) -> BString {
+    let mut best: Option<(usize, &BStr)> = None;
+    for base in config.subsections("url") {
+        let key = [b"url.", base.as_bytes(), b".insteadof"].concat();
+        for prefix in config.strings(key) {
+            let longer = best.is_none_or(|(length, _)| prefix.len() > length);
+            if url.starts_with(prefix) && longer {
+                best = Some((prefix.len(), base));
+            }
+        }
+    }
+    match best {
+        Some((length, base)) => [base.as_bytes(), &url[length..]].concat().into(),
+        None => url.into(),
+    }
+}
+
+/// Whether `name` can be the name of a remote.
+pub fn is_valid_name(name: &BStr) -> bool {
+    let spec = [b"refs/remotes/", name.as_bytes(), b"/test"].concat();
+    crate::refs::name::is_valid(spec.as_bstr(), crate::refs::name::Form::Full)
+}
+
+/// The time that `text` (`2005-04-07`, `yesterday`) means, in seconds since the epoch.
+///
+/// # Errors
+/// It means none.
+pub fn parse_date(text: &str) -> Result<i64> {
+    crate::revision::parse_date(text.into()).ok_or_else(|| {
+        let message = format!("invalid date: {text}");
+        Error::new(ErrorKind::InvalidInput, message)
+    })
+}

@@ -1,0 +1,3 @@
+//! What keeps a repository fast over time.
+
+pub mod maintenance;

@@ -1,0 +1,243 @@
+//! Recording the index as a commit: `commit`.
+//!
+//! What Git would do besides (an editor, hooks, an operation in progress that ends with the commit,
+//! signatures, encodings) is told before anything is changed, so that Git can do it.
+
+use std::io::Write as _;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_index::{Edit, Flags, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::{PACKED_FROM, Sharing};
+
+use crate::identity::{self, Care, Role};
+use crate::objects::from_odb;
+use crate::refs::Expected;
+use crate::session::WorktreeSession;
+use crate::shared;
+use crate::worktree::from_index;
+use crate::write_tree::Made;
+use crate::{Error, ErrorKind, Repository, Result, hooks, refresh};
+
+pub mod message;
+
+use message::Cleanup;
+
+/// What to record.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What it says, as given.
+    pub message: BString,
+    /// What becomes of the message; `None` is as configured (`commit.cleanup`).
+    pub cleanup: Option<Cleanup>,
+    /// Record it even if nothing has changed.
+    pub allow_empty: bool,
+    /// Record it even if the message says nothing.
+    pub allow_empty_message: bool,
+    /// Call no hooks that could refuse.
+    pub no_verify: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The commit.
+    Done(ObjectId),
+    /// The message says nothing: nothing was recorded.
+    EmptyMessage,
+}
+
+/// Files that tell of an operation that ends with a commit, or has prepared one.
+const IN_PROGRESS: [&str; 10] = [
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "SQUASH_MSG",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "sequencer",
+    "rebase-merge",
+    "rebase-apply",
+    "rr-cache",
+];
+
+/// So many trees of a first commit make a pack: each file would need a directory of its own besides,
+/// as there are none yet.
+const PACKED_FROM_AT_FIRST: usize = 16;
+
+/// Configuration with which a commit is more than this.
+const FOR_GIT: [&str; 4] = [
+    "commit.template",
+    "i18n.commitencoding",
+    "core.commentchar",
+    "core.commentstring",
+];
+
+/// Configuration with which a commit is more than this, unless it says no.
+const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
+
+impl Repository {
+    /// Records the index as a commit on top of `HEAD`, and moves the branch there. Facts of files
+    /// are brought up to date in the index beforehand.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for what has to be
+    /// done by Git: see the module. Also if there is nothing to record, which Git explains.
+    /// Otherwise: the index is locked or cannot be written, an object cannot be written, or the
+    /// branch has moved meanwhile.
+    pub fn commit(&self, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
+        self.refuse_what_is_for_git(options)?;
+        let cleanup = self.message_cleanup(options.cleanup)?;
+        let head = self.head()?.id();
+        let now = identity::now();
+        let identity = |role| {
+            let (config, environment) = (self.config(), self.environment());
+            let found = identity::signature_at(now, (role, Care::Strict), config, environment);
+            found.map_err(|_| lacks("a commit by nobody"))
+        };
+        let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
+        let written = match cleanup {
+            Cleanup::Verbatim => options.message.clone(),
+            _ => message::stripped(options.message.as_bstr(), false),
+        };
+        let text = message::cleaned(written.as_bstr(), cleanup);
+        let tree = self.stage_tree(head, options, interrupt)?;
+        self.write_edit_message(written.as_bstr())?;
+        if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
+            return Ok(Outcome::EmptyMessage);
+        }
+        let parent = head.map(|id| format!("parent {id}\n")).unwrap_or_default();
+        let mut content =
+            format!("tree {tree}\n{parent}author {author}\ncommitter {committer}\n\n").into_bytes();
+        content.extend_from_slice(&text);
+        let id = self
+            .objects()?
+            .write(Kind::Commit, &content)
+            .map_err(from_odb)?;
+        self.move_to(id, head, text.as_bstr())?;
+        Ok(Outcome::Done(id))
+    }
+
+    fn refuse_what_is_for_git(&self, options: &Options) -> Result<()> {
+        let is_there = |name: &&str| match self.refs().tables() {
+            Some(_) if name.ends_with("_HEAD") => {
+                self.refs().find(name).is_ok_and(|found| found.is_some())
+            }
+            _ => self.git_path(name).exists(),
+        };
+        if IN_PROGRESS.iter().any(is_there) {
+            return Err(lacks("commits that end an operation"));
+        }
+        let config = self.config();
+        let is_set = |key: &&&str| config.bool_or(key, false).unwrap_or(true);
+        let plain = FOR_GIT.iter().find(|key| config.contains(key));
+        if let Some(key) = plain.or(FOR_GIT_IF_SET.iter().find(is_set)) {
+            return Err(lacks(&format!("commits with {key}")));
+        }
+        if shared::configured(config)? != Sharing::Umask {
+            return Err(lacks("commits with core.sharedRepository"));
+        }
+        let refusing = ["pre-commit", "commit-msg"];
+        let telling = ["prepare-commit-msg", "post-commit", "post-index-change"];
+        let refusing = refusing.iter().filter(|_| !options.no_verify);
+        if refusing
+            .chain(&telling)
+            .any(|name| hooks::find(self, name).is_some())
+        {
+            return Err(lacks("the hooks of commits"));
+        }
+        if options.message.contains(&0) || options.message.to_str().is_err() {
+            return Err(lacks("this message"));
+        }
+        Ok(())
+    }
+
+    fn message_cleanup(&self, wanted: Option<Cleanup>) -> Result<Cleanup> {
+        let configured = match (wanted, self.config().string("commit.cleanup")?) {
+            (Some(wanted), _) => return Ok(wanted),
+            (None, None) => return Ok(Cleanup::default()),
+            (None, Some(configured)) => configured,
+        };
+        Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
+    }
+
+    /// Writes the trees of the index, once it is up to date; gives the uppermost.
+    fn stage_tree(
+        &self,
+        head: Option<ObjectId>,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<ObjectId> {
+        let (prepared, lock) = WorktreeSession::as_it_lies(self)?;
+        let index = &prepared.index;
+        let is_for_git = |entry: pronto_index::EntryRef<'_>| {
+            entry.stage() != 0
+                || entry.flags.contains(Flags::INTENT_TO_ADD)
+                || entry.mode & mode::TYPE == mode::GITLINK
+        };
+        if index.is_split() || index.iter().any(is_for_git) {
+            return Err(lacks(
+                "commits of conflicts, submodules, announced files and split indexes",
+            ));
+        }
+        // The trees of a first commit are all new, and there is only one.
+        let packed_from = match head {
+            Some(_) => PACKED_FROM,
+            None => PACKED_FROM_AT_FIRST,
+        };
+        let (id, made) = match self.make_trees(index, (false, packed_from))? {
+            Made::Known(_, id) => (id, None),
+            Made::New(cached, id) => (id, Some(cached)),
+            Made::Not(_) => return Err(lacks("a tree of this index")),
+        };
+        let before = match head {
+            Some(head) => self.peel_to(head, Kind::Tree)?,
+            None => Some(ObjectId::empty_tree(self.object_hash())),
+        };
+        if before == Some(id) && !(options.allow_empty && head.is_some()) {
+            return Err(lacks("an answer where there is nothing to commit"));
+        }
+        let mut edit = Edit::new(index);
+        let how = refresh::Options::default();
+        refresh::refresh(self, &prepared, &mut edit, (&how, interrupt))?;
+        if let Some(made) = made {
+            edit.set_cached_tree(Some(made));
+        }
+        if !edit.is_empty() {
+            let bytes = prepared.encode(edit.content(), interrupt)?;
+            lock.commit(&bytes).map_err(from_index)?;
+        }
+        Ok(id)
+    }
+
+    /// What an editor would have been given: other programs look for it.
+    fn write_edit_message(&self, text: &BStr) -> Result<()> {
+        let path = self.git_path("COMMIT_EDITMSG");
+        let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));
+        written.map_err(|error| {
+            let message = format!("could not open '{}'", self.spoken(&path).display());
+            Error::new(ErrorKind::Io, message).because(error)
+        })
+    }
+
+    fn move_to(&self, id: ObjectId, head: Option<ObjectId>, text: &BStr) -> Result<()> {
+        let action = match (self.environment().bytes("GIT_REFLOG_ACTION"), head) {
+            (Some(action), _) => action,
+            (None, Some(_)) => b"commit",
+            (None, None) => b"commit (initial)",
+        };
+        let title = text.lines().next().unwrap_or_default();
+        let log = [action, b": ", title].concat();
+        let mut transaction = self.transaction();
+        let expected = head.map_or(Expected::Missing, Expected::Object);
+        transaction.update("HEAD", id, expected, log);
+        transaction.commit()
+    }
+}
+
+fn lacks(what: &str) -> Error {
+    let message = format!("pronto does not have {what}");
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,365 @@
+//! Sparse checkouts: a part of the tracked files is in the work tree (git-sparse-checkout(1)).
+//!
+//! Each change is made in Git's order: configuration of the work tree, files, index, and
+//! `info/sparse-checkout` last, so that whatever breaks off leaves patterns that were in force.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+use pronto_index::{Cover, EntryRef, Index};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+use pronto_worktree::checkout::Failure;
+use pronto_worktree::pathspec::{Defaults, Pathspec};
+use pronto_worktree::sparse::{Definition, Sparse, outside};
+use pronto_worktree::unpack::{self, Leftover};
+
+use crate::config::edit::{self, Refusal};
+use crate::lock::{Lock, PATIENCE};
+use crate::session::WorktreeSession;
+use crate::status::{Search, ignore_patterns};
+use crate::worktree::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use pronto_worktree::sparse;
+
+/// What is to be recorded before a sparse checkout is changed; `None` leaves it as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Modes {
+    /// Directories instead of patterns.
+    pub cone: Option<bool>,
+    /// Entries for whole directories in the index.
+    pub sparse_index: Option<bool>,
+}
+
+/// What became of files.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// What does not follow the patterns.
+    pub leftover: Leftover,
+    /// What else there is to say, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// Files that could not be written. If there are any, index and patterns stay as they were.
+    pub failed: Vec<Failure>,
+}
+
+impl Repository {
+    /// Whether this is a sparse checkout (`core.sparseCheckout`).
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn is_sparse_checkout(&self) -> Result<bool> {
+        self.config().bool_or("core.sparsecheckout", false)
+    }
+
+    /// Whether its patterns are directories (`core.sparseCheckoutCone`).
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn uses_cone(&self) -> Result<bool> {
+        self.config().bool_or("core.sparsecheckoutcone", true)
+    }
+
+    /// What `info/sparse-checkout` says; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// It cannot be read, or a value is no boolean.
+    pub fn sparse_definition(&self) -> Result<Option<Definition>> {
+        let Some(text) = self.sparse_text()? else {
+            return Ok(None);
+        };
+        let (definition, warning) = Definition::parse(&text, self.uses_cone()?);
+        self.warn_of_sparse(warning.as_deref());
+        Ok(Some(definition))
+    }
+
+    /// The bytes of `info/sparse-checkout`; `None` if there is no such file.
+    pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
+        let file = self.git_path("info/sparse-checkout");
+        match untrusted::read(&file, Links::Follow, LARGEST_TEXT_BYTES) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let message = format!("cannot read '{}'", path::as_bytes(&file));
+                Err(Error::new(ErrorKind::Io, message).because(error))
+            }
+        }
+    }
+
+    /// Passes on what is wrong with its patterns.
+    pub(crate) fn warn_of_sparse(&self, warning: Option<&str>) {
+        for line in warning.iter().flat_map(|warning| warning.lines()) {
+            self.warn(line.trim_start_matches("warning: "));
+        }
+    }
+
+    /// Makes this a sparse checkout with `modes`, in the configuration of the work tree. One that
+    /// is new has a cone unless `modes` says otherwise.
+    ///
+    /// # Errors
+    /// Configuration cannot be read or written.
+    pub fn record_sparse_modes(&mut self, modes: Modes) -> Result<()> {
+        let is_sparse = self.is_sparse_checkout()?;
+        if modes.cone.is_some() || !is_sparse {
+            self.set_for_work_tree("core.sparseCheckout", true)?;
+            self.set_for_work_tree("core.sparseCheckoutCone", modes.cone != Some(false))?;
+        }
+        if let Some(sparse_index) = modes.sparse_index {
+            self.set_for_work_tree("index.sparse", sparse_index)?;
+        }
+        self.reload_config()
+    }
+
+    /// Makes this a sparse checkout of the files at the top, before there are any.
+    pub(crate) fn begin_sparse_checkout(&mut self) -> Result<()> {
+        self.record_sparse_modes(Modes::default())?;
+        let mut lock = Lock::acquire(self.git_path("info/sparse-checkout"), PATIENCE)?;
+        lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
+        lock.commit()
+    }
+
+    /// Sets a key in the configuration of the work tree, which gets one of its own.
+    fn set_for_work_tree(&mut self, key: &str, value: bool) -> Result<()> {
+        self.give_work_tree_config()?;
+        let file = self.git_dir().join("config.worktree");
+        let value = if value { "true" } else { "false" };
+        edit::set_in_file(&file, key, value.into())
+    }
+
+    /// Turns `extensions.worktreeConfig` on; what does not hold for all work trees moves to the
+    /// main one's configuration.
+    fn give_work_tree_config(&mut self) -> Result<()> {
+        if self.format().worktree_config {
+            return Ok(());
+        }
+        let common = self.common_dir().join("config");
+        edit::set_in_file(&common, "extensions.worktreeConfig", "true".into())?;
+        let main = self.common_dir().join("config.worktree");
+        let local = self.config_loader().local().load()?;
+        if local.bool_or("core.bare", false)? {
+            edit::set_in_file(&main, "core.bare", "true".into())?;
+            unset(&common, "core.bare")?;
+        }
+        if let Some(place) = local.string("core.worktree")? {
+            edit::set_in_file(&main, "core.worktree", place)?;
+            unset(&common, "core.worktree")?;
+        }
+        self.enable_work_tree_config();
+        Ok(())
+    }
+
+    /// Puts `definition` in force: files and index follow it, then it is written. If a file cannot
+    /// be written, all stays in force that was.
+    ///
+    /// # Errors
+    /// Index or patterns are locked, or cannot be read or written; a tree is missing; it is
+    /// interrupted.
+    pub fn set_sparse_checkout(
+        &self,
+        definition: &Definition,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Applied> {
+        let file = self.git_path("info/sparse-checkout");
+        let mut lock = Lock::acquire(file, PATIENCE)?;
+        let sparse = definition.to_sparse(self.ignores_case()?);
+        let mut applied = self.apply_sparsity(sparse, progress, interrupt)?;
+        if applied.failed.is_empty() {
+            lock.write_and_close(&definition.to_text())?;
+            lock.commit()?;
+        } else if let Some(before) = self.sparse_checkout()? {
+            let restored = self.apply_sparsity(before, progress, interrupt)?;
+            applied.warnings.extend(restored.warnings);
+        }
+        Ok(applied)
+    }
+
+    /// Files and index follow the patterns that are recorded; without any, nothing is done.
+    ///
+    /// # Errors
+    /// As for [`set_sparse_checkout`](Self::set_sparse_checkout).
+    pub fn reapply_sparse_checkout(
+        &self,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Applied> {
+        match self.sparse_definition()? {
+            Some(definition) => {
+                let sparse = definition.to_sparse(self.ignores_case()?);
+                self.apply_sparsity(sparse, progress, interrupt)
+            }
+            None => Ok(Applied::default()),
+        }
+    }
+
+    /// Everything is in the work tree again, and this is no sparse checkout any more. The patterns
+    /// stay for the next time.
+    ///
+    /// # Errors
+    /// As for [`set_sparse_checkout`](Self::set_sparse_checkout).
+    pub fn disable_sparse_checkout(
+        &mut self,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Applied> {
+        let everything = Definition::Patterns(vec!["/*".into()]);
+        let everything = everything.to_sparse(self.ignores_case()?);
+        let applied = self.apply_sparsity(everything, progress, interrupt)?;
+        if applied.failed.is_empty() {
+            for key in [
+                "core.sparseCheckout",
+                "core.sparseCheckoutCone",
+                "index.sparse",
+            ] {
+                self.set_for_work_tree(key, false)?;
+            }
+            self.reload_config()?;
+        }
+        Ok(applied)
+    }
+
+    fn apply_sparsity(
+        &self,
+        sparse: Sparse,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Applied> {
+        let (mut prepared, lock) = WorktreeSession::with_index(self, || self.index_for(&sparse))?;
+        let lock = lock?;
+        if prepared.index.identity().is_none() {
+            return Ok(Applied::default());
+        }
+        prepared.sparse = Some(sparse);
+        let mut unpacked = prepared.with_situation(interrupt, |situation| {
+            let mut situation = *situation;
+            situation.facts_decide = true;
+            unpack::sparsity(&situation).map_err(from_worktree)
+        })?;
+        let entries = unpacked.entries(&prepared.index);
+        let outcome = prepared.write_files(&unpacked.plan, entries, progress, interrupt)?;
+        let mut warnings = outcome.warnings.clone();
+        if outcome.failed.is_empty() {
+            unpacked.record(&outcome);
+            let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+            lock.commit(&bytes).map_err(from_index)?;
+            let entries = unpacked.entries(&prepared.index);
+            warnings.extend(self.clean_outside(&prepared, &entries, interrupt)?);
+        }
+        Ok(Applied {
+            leftover: unpacked.leftover,
+            warnings,
+            failed: outcome.failed,
+        })
+    }
+
+    /// The index, to move files by: with an entry for each file of the directories of which a part
+    /// is to be there.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub(crate) fn index_as_checked_out(&self) -> Result<Index> {
+        match self.sparse_checkout()? {
+            Some(sparse) => self.index_for(&sparse),
+            None => self.index(),
+        }
+    }
+
+    /// The index with an entry for each file of the directories of which a part is to be there.
+    fn index_for(&self, sparse: &Sparse) -> Result<Index> {
+        let index = self.sparse_index()?;
+        if !sparse.is_cone() || self.has_present_directory(&index)? {
+            return self.expand_index(index);
+        }
+        if !index.is_sparse() {
+            return Ok(index);
+        }
+        self.expand_part(index, &mut |path| {
+            let directory = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+            sparse.cover(directory) != Cover::Nothing
+        })
+    }
+
+    /// Directories of which nothing is to be there go, with what is ignored in them; those with
+    /// untracked files stay, which is said.
+    fn clean_outside(
+        &self,
+        prepared: &WorktreeSession<'_>,
+        entries: &[EntryRef<'_>],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<String>> {
+        // Where files are expected outside of the patterns, tracked ones may be there unseen. Git
+        // would remove them, whatever they hold.
+        let key = "sparse.expectFilesOutsideOfPatterns";
+        let keeps = self.config().bool_or(key, false)?;
+        let Some(sparse) = prepared.sparse.as_ref().filter(|_| !keeps) else {
+            return Ok(Vec::new());
+        };
+        let mut warnings = Vec::new();
+        let mut patterns = None;
+        for directory in outside(entries, sparse) {
+            if !prepared
+                .top
+                .metadata(&directory)
+                .is_ok_and(|it| it.is_directory())
+            {
+                continue;
+            }
+            if patterns.is_none() {
+                patterns = Some(ignore_patterns(self)?);
+            }
+            let Some(patterns) = &patterns else { continue };
+            let literal = Defaults {
+                literal: true,
+                ..Defaults::default()
+            };
+            let top = self.require_work_tree()?;
+            let one = [directory.as_bstr()];
+            let pathspec = Pathspec::parse(one, "".into(), top, literal).map_err(from_worktree)?;
+            let search = Search {
+                patterns,
+                ignore_file: Some(".gitignore".into()),
+                pathspec: &pathspec,
+                ignored: false,
+                directories: false,
+                empty_directories: false,
+            };
+            let untracked = self.untracked_files(&prepared.index, &search, interrupt)?;
+            if !untracked.is_empty() {
+                warnings.push(format!(
+                    "warning: directory '{directory}/' contains untracked files, but is not in \
+                     the sparse-checkout cone"
+                ));
+            } else if remove_directory(prepared, directory.as_bstr()).is_err() {
+                warnings.push(format!(
+                    "warning: failed to remove directory '{directory}/'"
+                ));
+            }
+        }
+        Ok(warnings)
+    }
+}
+
+fn remove_directory(prepared: &WorktreeSession<'_>, directory: &BStr) -> std::io::Result<()> {
+    let (above, name) = match directory.rfind_byte(b'/') {
+        Some(slash) => (
+            directory[..slash].as_bstr(),
+            directory[slash + 1..].as_bstr(),
+        ),
+        None => (BStr::new(""), directory),
+    };
+    prepared.top.open_beneath(above)?.remove_all(name)
+}
+
+fn unset(file: &Path, key: &str) -> Result<()> {
+    edit::edit_file(file, path::as_bytes(file), |document| {
+        match document.unset(key.into(), true, |_| true) {
+            Ok(()) | Err(Refusal::NothingSet) => Ok(()),
+            Err(_) => {
+                let message = format!("cannot remove '{key}'");
+                Err(Error::new(ErrorKind::Config, message))
+            }
+        }
+    })
+}

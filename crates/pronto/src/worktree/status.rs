@@ -1,0 +1,189 @@
+//! What has changed: `HEAD` against the index, the index against files, untracked files, and what
+//! is in progress.
+
+mod check_ignore;
+mod collect;
+mod contents;
+mod conversion;
+mod files;
+mod items;
+mod line_endings;
+mod monitor;
+mod quick;
+mod settings;
+mod state;
+mod submodules;
+mod tracking;
+mod untracked_cache;
+mod write_back;
+
+use crate::refs::Head;
+use crate::{Repository, Result};
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use crate::ignores::ignore_patterns;
+pub(crate) use crate::ignores::read_ignore_file;
+pub use check_ignore::{IgnoreCheck, IgnoreRule};
+pub(crate) use contents::{Contents, read_tree};
+pub(crate) use conversion::Converter;
+pub(crate) use files::Heads;
+pub use files::{FileState, Search};
+pub use items::{Item, Items};
+pub use line_endings::LineEndings;
+pub use pronto_worktree::diff::Renames;
+pub use pronto_worktree::ignore::Patterns;
+pub use pronto_worktree::pathspec::Pathspec;
+pub use pronto_worktree::status::{Change, Ignored, SubmoduleState, Untracked};
+pub use settings::walk_options;
+pub use state::{Operation, Rebase, SparseCheckout, State};
+pub use submodules::IgnoreSubmodules;
+pub(crate) use submodules::Inspector;
+pub use tracking::{Divergence, Upstream};
+pub(crate) use untracked_cache::new_untracked_cache;
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which untracked files to name.
+    pub untracked: Untracked,
+    /// Which ignored files to name.
+    pub ignored: Ignored,
+    /// Which paths count.
+    pub pathspec: Pathspec,
+    /// Whether and how renames are found.
+    pub renames: Option<Renames>,
+    /// Which changes of submodules count, whatever is configured.
+    pub ignore_submodules: Option<IgnoreSubmodules>,
+    /// Find out which operation is in progress.
+    pub state: bool,
+    /// For a detached `HEAD`, find out from where.
+    pub detached_from: bool,
+    /// Write the index if that makes the next status faster and nobody else is writing it.
+    pub write_back: bool,
+    /// For how long nobody must have written the index before it is written for the next status:
+    /// whoever works on it is not to find it locked, and would only write it again.
+    pub settle: Duration,
+    /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
+    /// wanted and none listens.
+    pub monitor_program: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            untracked: Untracked::Normal,
+            ignored: Ignored::No,
+            pathspec: Pathspec::default(),
+            renames: Some(Renames::default()),
+            ignore_submodules: None,
+            state: true,
+            detached_from: true,
+            write_back: true,
+            settle: Duration::from_secs(1),
+            monitor_program: None,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Report {
+    /// Where `HEAD` is.
+    pub head: Head,
+    /// Paths that differ, in order.
+    pub entries: Vec<Entry>,
+    /// Untracked files, and directories with a slash at their end, in order.
+    pub untracked: Vec<BString>,
+    /// Ignored files and directories, in order.
+    pub ignored: Vec<BString>,
+    /// What is in progress.
+    pub state: State,
+    /// There is an untracked cache, which was made at another place or system.
+    pub has_foreign_cache: bool,
+    /// What could not be looked at: path and reason.
+    pub problems: Vec<(BString, std::io::Error)>,
+}
+
+/// A path that differs between `HEAD` and the index, between the index and its file, or is in
+/// conflict.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    /// The path.
+    pub path: BString,
+    /// Git's letter for the change from `HEAD` to the index.
+    pub index: Option<u8>,
+    /// Git's letter for the change from the index to the file.
+    pub worktree: Option<u8>,
+    /// Where it was renamed or copied from.
+    pub origin: Option<Origin>,
+    /// Mode and object in `HEAD`.
+    pub in_head: Option<(u32, ObjectId)>,
+    /// Mode and object in the index.
+    pub in_index: Option<(u32, ObjectId)>,
+    /// The mode of the file; zero if it is gone.
+    pub file_mode: u32,
+    /// How it differs as a submodule.
+    pub submodule: SubmoduleState,
+    /// In a conflict: mode and object of the ancestor, ours and theirs.
+    pub stages: Option<[Option<(u32, ObjectId)>; 3]>,
+}
+
+/// Where a renamed or copied file came from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The path it had.
+    pub path: BString,
+    /// `R` or `C`.
+    pub letter: u8,
+    /// How similar both are, in percent.
+    pub percent: u32,
+    /// It was renamed between the index and the worktree, not between `HEAD` and the index.
+    pub in_worktree: bool,
+}
+
+impl Entry {
+    /// Which stages a conflict has: 1 the ancestor, 2 ours, 4 theirs. Zero without a conflict.
+    pub fn stage_mask(&self) -> u8 {
+        let stages = self.stages.iter().flatten().enumerate();
+        stages
+            .map(|(at, stage)| u8::from(stage.is_some()) << at)
+            .sum()
+    }
+}
+
+impl Report {
+    /// Whether there is something to commit.
+    pub fn is_committable(&self) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.index.is_some_and(|letter| letter != b'U'))
+            || (self.state.merge && !self.has_conflicts())
+            || (self.head.id().is_none() && self.has_conflicts())
+    }
+
+    /// Whether a path is in conflict.
+    pub fn has_conflicts(&self) -> bool {
+        self.entries.iter().any(|entry| entry.stages.is_some())
+    }
+
+    /// Whether a file differs from the index.
+    pub fn is_worktree_dirty(&self) -> bool {
+        self.entries.iter().any(|entry| entry.worktree.is_some())
+    }
+}
+
+impl Repository {
+    /// Finds out what has changed. At most one `lstat` for each tracked file and one open for
+    /// each directory; trees of `HEAD` are read only where the index does not know them.
+    ///
+    /// # Errors
+    /// There is no work tree; the index or an object cannot be read;
+    /// [`Interrupted`](crate::ErrorKind::Interrupted).
+    pub fn status(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
+        collect::collect(self, options, (interrupt, None))
+    }
+}

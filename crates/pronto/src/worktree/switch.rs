@@ -1,0 +1,369 @@
+//! Moves the work tree, the index and `HEAD` to another commit: what `checkout` of a branch and
+//! `switch` do. Files come first, then the index, then `HEAD`.
+
+mod branch;
+mod left_behind;
+mod merge_files;
+mod move_files;
+mod remotes;
+mod start;
+mod state;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::Failure;
+use pronto_worktree::unpack::Refusals;
+
+use crate::merge::Style;
+use crate::refs::{Expected, Head, RefName, bad_name};
+use crate::status::Upstream;
+use crate::{Error, ErrorKind, Repository, Result, hooks};
+
+pub use branch::{NewBranch, Tracking};
+pub use left_behind::LeftBehind;
+pub use remotes::Candidates;
+pub use start::Start;
+
+pub(crate) use branch::Point;
+pub(crate) use move_files::MovedFiles;
+
+/// Where to go and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where to; `None`: to where `HEAD` is.
+    pub to: Option<Start>,
+    /// A branch to create there.
+    pub create: Option<NewBranch>,
+    /// Leave all branches, even if `to` is one.
+    pub detach: bool,
+    /// Throw local changes away.
+    pub discard: bool,
+    /// Merge files that were changed here with what they become, and show conflicts in this style.
+    pub merge: Option<Style>,
+    /// When discarding, overwrite untracked files too.
+    pub overwrite_untracked: bool,
+    /// Without `to`, do not look at files at all.
+    pub stay_lightly: bool,
+    /// Take a branch that another work tree has checked out.
+    pub ignore_other_worktrees: bool,
+    /// Keep untracked files that are ignored instead of overwriting them.
+    pub keep_ignored: bool,
+    /// Begin the new, unborn branch with nothing in the work tree.
+    pub empty: bool,
+    /// Collect nothing that is only for telling.
+    pub quiet: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is done.
+    Done(Box<Report>),
+    /// Something would have been lost: nothing was done.
+    Refused(Refusals),
+    /// The index has conflicts at these paths: nothing was done.
+    Unmerged(Vec<BString>),
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Where `HEAD` is now.
+    pub arrival: Arrival,
+    /// Whether a branch was left for a commit of its own.
+    pub left_branch: bool,
+    /// What became of commits that `HEAD` alone was at.
+    pub left_behind: Option<LeftBehind>,
+    /// The commit that is checked out now, its short id and its title.
+    pub commit: Option<(BString, BString)>,
+    /// What was set up for the new branch, as Git prints it on the standard output.
+    pub set_up: Vec<String>,
+    /// Git's letter and path of files that differ from the new commit.
+    pub local_changes: Vec<(u8, BString)>,
+    /// The new branch's relation to its upstream.
+    pub upstream: Option<Upstream>,
+    /// Operations that were in progress and are given up, as Git names them.
+    pub cancelled: Vec<&'static str>,
+    /// Files that could not be written.
+    pub failed: Vec<Failure>,
+    /// What else there is to say, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// What the hook `post-checkout` said, if it ran.
+    pub hook: Option<i32>,
+}
+
+/// Where `HEAD` came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Arrival {
+    /// It has not moved.
+    #[default]
+    Stayed,
+    /// To a commit of its own, which was called so.
+    Detached(BString),
+    /// To a branch, by its short name.
+    Branch(BString, Manner),
+}
+
+/// How it came there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It was there before.
+    Already,
+    /// It was there before, and the branch was moved.
+    Reset,
+    /// From elsewhere.
+    Switched,
+    /// To a branch that is new.
+    New,
+    /// To a branch that was moved.
+    ExistingReset,
+}
+
+impl Repository {
+    /// Moves to where `options` say.
+    ///
+    /// # Errors
+    /// The branch is checked out elsewhere, a name is not valid, an object is missing, or files
+    /// of the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything
+    /// has been done. What would lose local changes is no error: see [`Outcome`].
+    pub fn switch(
+        &self,
+        options: &Options,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Outcome> {
+        let old = self.head()?;
+        self.check_branches(options, &old)?;
+        if let (None, Some(create), Head::Unborn { .. }) = (&options.to, &options.create, &old) {
+            return self.rename_unborn(create);
+        }
+        if options.to.is_none() && old.id().is_none() && !options.empty {
+            let message = "You are on a branch yet to be born";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let arrival = Destination::new(options, &old);
+        let mut report = Report::default();
+        if !(options.to.is_none() && options.stay_lightly && !options.empty) {
+            match self.move_files((old.id(), &arrival), options, progress, interrupt)? {
+                MovedFiles::Done(outcome) => {
+                    report.failed = outcome.failed;
+                    report.warnings = outcome.warnings;
+                }
+                MovedFiles::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+                MovedFiles::Unmerged(paths) => return Ok(Outcome::Unmerged(paths)),
+            }
+        }
+        if let (Head::Detached { id }, false) = (&old, options.quiet)
+            && arrival.commit != Some(*id)
+        {
+            report.left_behind = Some(self.left_behind(*id, arrival.commit, interrupt)?);
+        }
+        let commit = arrival.commit;
+        self.move_head(options, &old, arrival, &mut report)?;
+        self.tell((options, commit), &mut report, interrupt)?;
+        self.run_post_checkout(old.id(), &mut report)?;
+        Ok(Outcome::Done(Box::new(report)))
+    }
+
+    fn check_branches(&self, options: &Options, old: &Head) -> Result<()> {
+        let check = |name: &BStr| {
+            if options.ignore_other_worktrees || old.name() == Some(name) {
+                return Ok(());
+            }
+            self.refuse_branch_in_use(name, false)
+        };
+        if let Some(create) = &options.create {
+            self.check_new_branch(create)?;
+            return if create.force {
+                check(create.full_name().as_bstr())
+            } else {
+                Ok(())
+            };
+        }
+        match options.to.as_ref().and_then(|start| start.branch.as_ref()) {
+            Some(branch) if !options.detach => check(branch.as_bstr()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A branch without a commit is left for another: nothing but its name changes.
+    fn rename_unborn(&self, create: &NewBranch) -> Result<Outcome> {
+        let mut transaction = self.transaction();
+        transaction.set_symbolic(
+            "HEAD",
+            RefName::new(create.full_name()).map_err(bad_name)?,
+            Some(b"checkout -b".as_bstr()),
+        );
+        transaction.commit()?;
+        Ok(Outcome::Done(Box::new(Report {
+            arrival: Arrival::Branch(create.name.clone(), Manner::New),
+            ..Report::default()
+        })))
+    }
+
+    /// References and logs.
+    fn move_head(
+        &self,
+        options: &Options,
+        old: &Head,
+        mut to: Destination,
+        report: &mut Report,
+    ) -> Result<()> {
+        let mut existed = false;
+        if let Some(create) = &options.create {
+            let full = create.full_name();
+            existed = self.refs().id_of(&full)?.is_some();
+            if !create.orphan {
+                report.set_up = self.create_branch(create, &to)?;
+            }
+            to.name.clone_from(&create.name);
+            to.branch = Some(full);
+        }
+        let message = self.switch_message(old, to.name.as_bstr());
+        let detaches = options.detach || to.branch.is_none();
+        if to.name == "HEAD" && to.branch.is_none() && !options.detach {
+            // It stays where it is.
+        } else if let (true, Some(commit)) = (detaches, to.commit) {
+            let mut transaction = self.transaction();
+            transaction.detach("HEAD", commit, Expected::Anything, &message);
+            transaction.commit()?;
+            report.left_branch = old.name().is_some();
+            report.arrival = Arrival::Detached(to.name.clone());
+        } else if let Some(branch) = &to.branch {
+            let mut transaction = self.transaction();
+            let target = RefName::new(branch.clone()).map_err(bad_name)?;
+            transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
+            transaction.commit()?;
+            let manner = match (&options.create, old.name() == Some(branch.as_bstr())) {
+                (Some(create), true) if create.force => Manner::Reset,
+                (_, true) => Manner::Already,
+                (Some(_), false) if existed => Manner::ExistingReset,
+                (Some(_), false) => Manner::New,
+                (None, false) => Manner::Switched,
+            };
+            self.forget_log_of_unborn(old)?;
+            report.arrival = Arrival::Branch(to.name.clone(), manner);
+        }
+        report.cancelled = self.remove_operation_state()?;
+        if let Some(commit) = to.commit {
+            report.commit = Some((self.short_id(commit)?, self.title(commit)?));
+        }
+        Ok(())
+    }
+
+    fn switch_message(&self, old: &Head, to: &BStr) -> BString {
+        if let Some(action) = self.environment().bytes("GIT_REFLOG_ACTION") {
+            return action.into();
+        }
+        let from: BString = match (old.branch(), old.id()) {
+            (Some(branch), _) => branch.to_owned(),
+            (None, Some(id)) => id.to_string().into(),
+            (None, None) => "(invalid)".into(),
+        };
+        format!("checkout: moving from {from} to {to}").into()
+    }
+
+    /// A branch that never got a commit is gone once `HEAD` leaves it, and so is its log.
+    fn forget_log_of_unborn(&self, old: &Head) -> Result<()> {
+        if let Head::Unborn { name } = old
+            && self.refs().has_log(name)
+            && self.refs().id_of(name)?.is_none()
+        {
+            // One that stays is in nobody's way.
+            let _ = self.drop_log(name.as_bstr());
+        }
+        Ok(())
+    }
+
+    /// What is only for telling.
+    fn tell(
+        &self,
+        (options, commit): (&Options, Option<ObjectId>),
+        report: &mut Report,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        if options.quiet {
+            return Ok(());
+        }
+        let looked = !(options.to.is_none() && options.stay_lightly);
+        if let (true, false, Some(commit)) = (looked, options.discard, commit) {
+            report.local_changes = self.local_changes(commit, interrupt)?;
+        }
+        if options.detach {
+            return Ok(());
+        }
+        let head = self.head()?;
+        if let (Some(name), Some(id)) = (head.name(), head.id()) {
+            report.upstream = self.upstream(name, Some(id), true, interrupt)?;
+        }
+        Ok(())
+    }
+
+    fn run_post_checkout(&self, old: Option<ObjectId>, report: &mut Report) -> Result<()> {
+        let new = self.head()?.id();
+        report.hook = self.post_checkout_hook(old, new, true)?;
+        Ok(())
+    }
+
+    /// Runs the hook `post-checkout`, which is told whether a branch was switched.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn post_checkout_hook(
+        &self,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        switched: bool,
+    ) -> Result<Option<i32>> {
+        let hex = |id: Option<ObjectId>| id.unwrap_or(self.object_hash().null()).to_string();
+        let (old, new) = (hex(old), hex(new));
+        let call = hooks::Call {
+            arguments: vec![
+                old.as_ref(),
+                new.as_ref(),
+                if switched { "1".as_ref() } else { "0".as_ref() },
+            ],
+            ..hooks::Call::default()
+        };
+        hooks::run(self, "post-checkout", &call)
+    }
+}
+
+/// Where `HEAD` goes, worked out.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    /// What it was called.
+    pub(crate) name: BString,
+    /// The full name, where it is a branch.
+    pub(crate) branch: Option<BString>,
+    /// The full name of the reference that was named.
+    pub(crate) reference: Option<BString>,
+    pub(crate) commit: Option<ObjectId>,
+}
+
+impl Destination {
+    fn new(options: &Options, old: &Head) -> Self {
+        match &options.to {
+            _ if options.empty => Destination {
+                name: "(empty)".into(),
+                branch: None,
+                reference: None,
+                commit: None,
+            },
+            Some(start) => Destination {
+                name: start.name.clone(),
+                branch: start.branch.clone(),
+                reference: start.reference.clone(),
+                commit: start.commit,
+            },
+            None => Destination {
+                name: "HEAD".into(),
+                branch: None,
+                reference: old.name().map(ToOwned::to_owned),
+                commit: old.id(),
+            },
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Moving work trees.
+
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::mode;
+use pronto_io::error::OsReason;
+
+use super::{WorkTree, exists, refused};
+use crate::{Error, ErrorKind, Repository, Result, path};
+use pronto_config::git_dir::read_git_file;
+
+impl Repository {
+    /// Moves the linked work tree that `argument` means to `to`, or into the directory `to`. A
+    /// locked one only with `force` of two; with one, the place may be that of a work tree whose
+    /// files are gone.
+    ///
+    /// If it breaks off between the move and the note of it, `repair` with the new path mends it.
+    ///
+    /// # Errors
+    /// There is no such work tree, it is the main one, it is locked, has submodules or is broken,
+    /// or the place is taken; or it cannot be moved.
+    pub fn move_work_tree(&self, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
+        let all = self.work_trees()?;
+        let (work_tree, id) = self.linked_work_tree(&all, argument)?;
+        let mut spoken = self.spoken_argument(to);
+        let mut place = self.environment().absolute(path::borrow(to));
+        if place.is_dir() {
+            let Some(slash) = work_tree.path.rfind_byte(b'/') else {
+                let from = &work_tree.path;
+                let message = format!("could not figure out destination name from '{from}'");
+                return Err(refused(message));
+            };
+            let end = spoken.trim_end_with(|c| c == '/').len().max(1);
+            spoken.truncate(end);
+            spoken.extend_from_slice(&work_tree.path[slash..]);
+            place.push(path::borrow(&work_tree.path[slash + 1..]));
+        }
+        self.check_candidate((spoken.as_bstr(), &place), &all, (force, "move"))?;
+        self.refuse_submodules(&work_tree)?;
+        if force < 2 {
+            self.refuse_locked(&work_tree, "move")?;
+        }
+        self.validate(&work_tree, false).map_err(|reason| {
+            refused(format!(
+                "validation failed, cannot move working tree: {reason}"
+            ))
+        })?;
+        std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
+            let from = &work_tree.path;
+            let message = format!("failed to move '{from}' to '{spoken}'");
+            Error::new(ErrorKind::Io, message).because(OsReason(error))
+        })?;
+        let place = super::real(&place).unwrap_or(place);
+        let mut line = path::as_bytes(&place).to_vec();
+        if line.as_bstr() == work_tree.path {
+            return Ok(());
+        }
+        line.extend_from_slice(b"/.git\n");
+        super::replace_file(&self.own_dir(id.as_bstr()).join("gitdir"), &line)
+    }
+
+    pub(super) fn refuse_locked(&self, work_tree: &WorkTree, verb: &str) -> Result<()> {
+        let lock = self.work_tree_lock(work_tree)?;
+        let way_out = format!("use '{verb} -f -f' to override or unlock first");
+        match lock.reason() {
+            None => Ok(()),
+            Some(reason) if reason.is_empty() => Err(refused(format!(
+                "cannot {verb} a locked working tree;\n{way_out}"
+            ))),
+            Some(reason) => Err(refused(format!(
+                "cannot {verb} a locked working tree, lock reason: {reason}\n{way_out}"
+            ))),
+        }
+    }
+
+    /// Refuses a place that is taken: by files, or by a registered work tree unless `force` lets
+    /// that one be forgotten.
+    pub(super) fn check_candidate(
+        &self,
+        (spoken, place): (&BStr, &Path),
+        all: &[WorkTree],
+        (force, verb): (u8, &str),
+    ) -> Result<()> {
+        let is_empty = || std::fs::read_dir(place).is_ok_and(|mut found| found.next().is_none());
+        if exists(place) && !is_empty() {
+            return Err(refused(format!("'{spoken}' already exists")));
+        }
+        let Some(found) = self.work_tree_at(all, place) else {
+            return Ok(());
+        };
+        let is_locked = self.work_tree_lock(found)?.reason().is_some();
+        if force > u8::from(is_locked) {
+            let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
+            return self.remove_own_dir(id).map_err(|failure| {
+                self.complain(failure);
+                refused(format!("unusable worktree destination '{spoken}'"))
+            });
+        }
+        Err(refused(match is_locked {
+            true => format!(
+                "'{spoken}' is a missing but locked worktree;\n\
+                 use '{verb} -f -f' to override, or 'unlock' and 'prune' or 'remove' to clear"
+            ),
+            false => format!(
+                "'{spoken}' is a missing but already registered worktree;\n\
+                 use '{verb} -f' to override, or 'prune' or 'remove' to clear"
+            ),
+        }))
+    }
+
+    /// Refuses a work tree with submodules in it.
+    pub(super) fn refuse_submodules(&self, work_tree: &WorkTree) -> Result<()> {
+        let id = work_tree.id.as_ref().map(|id| id.as_bstr());
+        let directory = self.own_dir(id.unwrap_or_default());
+        let has_modules = directory.join("modules").is_dir();
+        let index = directory.join("index");
+        if has_modules || (index.exists() && self.has_populated_submodule(work_tree, &index)?) {
+            return Err(refused(
+                "working trees containing submodules cannot be moved or removed",
+            ));
+        }
+        Ok(())
+    }
+
+    fn has_populated_submodule(&self, work_tree: &WorkTree, index: &Path) -> Result<bool> {
+        let index = pronto_index::Index::open(index, self.object_hash())
+            .map_err(crate::worktree::from_index)?;
+        let top = path::borrow(&work_tree.path);
+        let mut submodules = index.iter().filter(|entry| entry.mode == mode::GITLINK);
+        Ok(submodules.any(|entry| {
+            let git = top.join(path::borrow(entry.path)).join(".git");
+            git.is_dir() || read_git_file(&git, self.environment()).is_ok()
+        }))
+    }
+
+    /// Whether repository and work tree point to each other; if not, in Git's words why.
+    /// `may_be_gone` accepts one without files.
+    pub(super) fn validate(&self, work_tree: &WorkTree, may_be_gone: bool) -> Result<(), String> {
+        let id = work_tree.id.clone().unwrap_or_default();
+        let own = self.spoken_own_dir(id.as_bstr());
+        let own = own.display();
+        let top = path::borrow(&work_tree.path);
+        if !top.is_absolute() {
+            return Err(format!(
+                "'{own}/gitdir' file does not contain absolute path to the working tree location"
+            ));
+        }
+        if may_be_gone && !exists(top) {
+            return Ok(());
+        }
+        let file = work_tree.git_file();
+        let said = BString::from(path::as_bytes(&file));
+        if !exists(&file) {
+            return Err(format!("'{said}' does not exist"));
+        }
+        let target = read_git_file(&file, self.environment()).map_err(|flaw| {
+            let number = flaw.number();
+            format!("'{said}' is not a .git file, error code {number}")
+        })?;
+        let own_dir = self.own_dir(id.as_bstr());
+        let back = super::real(&own_dir).unwrap_or(own_dir);
+        match self.is_same_path(path::as_bytes(&target), path::as_bytes(&back)) {
+            true => Ok(()),
+            false => {
+                let top = &work_tree.path;
+                Err(format!("'{top}' does not point back to '{own}'"))
+            }
+        }
+    }
+}

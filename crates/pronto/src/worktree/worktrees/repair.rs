@@ -1,0 +1,162 @@
+//! Mending what points from the repository to its work trees and back.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{DIRECTORY, exists};
+use crate::{Repository, Result, path};
+use pronto_config::git_dir::{Flaw, read_git_file};
+
+/// One thing that was mended, or that could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// What was wrong.
+    pub what: &'static str,
+    /// Where.
+    pub place: BString,
+    /// It is mended.
+    pub is_done: bool,
+}
+
+impl Repair {
+    fn done(what: &'static str, place: &Path) -> Self {
+        Repair {
+            what,
+            place: path::as_bytes(place).to_owned(),
+            is_done: true,
+        }
+    }
+
+    fn impossible(what: &'static str, place: &Path) -> Self {
+        Repair {
+            is_done: false,
+            ..Repair::done(what, place)
+        }
+    }
+}
+
+impl Repository {
+    /// Lets the repository know where the work trees at `places` are (none: where the caller
+    /// stands), and all work trees where the repository is. Tells each thing done, and what could
+    /// not be done.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn repair_work_trees(&self, places: &[BString]) -> Result<Vec<Repair>> {
+        let mut told = Vec::new();
+        let here = [BString::from(".")];
+        let places = match places {
+            [] => &here,
+            places => places,
+        };
+        for place in places {
+            told.extend(self.repair_pointer_to(place.as_bstr())?);
+        }
+        for work_tree in self.work_trees()?.iter().filter(|found| !found.is_main()) {
+            told.extend(self.repair_git_file(work_tree)?);
+        }
+        Ok(told)
+    }
+
+    /// Mends the `.git` of a work tree.
+    fn repair_git_file(&self, work_tree: &super::WorkTree) -> Result<Option<Repair>> {
+        let top = path::borrow(&work_tree.path);
+        if !exists(top) {
+            return Ok(None);
+        }
+        if !top.is_dir() {
+            return Ok(Some(Repair::impossible("not a directory", top)));
+        }
+        let own_dir = self.own_dir(work_tree.id.as_ref().map_or("".into(), |id| id.as_bstr()));
+        let own_dir = super::real(&own_dir).unwrap_or(own_dir);
+        let file = work_tree.git_file();
+        let flaw = match read_git_file(&file, self.environment()) {
+            Err(Flaw::NotAFile { .. }) => {
+                return Ok(Some(Repair::impossible(".git is not a file", top)));
+            }
+            Err(_) => ".git file broken",
+            Ok(back) if self.is_same_path(path::as_bytes(&back), path::as_bytes(&own_dir)) => {
+                return Ok(None);
+            }
+            Ok(_) => ".git file incorrect",
+        };
+        let line = [b"gitdir: ", path::as_bytes(&own_dir).as_bytes(), b"\n"].concat();
+        super::replace_file(&file, &line)?;
+        Ok(Some(Repair::done(flaw, top)))
+    }
+
+    /// Mends what the repository knows of the place of the work tree at `given`.
+    fn repair_pointer_to(&self, given: &BStr) -> Result<Option<Repair>> {
+        // Unlike elsewhere, a path is meant from the top of the work tree.
+        let base = match (self.work_tree(), self.prefix()) {
+            (Some(top), Some(_)) => top,
+            _ => self.environment().current_dir(),
+        };
+        let place = base.join(path::borrow(given));
+        if self.is_main_place(&place) {
+            return Ok(None);
+        }
+        let Some(file) = super::real(&place.join(".git")) else {
+            let said = path::borrow(given);
+            return Ok(Some(Repair::impossible("not a valid path", said)));
+        };
+        let impossible = |what| Ok(Some(Repair::impossible(what, &file)));
+        let (own_dir, is_inferred) = match read_git_file(&file, self.environment()) {
+            Ok(back) => (back, false),
+            Err(Flaw::NotAFile { .. }) => {
+                return impossible("unable to locate repository; .git is not a file");
+            }
+            Err(Flaw::NotARepository(target)) => match self.inferred(&target) {
+                Some(inferred) => (inferred, true),
+                None => {
+                    return impossible(
+                        "unable to locate repository; .git file does not reference a repository",
+                    );
+                }
+            },
+            Err(_) => return impossible("unable to locate repository; .git file broken"),
+        };
+        let pointer = own_dir.join("gitdir");
+        let what = match pronto_io::untrusted::content(&pointer) {
+            Err(_) => "gitdir unreadable",
+            Ok(old) => {
+                let old = old.trim_ascii_end().as_bstr();
+                if self.is_same_path(old, path::as_bytes(&file)) {
+                    return Ok(None);
+                }
+                "gitdir incorrect"
+            }
+        };
+        let line = [path::as_bytes(&file).as_bytes(), b"\n"].concat();
+        super::replace_file(&pointer, &line)?;
+        let said = match is_inferred {
+            true => self.spoken(&pointer),
+            false => pointer,
+        };
+        Ok(Some(Repair::done(what, &said)))
+    }
+
+    fn is_main_place(&self, place: &Path) -> bool {
+        let strip = |place: PathBuf| match place.file_name() {
+            Some(name) if name == ".git" => place.parent().map(Path::to_owned).unwrap_or(place),
+            _ => place,
+        };
+        let main = super::real(self.common_dir()).map(strip);
+        let place = super::real(place).map(strip);
+        match (main, place) {
+            (Some(main), Some(place)) => {
+                self.is_same_path(path::as_bytes(&main), path::as_bytes(&place))
+            }
+            _ => false,
+        }
+    }
+
+    /// The directory of a work tree of this repository that `target`, which is no repository, must
+    /// have meant: repository and work tree were both moved.
+    fn inferred(&self, target: &Path) -> Option<PathBuf> {
+        let id = path::as_bytes(target).rsplit_str("/").next()?.trim_ascii();
+        let directory = self.common_dir().join(DIRECTORY).join(path::borrow(id));
+        (!id.is_empty() && directory.is_dir()).then_some(directory)
+    }
+}
