@@ -21,7 +21,7 @@ pub(crate) fn text(
     let _ = writeln!(text, "- beside one another: {}", names.join(", "));
     let _ = writeln!(
         text,
-        "- work tree: {}, {} files",
+        "- worktree: {}, {} files",
         arguments.worktree.display(),
         entries(arguments)
     );
