@@ -177,8 +177,8 @@ impl Backend {
 
 /// Digests each of `messages` and appends the results to `ids`, in the order of the messages.
 ///
-/// A result is an error if its message holds a block of a known kind of SHA-1 collision attack;
-/// the others are not affected. Whoever has more than one batch keeps a [`ManyDigester`].
+/// A result is an error if its message holds a block of a known kind of SHA-1 collision attack; the
+/// others are not affected. For more than one batch use a [`ManyDigester`].
 pub fn digest_many(
     kind: Kind,
     messages: &[Message<'_>],

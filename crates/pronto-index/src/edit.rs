@@ -14,8 +14,8 @@ use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A set of changes over an index: entries set and removed by path and stage, facts refreshed by
-/// position. [`content`](Edit::content) is the merge of both, ready to be written.
+/// A set of changes to an index: entries set and removed by path and stage, and stat data refreshed
+/// by position. [`content`](Edit::content) merges both, ready to be written.
 #[derive(Debug)]
 pub struct Edit<'a> {
     base: &'a Index,
@@ -99,7 +99,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Records new facts and flags for the entry at `position` of the base, whose object stays.
+    /// Records new stat data and flags for the entry at `position` of the base. Its object stays.
     pub fn refresh(&mut self, position: usize, stat: Stat, flags: Flags) {
         self.refreshed.insert(position, (stat, flags));
     }

@@ -70,8 +70,7 @@ fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
     }
 }
 
-/// Takes the mark that the file is left out of the work tree from the entry at `at`, which has been
-/// located before.
+/// Clears the skip-worktree bit of the entry at `at`, which has been located before.
 pub(crate) fn unskip(bytes: &mut [u8], at: usize, hash_len: usize) {
     let Some(Fixed {
         flags, extended, ..

@@ -86,10 +86,10 @@ fn from_lock(error: lock_file::Error) -> Error {
     })
 }
 
-/// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read
-/// from. The lock is held for as long as it takes to look and to rename: the new file is complete
-/// before, and `sync` says how to wait for it. `false` if somebody else holds the lock or has changed
-/// the index.
+/// Replaces the index at `path` by `bytes`, if it is still the file that `read` was read from. The
+/// lock is held only for the comparison and the rename: the new file is complete before, and `sync`
+/// says how to flush it. Returns `false` if another process holds the lock or has changed the
+/// index.
 ///
 /// # Errors
 /// [`ErrorKind::Io`]; the old index then stays.

@@ -22,8 +22,9 @@ impl Nesting {
         self.open.last().map(|open| (open.at, open.child))
     }
 
-    /// Takes note of the directory at `at`, which is the next one, with `children` directly below
-    /// it; tells `ended` of all that end with it. `false` if it is nested deeper than `deepest`.
+    /// Enters the directory at `at`, which is the next one, with `children` directly below it.
+    /// Calls `ended` for all directories that end with it. Returns `false` if it is nested deeper
+    /// than `deepest`.
     pub(crate) fn push(
         &mut self,
         (at, children): (usize, u64),

@@ -260,7 +260,7 @@ impl Outline {
         Some((table.starts, extensions))
     }
 
-    /// Keeps where the entries of this file are, for whoever opens it next.
+    /// Stores the positions of the entries of this file for the next reader.
     pub(crate) fn keep_lengths(&self, starts: &[u32], end: usize) -> std::io::Result<()> {
         match self.subject() {
             Some((path, subject)) => lengths::write(path, &subject, (starts, end)),
@@ -363,8 +363,8 @@ impl Outline {
         UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
     }
 
-    /// The signatures of unknown extensions that were passed over: Git says `ignoring XXXX
-    /// extension` of each.
+    /// Returns the signatures of unknown extensions that were ignored. Git prints `ignoring XXXX
+    /// extension` for each.
     pub fn ignored_extensions(&self) -> &[[u8; 4]] {
         self.extensions.ignored()
     }

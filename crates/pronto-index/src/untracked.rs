@@ -20,7 +20,7 @@ const DEEPEST: usize = 1024;
 /// What the cache says about an ignore file that holds for the whole worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcludeFile {
-    /// Its facts.
+    /// The stat data of the file.
     pub stat: Stat,
     /// Its content; null if there is no such file.
     pub id: ObjectId,
@@ -61,7 +61,7 @@ pub struct UntrackedDirectory<'a> {
     pub name: Cow<'a, BStr>,
     /// Untracked names in it; those of directories end with a slash.
     pub untracked: Names<'a>,
-    /// Whether the facts below were looked at since the index last changed here.
+    /// Whether the data below were verified since the index last changed here.
     pub is_valid: bool,
     /// It was only asked whether there is anything untracked in it.
     pub check_only: bool,

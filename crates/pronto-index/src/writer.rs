@@ -72,10 +72,10 @@ impl<'a> Content<'a> {
             .transpose()
     }
 
-    /// Marks racily clean entries for the next reader, as Git does before it writes. Of each
-    /// entry that was not looked at in this run, and may have been changed without a trace since
-    /// the file it comes from was written, `is_modified` says whether the file's facts match
-    /// while its content does not.
+    /// Marks racily clean entries for the next reader, as Git does before it writes. `is_modified`
+    /// is called for each entry that was not examined in this run and may have changed unnoticed
+    /// since its index file was written. It returns whether the stat data of the file match while
+    /// its content does not.
     pub fn smudge(&mut self, mut is_modified: impl FnMut(&EntryRef<'_>) -> bool) {
         for entry in &mut self.entries {
             let verified = entry.flags.contains(crate::Flags::UP_TO_DATE);

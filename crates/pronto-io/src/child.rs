@@ -1,7 +1,7 @@
-//! Starting child processes, and their entries in the trace. No other module makes a [`Command`].
+//! Starts child processes and records them in the trace. No other module makes a [`Command`].
 //!
-//! A program is never taken from the current directory because `PATH` has an entry that is empty or
-//! relative: the current directory may be a worktree that somebody else filled.
+//! A program is never taken from the current directory because of an empty or relative entry of
+//! `PATH`: the current directory may be a worktree with files of an attacker.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

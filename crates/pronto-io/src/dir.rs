@@ -45,8 +45,8 @@ const OPEN_DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// To reach what is in it, which asks for no permission to read it, and which a network file system is
-/// not told of.
+/// For access to its entries. This needs no read permission, and no message to a network file
+/// system.
 #[cfg(target_os = "linux")]
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY.union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]

@@ -115,7 +115,7 @@ impl<'a> Ewah<'a> {
         }
     }
 
-    /// Flips the bits of `words` that are set here. Bits beyond its end are passed over.
+    /// Flips the bits of `words` that are set here. Ignores bits beyond its end.
     pub fn xor_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot ^= word);
     }
@@ -155,7 +155,7 @@ impl<'a> Ewah<'a> {
         false
     }
 
-    /// Sets the bits of `words` that are set here. Bits beyond its end are passed over.
+    /// Sets the bits of `words` that are set here. Ignores bits beyond its end.
     pub fn or_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot |= word);
     }

@@ -55,11 +55,11 @@ impl Group {
         own(fd).map(|fd| Group { fd })
     }
 
-    /// Asks for what happens anywhere on the file system where `directory` is, whoever does it.
+    /// Requests events from the whole file system of `directory`, by any process.
     ///
     /// # Errors
-    /// Those of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` where the file system has
-    /// no handles, or several for the same.
+    /// Those of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` if the file system has no
+    /// handles, or several for the same directory.
     pub fn add_file_system(&self, directory: &Directory) -> io::Result<()> {
         let flags = libc::FAN_MARK_ADD | libc::FAN_MARK_ONLYDIR | libc::FAN_MARK_FILESYSTEM;
         self.mark(flags, WANTED, directory)

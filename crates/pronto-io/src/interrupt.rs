@@ -14,7 +14,7 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Asks whoever looks to stop. Safe to call from a signal handler: one atomic store.
+    /// Requests operations to stop. Safe to call from a signal handler: one atomic store.
     pub fn trigger(&self) {
         self.0.store(true, Relaxed);
     }

@@ -83,11 +83,12 @@ pub fn run<S>(
     run_groups(workers, &[count], begin, work, end)
 }
 
-/// The same for items in consecutive groups that end at `ends` (which rise; the last is the number
-/// of items). Two workers are in the same group only when all groups have been begun, and what is
-/// taken at once is of one group. Gives what [`run`] gives, and may be called from any thread.
+/// Does the same for items in consecutive groups that end at `ends` (ascending; the last is the
+/// number of items). Two workers share a group only when all groups have been begun, and items that
+/// are taken together belong to one group. Returns what [`run`] returns, and may be called from any
+/// thread.
 ///
-/// Costs a counter for each group; whoever helps, and whenever more workers come, looks through all
+/// Costs a counter for each group. A worker without a group, and each newly started one, scans all
 /// of them.
 ///
 /// # Panics
@@ -219,7 +220,8 @@ where
         self.tuner.as_ref().map_or(self.start, Tuner::target)
     }
 
-    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    /// Runs the periodic review in the calling worker: reads the measurements and sets the worker
+    /// count.
     fn review<'scope, 'row: 'scope>(&'row self, tuner: &Tuner, scope: &'scope Scope<'scope, 'row>) {
         let Some(target) = tuner.review() else {
             return;

@@ -57,7 +57,7 @@ fn open_standard_streams() {
         revents: 0,
     };
     let mut streams = [closed(0), closed(1), closed(2)];
-    // SAFETY: the array outlives the call and is as long as the call is told.
+    // SAFETY: the array outlives the call and has the length that is passed.
     let answered = unsafe { libc::poll(streams.as_mut_ptr(), streams.len() as libc::nfds_t, 0) };
     if answered <= 0 {
         return;

@@ -23,7 +23,7 @@ const WATCHED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SI
 /// The first signal that came, or 0.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
-/// Set for good by whoever ends the process.
+/// Set permanently by the thread that ends the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// What the first signal triggers, and what it triggers instead, once. Flags that are never freed,

@@ -1,8 +1,8 @@
-//! Files whose place somebody else chose: a worktree and a repository may come from an attacker.
+//! Reads files that an attacker may have placed in a worktree or a repository.
 //!
-//! A name there can be a FIFO on which opening waits for ever, a device that never ends, a link that
-//! leads out, or a file that fills the memory. All functions here open without waiting, take regular
-//! files only, and read no more than they are allowed to.
+//! Such a name can be a FIFO on which opening blocks, a device that never ends, a link that leads
+//! outside, or a file that exhausts memory. All functions here open without blocking, accept only
+//! regular files, and read at most the given number of bytes.
 
 use std::fs::File;
 use std::io;

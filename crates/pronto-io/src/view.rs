@@ -1,10 +1,10 @@
-//! Files opened for random reading: mapped where that is safe and fast, read by position where a
-//! map would hide I/O errors (network and FUSE file systems).
+//! Files opened for random reading: mapped where that is safe and fast, otherwise read by position
+//! (network and FUSE file systems, where a map would hide I/O errors).
 //!
-//! A mapped file that someone cuts short does not end the process: what is gone reads as zeros, and
-//! [`View::check`] says so from then on. Whoever uses bytes of a view calls it afterwards, before
-//! anything is made of them. A handler for SIGBUS does this; it is installed with the first map and
-//! passes on what is not a fault in one.
+//! A mapped file that another process truncates does not end the process. The missing bytes read as
+//! zeros, and [`View::check`] reports it from then on. Callers use bytes of a view first and call
+//! `check` before they use the result. A SIGBUS handler does this. The first map installs it, and
+//! it forwards faults outside of maps.
 //!
 //! ```
 //! use pronto_io::view::{Access, View};

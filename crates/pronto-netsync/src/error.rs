@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Unrelated,
     /// More would have been sent than is taken.
     Quota,
-    /// Somebody else is at it.
+    /// Another session holds the resource.
     Busy,
     /// A repository failed.
     Repository,

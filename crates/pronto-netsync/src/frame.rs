@@ -111,13 +111,13 @@ types! {
     Done = 16 on Control,
 }
 
-/// Types from here on are passed over by who does not know them.
+/// The first type that a receiver ignores if it does not know it.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
 /// What the six bytes at the front of a frame say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The type; none if it is one to be passed over.
+    /// The type; `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,

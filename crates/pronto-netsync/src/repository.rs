@@ -41,7 +41,7 @@ pub struct Request {
     pub lacking: Option<Vec<ObjectId>>,
     /// Commits that the peer holds besides. Ones that are not here say nothing.
     pub held: Vec<ObjectId>,
-    /// Where to go on, if what is to be sent begins like what was sent before.
+    /// The position at which to resume, if the sender's order begins with the same objects.
     pub resume: Option<Resume>,
     /// Whether nothing will be sent, so that [`Plan`] should say all that can be known.
     pub is_dry_run: bool,
@@ -107,11 +107,11 @@ pub trait Repository {
         Ok(())
     }
 
-    /// The session holds so many bytes in memory for the peer, in all: refs, and sets that are
-    /// compared. Called before it goes on with more.
+    /// Reserves memory for the peer: the total bytes that the session holds in refs and compared
+    /// sets. Called before it grows.
     ///
     /// # Errors
-    /// There is no room for so much; [`Busy`](crate::ErrorKind::Busy) if there may be later.
+    /// There is not enough memory; [`Busy`](crate::ErrorKind::Busy) if there may be later.
     fn hold(&mut self, bytes: u64) -> Result<(), Error> {
         let _ = bytes;
         Ok(())

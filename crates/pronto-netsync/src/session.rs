@@ -1,8 +1,8 @@
-//! A session: who says what when, from the greeting to the end.
+//! The session: the order of messages from the greeting to the end.
 //!
 //! Bytes of the peer go in ([`Session::read_from`], [`Session::accept`]), [`Session::advance`]
-//! works on what is there, and bytes for the peer come out ([`Session::write_to`]). There is no
-//! socket, clock or thread here: whoever drives a session waits, and ends what takes too long.
+//! processes them, and bytes for the peer come out ([`Session::write_to`]). There is no socket,
+//! clock or thread here: the caller waits, and ends a session that takes too long.
 //!
 //! ```text
 //! initiator                              responder
@@ -16,13 +16,13 @@
 //!                                <-      PUBLISH DONE
 //! ```
 //!
-//! Each direction of the transfer goes its own way. Nothing that the peer says is believed before
-//! it is checked: the session checks the order, the counts and the budget, and the
-//! [`Repository`] all that concerns objects.
+//! The directions of the transfer are independent. No statement of the peer is trusted before it is
+//! checked: the session checks the order, the counts and the budget, and the [`Repository`] checks
+//! everything about objects.
 //!
-//! Costs: what arrives is used where it lies; of what is sent, segments in memory are not copied.
-//! Beside the two queues, the refs that differ and (where both have news) the commits above the
-//! common ones are held, and one segment.
+//! Costs: received bytes are used in place, and sent segments in memory are not copied. A session
+//! holds two queues, the refs that differ, the commits above the common ones (if both sides have
+//! news), and one segment.
 
 mod agree;
 mod conversation;
@@ -50,7 +50,7 @@ const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 /// How one side takes part.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which refs take part, as the peer is told.
+    /// The refs that take part, as stated to the peer.
     pub globs: Globs,
     /// The repository that is meant, as the peer names it; empty if it has only one.
     pub repository: Vec<u8>,
@@ -199,12 +199,12 @@ impl<R: Repository> Session<R> {
         !self.has_failed && !self.talk.is_peer_done() && self.reader.queue().free_bytes() > 0
     }
 
-    /// Works on all that is there, as far as the peer takes what comes of it. To be called after
-    /// each read, and after each write.
+    /// Processes all received frames, as long as there is room for the replies. Call it after each
+    /// read and after each write.
     ///
     /// # Errors
-    /// The session is over: the peer broke the rules or refused, or a repository failed. What the
-    /// peer is to be told is queued, and worth writing.
+    /// The session is over: the peer violated the protocol or refused, or a repository failed. The
+    /// message for the peer is queued and should be written.
     pub fn advance(&mut self) -> Result<(), Error> {
         if self.has_failed {
             return Ok(());
@@ -280,7 +280,7 @@ impl<R: Repository> Session<R> {
     fn run(&mut self) -> Result<(), Error> {
         loop {
             self.flush()?;
-            // What comes of a frame has to find room before the next one is looked at.
+            // The replies to a frame must find room before the next frame is processed.
             if !self.talk.has_room() {
                 return Ok(());
             }

@@ -243,12 +243,12 @@ impl Bulk {
         }
     }
 
-    /// Writes what still waits, and the index of the pack: then all is there for readers, this
-    /// store included.
+    /// Writes all pending objects and the index of the pack. Then all readers, this store included,
+    /// find them.
     ///
     /// # Errors
-    /// `Io` when something cannot be written, or could not be added before: whoever was told that an
-    /// object is there already may have been told too early.
+    /// `Io` when something cannot be written, or could not be added before. A caller that was told
+    /// that an object exists may have been told too early.
     pub fn finish(self) -> Result<(), Error> {
         let Some(many) = self.many else {
             return Ok(());

@@ -47,7 +47,7 @@ impl Default for Options {
 /// `core.sharedRepository` has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Whoever the umask lets.
+    /// The permissions that the umask leaves.
     #[default]
     Umask,
     /// The group too.

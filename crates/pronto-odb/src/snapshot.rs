@@ -1,5 +1,5 @@
-//! What packs there are: listed once, shared by all readers, and listed anew when an object is
-//! missing and a directory has changed.
+//! The list of packs: made once, shared by all readers, and made again when an object is missing
+//! and a directory has changed.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -104,7 +104,7 @@ impl Snapshot {
             && identities(self) == identities(other)
     }
 
-    /// Lists `directories` anew. What was open stays open if it is still there.
+    /// Lists `directories` again. Open packs that still exist stay open.
     ///
     /// # Errors
     /// `Io` when a directory exists and cannot be listed.

@@ -50,7 +50,7 @@ const CHAINS: usize = 16;
 /// for moments); each thread keeps a decoder of its own.
 ///
 /// Other processes may add, repack and prune meanwhile: when something is not found and the
-/// directories of packs have changed, they are listed anew and it is looked for again.
+/// directories of packs have changed, they are listed again and the search is repeated.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -197,9 +197,9 @@ impl Store {
         &self.inner.warnings
     }
 
-    /// The content of `id` into `out`, whose former content is lost; `None` if there is no such
-    /// object. A damaged copy is passed over if there is another one. The empty tree is always
-    /// there, as in Git.
+    /// Reads the content of `id` into `out`, replacing its former content; `None` if there is no
+    /// such object. A damaged copy is skipped if there is another one. The empty tree always
+    /// exists, as in Git.
     ///
     /// # Errors
     /// `Corrupt` and others when the object is there but cannot be read.
@@ -299,8 +299,8 @@ impl Store {
         Ok(found?.is_some() || id.is_empty_tree())
     }
 
-    /// Where `id` lies in a pack; `None` if it is loose or not there. Packs are not listed anew
-    /// for it. Replacements do not count.
+    /// Returns the position of `id` in a pack; `None` if it is loose or missing. Does not list
+    /// packs again. Ignores replacements.
     pub fn position(&self, id: &oid) -> Option<Location> {
         let snapshot = self.snapshot().ok()?;
         let mut failure = None;
@@ -358,7 +358,7 @@ impl Store {
         self.inner.bases.lower_limit(bytes);
     }
 
-    /// Lists packs anew if a directory has changed since, and says whether others are there now.
+    /// Lists packs again if a directory has changed. Returns whether the list differs.
     ///
     /// # Errors
     /// `Io` when a directory exists and cannot be listed.

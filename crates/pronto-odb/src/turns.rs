@@ -20,7 +20,8 @@ use rustix::io::Errno;
 use crate::error::{Error, ErrorKind};
 use crate::store::Store;
 
-/// How long a writer waits at the gate. It is only a matter of fairness, so the writer goes on.
+/// How long a writer waits at the gate. The gate provides only fairness, so the writer then
+/// proceeds.
 const AT_GATE: Duration = Duration::from_secs(5);
 /// How long a writer waits for a pruner that deletes, which holds the lock for moments.
 const FOR_PRUNER: Duration = Duration::from_secs(60);
@@ -134,8 +135,8 @@ impl Writing {
     }
 }
 
-/// The exclusive right to delete objects: no process that knows of this lock writes objects or
-/// sets references meanwhile. Dropping it lets the writers go on.
+/// The exclusive right to delete objects. Meanwhile no process that knows this lock writes objects
+/// or sets references. Dropping it lets writers proceed.
 #[derive(Debug)]
 #[must_use = "objects may be deleted as long as it is there"]
 pub struct Pruning {
@@ -166,8 +167,8 @@ impl Store {
         self.since_turn(turn)
     }
 
-    /// As [`begin_writing`](Self::begin_writing), for a process that goes on for long: pruners are
-    /// let through when what this gives is dropped, by the last thread that has one.
+    /// Does the same as [`begin_writing`](Self::begin_writing) for a long-lived process. Pruners
+    /// may run when the last thread drops the returned value.
     ///
     /// # Errors
     /// As [`begin_writing`](Self::begin_writing).
@@ -180,9 +181,9 @@ impl Store {
         Ok(turn)
     }
 
-    /// Lets pruners go on: what was written is reachable from references or an index by now, or
-    /// may go. To be called before waiting for an editor, another process that may prune, or the
-    /// next request. No thread may be writing.
+    /// Lets pruners proceed. What was written must be reachable from references or an index by now,
+    /// or may be pruned. Call it before waiting for an editor, for another process that may prune,
+    /// or for the next request. No thread may be writing.
     pub fn finish_writing(&self) {
         self.writing().finish();
     }

@@ -84,7 +84,7 @@ fn strip_worktree(name: &BStr) -> &BStr {
     }
 }
 
-/// Whether each work tree has a reference `name` of its own.
+/// Returns whether each worktree has a reference `name` of its own.
 pub fn is_per_worktree(name: &BStr) -> bool {
     !name.starts_with(b"refs/")
         || name.starts_with(b"refs/worktree/")

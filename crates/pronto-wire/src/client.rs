@@ -23,7 +23,7 @@ pub struct Client {
     packets: PacketReader<Box<dyn Connection>>,
     greeting: Greeting,
     interrupt: Interrupt,
-    /// Whether the other side waits for something, so that it must be told of the end.
+    /// Whether the other side waits for a request, so that it must be notified of the end.
     is_open: bool,
 }
 
@@ -215,7 +215,7 @@ impl Client {
                 room.take(1)?;
                 let packet = match self.packets.next_or_end()? {
                     Some(packet) => packet,
-                    // A process that is to be asked anew says no more than it has to.
+                    // A stateless server gets another request, so it sends no more than necessary.
                     None if stateless && conversation.may_end() => break,
                     None => return Err(hung_up()),
                 };

@@ -38,7 +38,8 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         }
     }
 
-    /// The same, stopped by `interrupt` between two packets: messages alone could go on for ever.
+    /// Does the same, but `interrupt` can stop it between two packets: a server may send messages
+    /// without end.
     #[must_use]
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();

@@ -225,10 +225,10 @@ pub fn connect(
     })
 }
 
-/// The first connection that can be made to one of `addresses`; `failed` hears of the others.
+/// Connects to the first of `addresses` that accepts. `failed` is called for the others.
 ///
 /// # Errors
-/// The last failure, if there is none.
+/// The last failure, if no address accepts.
 fn connect_first(
     addresses: &[SocketAddr],
     limits: &Limits,

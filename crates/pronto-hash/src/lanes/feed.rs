@@ -411,7 +411,7 @@ impl<T, const N: usize> Feed<T, N> {
 
 impl<T> Current<T> {
     fn body(&self) -> &[u8] {
-        // SAFETY: whoever pushed the message promised that.
+        // SAFETY: the caller that pushed the message promised this.
         unsafe { &*self.body }
     }
 

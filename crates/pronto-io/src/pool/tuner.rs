@@ -16,7 +16,7 @@ const WORTH_A_LOOK: Duration = Duration::from_micros(100);
 /// Items between two looks at the clock, at most.
 const MOST_PER_LOOK: u64 = 16;
 
-/// Quick items are told of to the others so many at a time.
+/// Quick items are added to the shared counters in batches of this size.
 const ITEMS_AT_ONCE: u64 = 256;
 
 /// Follows how fast workers get on, and how many of them get the most done. Any thread may use it.
@@ -114,8 +114,7 @@ impl Clock {
         }
     }
 
-    /// Goes on after the thread waited for something to do, which does not count. Costs a look at
-    /// the clock.
+    /// Resumes after the thread waited for work. That time does not count. Costs one clock read.
     pub fn go_on(&mut self) {
         self.wall = Instant::now();
     }

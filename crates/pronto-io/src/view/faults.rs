@@ -1,10 +1,9 @@
-//! Maps whose file is cut short under them.
+//! Handles maps whose file is truncated.
 //!
-//! Touching a page of a map that lies behind the end of its file raises SIGBUS, which ends the
-//! process. So every map is entered in a registry, and the first one installs a handler. On a
-//! fault inside of a map the handler marks the map, puts zeros in the place of what is no longer
-//! there, and returns; whoever used bytes of the map then looks at the mark. Faults elsewhere go
-//! to the handler that was there before.
+//! Accessing a page of a map behind the end of its file raises SIGBUS, which ends the process. So
+//! every map is in a registry, and the first one installs a handler. On a fault inside of a map the
+//! handler marks the map, replaces the missing pages by zeros, and returns. Users of the map check
+//! the mark afterwards. Faults elsewhere go to the previous handler.
 //!
 //! The handler takes no lock and allocates nothing: it reads the registry and calls `mmap`.
 
@@ -228,13 +227,13 @@ fn forward(is_fault: bool, signal: i32, info: *mut libc::siginfo_t, context: *mu
             }
         }
         handler if flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: whoever registered the handler with this flag said that it takes these.
+            // SAFETY: a handler registered with this flag takes these arguments.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: whoever registered the handler without the flag said that it takes this.
+            // SAFETY: a handler registered without the flag takes this argument.
             let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

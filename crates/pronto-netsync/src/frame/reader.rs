@@ -10,7 +10,7 @@ use super::{
 use crate::Error;
 use crate::error::exceeded;
 
-/// The most that may come in frames of unknown types, which are passed over.
+/// The limit for bytes in frames of unknown types, which are skipped.
 const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 
 /// A frame where it lies in the queue.
@@ -80,12 +80,12 @@ impl FrameReader {
         }
     }
 
-    /// The frame at the front, if it is complete. The same one until it is consumed. Frames to be
-    /// passed over are.
+    /// Returns the frame at the front if it is complete, and the same one until it is consumed.
+    /// Frames of ignored types are consumed here.
     ///
     /// # Errors
-    /// If it is none, its channel had no credit left for it, or too much had to be passed over. The
-    /// stream cannot be read on.
+    /// The frame is malformed, its channel has no credit left for it, or too many bytes were
+    /// skipped. The stream cannot be read further.
     pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
         loop {
             let Some(header) = self.header()? else {

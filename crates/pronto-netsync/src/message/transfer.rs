@@ -35,7 +35,7 @@ impl Cut {
     }
 }
 
-/// How far a transfer has gone: where it goes on if it is interrupted.
+/// The position of a transfer, at which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
     /// How many objects of all that are to be sent.
@@ -54,7 +54,7 @@ pub struct Want {
     pub held: Vec<u8>,
     /// How many bytes of segments it takes in all.
     pub budget_bytes: u64,
-    /// Where to go on, if the same is to be sent as before.
+    /// The position at which to resume, if the same objects are to be sent as before.
     pub resume: Option<Resume>,
 }
 

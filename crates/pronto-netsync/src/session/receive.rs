@@ -31,7 +31,7 @@ struct Incoming {
     bytes: u64,
 }
 
-/// What comes of a frame.
+/// The replies to a frame.
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) ack: Option<SegmentAck>,

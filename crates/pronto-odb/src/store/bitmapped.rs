@@ -30,8 +30,8 @@ enum Objects {
 }
 
 impl Store {
-    /// The bitmaps of a multi-pack-index, else those of a pack; `None` if there are none. Opened
-    /// anew by each call.
+    /// Returns the bitmaps of a multi-pack-index, otherwise those of a pack; `None` if there are
+    /// none. Each call opens them again.
     ///
     /// # Errors
     /// `Corrupt` and others when there are some that cannot be read or do not fit; `Io` when the

@@ -22,8 +22,8 @@ pub enum Matches {
 }
 
 impl Store {
-    /// The objects whose ids start with `prefix`. Lists one directory of loose objects per
-    /// directory of the store; lists packs anew if nothing is found.
+    /// Returns the objects whose ids start with `prefix`. Lists one directory of loose objects for
+    /// each directory of the store; lists packs again if nothing is found.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.

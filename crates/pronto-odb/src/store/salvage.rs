@@ -17,7 +17,7 @@ use crate::error::{Error, from_pack, to_pack};
 pub struct Salvaged {
     /// What was wrong, in Git's words. With nothing here every object was saved.
     pub complaints: Vec<String>,
-    /// What was read behind the pack, or why no more could be read; what came before is saved.
+    /// The bytes behind the pack, or why reading failed. The objects before are saved.
     pub ended: Result<Vec<u8>, Error>,
 }
 

@@ -58,9 +58,8 @@ impl Store {
         loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
     }
 
-    /// Marks `id` as used now, so that it is not pruned, and says whether that could be done: false
-    /// if it is not there, or only in packs of objects that nothing leads to (`.mtimes`). Then it
-    /// has to be written. The packs are not listed anew.
+    /// Marks `id` as used now, so that it is not pruned. Returns `false` if it is missing, or only
+    /// in cruft packs (`.mtimes`); then it has to be written. Does not list packs again.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.

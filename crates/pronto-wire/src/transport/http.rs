@@ -65,10 +65,10 @@ impl Secret {
     }
 }
 
-/// What the user has set, looked up anew for each URL that requests go to.
+/// The user's settings, resolved for each URL that receives a request.
 ///
-/// A server can redirect to another URL. Whatever depends on the URL, secrets above all, is then
-/// looked up for the new one, so that nothing that was meant for one origin reaches another.
+/// A server can redirect to another URL. Everything that depends on the URL, above all secrets, is
+/// then resolved for the new one, so nothing intended for one origin reaches another.
 pub trait Settings: Send {
     /// What is set for `url`. Called before anything is sent there.
     ///
@@ -123,7 +123,7 @@ pub(super) struct Http {
     plan: Plan,
     /// Where requests go.
     site: Site,
-    /// What tells whether the answer in progress goes on.
+    /// Shows whether the current response continues.
     current: dial::Current,
     answer: Option<BodyReader<'static>>,
     notice: Option<String>,

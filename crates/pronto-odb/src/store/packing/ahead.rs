@@ -1,4 +1,4 @@
-//! Deflating anew ahead of writing, by several threads.
+//! Deflates entries ahead of writing, in several threads.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -27,9 +27,9 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Deflates what is to be written whole from row `number` on, as far as that has not been
-    /// looked at. What `is_written` is passed over, and so is what cannot be read: whoever writes
-    /// it will say so. What comes does not depend on the number of threads.
+    /// Deflates the entries that are written whole, from row `number` on, as far as that has not
+    /// been done. Skips entries of `is_written` and unreadable ones; writing reports the error. The
+    /// result does not depend on the number of threads.
     pub(super) fn prepare(
         &mut self,
         number: u32,

@@ -38,8 +38,8 @@ pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<O
     Ok(is_intact.then_some(found))
 }
 
-/// Reads an object as it will be read to be deflated anew: of less than `large_bytes` whichever
-/// copy can be read, otherwise the one that [`Store::reader`] reads.
+/// Reads an object in the way in which it is read for deflating: any readable copy if it is smaller
+/// than `large_bytes`, otherwise the copy that [`Store::reader`] reads.
 ///
 /// # Errors
 /// There is none, or it is damaged.

@@ -1,4 +1,4 @@
-//! How each object goes into a pack: as it is stored, as a new delta, or deflated anew.
+//! How each object is written into a pack: as stored, as a new delta, or deflated.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -44,7 +44,7 @@ pub(super) struct Row {
 /// How an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Deflated anew.
+    /// Deflated for this pack.
     Fresh,
     /// As it is stored, whole.
     Stored,
@@ -64,7 +64,7 @@ pub(super) struct Plan<'a> {
     pub(super) snapshot: Arc<Snapshot>,
     /// Sorted by pack and offset; loose ones last, in the order given.
     pub(super) rows: Vec<Row>,
-    /// The numbers of rows sorted by id, once somebody asked.
+    /// The numbers of rows sorted by id, filled on first use.
     by_id: Vec<u32>,
     /// The bases of those that are [`How::StoredThin`].
     pub(super) thin_bases: HashMap<u32, ObjectId>,

@@ -79,7 +79,7 @@ impl<S: Source> Merge<S> {
         keys.then(b.cmp(&a))
     }
 
-    /// Goes on in the source at `at` in the order, and puts it where it belongs then.
+    /// Advances the source at `at` in the order, and moves it to its new place in the order.
     #[inline]
     fn step(&mut self, at: usize) -> Result<()> {
         let source = self.order[at];

@@ -40,7 +40,7 @@ pub struct Options {
     pub follow_redirects: Redirects,
     /// The languages in which messages are welcome (`Accept-Language`).
     pub accept_language: Option<String>,
-    /// When a transfer is too slow to go on.
+    /// The limit below which a transfer is aborted as too slow.
     pub low_speed: Option<LowSpeed>,
 }
 
@@ -101,7 +101,7 @@ const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 /// The longest head of an answer. Curl allows more, but no server of Git needs it.
 const LONGEST_HEAD: usize = 64 * 1024;
 
-/// A client for `url`, and what tells of its connections.
+/// Creates a client for `url`, and the handle that reports on its connections.
 pub(super) fn agent(
     url: &Url,
     options: &Options,
@@ -226,7 +226,7 @@ fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
     if let Some(directory) = &options.ssl_ca_path {
         let entries = std::fs::read_dir(directory).map_err(|error| unreadable(directory, error))?;
         for entry in entries.flatten() {
-            // Other files may lie there; what is not a certificate is passed over.
+            // Other files may be there; files that are not certificates are skipped.
             found.extend(certificates_in(&entry.path()).unwrap_or_default());
         }
     }
