@@ -45,12 +45,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Parses the header at the start of `bytes`, which may go on behind it. `kind` is the hash
-    /// of the pack. Allocates only for an error.
+    /// Parses the header at the start of `bytes`, which may contain more. `kind` is the hash of the
+    /// pack. Allocates only for an error.
     ///
     /// # Errors
-    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always
-    /// enough), `Corrupt` if it is not a header.
+    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always enough),
+    /// `Corrupt` if it is not a header.
     #[inline]
     pub fn parse(bytes: &[u8], kind: Kind) -> Result<Entry, Error> {
         let mut at = 0;

@@ -27,6 +27,6 @@ pub enum ErrorKind {
     Missing,
     /// Two different objects have one id, or an object looks made to collide.
     Collision,
-    /// An object was refused by whoever inspects objects.
+    /// The inspector refused an object.
     Rejected,
 }

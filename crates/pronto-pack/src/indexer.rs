@@ -93,7 +93,7 @@ pub struct Options {
     pub index_offset_limit: u64,
     /// Writes a reverse index too (`pack.writeReverseIndex`).
     pub reverse_index: bool,
-    /// Refuses input that goes on after the pack.
+    /// Whether input that continues after the pack is refused.
     pub must_end: bool,
     /// Adds the bases that a thin pack lacks, if [`Existing`] has them.
     pub fix_thin: bool,
@@ -176,7 +176,7 @@ pub const INDEXING: &str = "Indexing objects";
 /// The title of the only phase for a pack that becomes loose objects.
 pub const UNPACKING: &str = "Unpacking objects";
 
-/// What came of it.
+/// The result of indexing a pack.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -252,7 +252,7 @@ pub struct Context<'a> {
     pub inspect: Option<&'a dyn Inspect>,
     /// Who watches.
     pub progress: &'a dyn Progress,
-    /// Is told when all of the pack has arrived and its checksum is right.
+    /// Called when the whole pack has arrived and its checksum is right.
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
     /// Who may stop it; none if nobody.
     pub interrupt: Option<&'a Interrupt>,
@@ -277,16 +277,17 @@ impl Default for Context<'_> {
 }
 
 /// Reads a pack from `input` as it arrives and writes it with its indexes into `directory`, which
-/// must exist. No name appears before all is checked, the index last of all; on an error nothing
-/// stays. What follows the pack is not read beyond what came along with its last bytes.
+/// must exist. No file gets its name before everything is checked, and the index is last; after an
+/// error no file is left. Bytes after the pack are not read, except those that arrived with its
+/// last bytes.
 ///
-/// Reads and writes in pieces of a MiB; memory is bounded by the options, 60 bytes for each
-/// object, and a few objects for each thread.
+/// Reads and writes in pieces of a MiB. Memory is limited by the options, plus 60 bytes for each
+/// object and a few objects for each thread.
 ///
 /// # Errors
-/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset, for a pack that is not
-/// sound; `Missing` for bases that are nowhere; `Collision`, `Limit`, `Rejected`, `Interrupted`,
-/// and `Io`.
+/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset, for an invalid pack;
+/// `Missing` for bases that do not exist; `Collision`, `Limit`, `Rejected`, `Interrupted`, and
+/// `Io`.
 pub fn index_stream(
     input: &mut dyn Read,
     directory: &Path,

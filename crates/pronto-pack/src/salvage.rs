@@ -22,7 +22,7 @@ const ROOM_BYTES: usize = 1 << 16;
 
 /// Where the objects go, and where bases come from that are not in the pack.
 pub trait Salvage {
-    /// Is told how many entries there should be.
+    /// Called with the number of entries that the pack announces.
     fn begin(&mut self, count: u32);
 
     /// Takes an object and says what it is called.
@@ -43,13 +43,13 @@ pub trait Salvage {
     /// Whether it is there cannot be found out.
     fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
 
-    /// Is told, in Git's words, what could not be saved.
+    /// Called with Git's messages about what could not be saved.
     fn complain(&mut self, text: String);
 
-    /// Is told that one more entry has been read, whatever came of it.
+    /// Called after each entry, whether it was saved or not.
     ///
     /// # Errors
-    /// It shall end.
+    /// The caller wants to stop.
     fn advanced(&mut self) -> Result<(), Error>;
 }
 
@@ -290,12 +290,13 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Inflates what comes next, of `size` bytes; `None` if it is no such stream, which is told.
+    /// Inflates the next stream, of `size` bytes. `None` in a dry run, and for an invalid stream,
+    /// which is reported.
     fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
         let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
         let size = usize::try_from(size).map_err(too_large)?;
         let mut stream = Stream::new(&mut self.reader);
-        // All of it, or what came last if nobody wants it.
+        // The whole content, or in a dry run only the last piece.
         let mut out = Vec::new();
         let mut done = 0;
         let code = loop {
@@ -323,7 +324,7 @@ impl Unpacking<'_> {
     fn large_blob(&mut self, offset: u64, size: u64) -> Result<(), Error> {
         let mut stream = Stream::new(&mut self.reader);
         let given = self.into.large_blob(size, &mut stream);
-        // Whoever takes it stops at its end, but the stream has a checksum behind.
+        // Inflating stops at the end of the content, but the stream continues with a checksum.
         let end = loop {
             if stream.code.is_some() || stream.failure.is_some() || given.is_err() {
                 break stream.code;

@@ -55,7 +55,7 @@ impl State {
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// Files that apply to every repository, the weakest first: the system's, then
-    /// `core.attributesFile`. Those that do not exist are passed over.
+    /// `core.attributesFile`. Missing files are skipped.
     pub global: Vec<PathBuf>,
     /// `info/attributes` of the repository.
     pub info: Option<PathBuf>,
@@ -81,11 +81,10 @@ struct Shared {
 
 impl Attributes {
     /// Reads the global files and the attributes of the top directory. `selection` names the
-    /// attributes that will be asked for.
+    /// attributes that will be queried.
     ///
     /// # Errors
-    /// When a file exists and cannot be read. What cannot be understood is passed over, as Git
-    /// does.
+    /// A file exists and cannot be read. Invalid lines are ignored, as in Git.
     pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
         let mut definitions = vec![rules::parse_definition(rules::BUILT_IN)];
         for path in &files.global {

@@ -85,7 +85,7 @@ fn split(path: &BStr) -> (&BStr, &BStr) {
     }
 }
 
-/// Where things are and who wants to know.
+/// The places and observers of a checkout.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The top of the worktree.
@@ -96,7 +96,7 @@ pub struct Context<'a> {
     pub attributes: &'a Attributes,
     /// How contents are converted.
     pub settings: &'a Settings,
-    /// Told of "Updating files" and "Filtering content".
+    /// Receives the progress of "Updating files" and "Filtering content".
     pub progress: &'a dyn Progress,
     /// Looked at between files.
     pub interrupt: &'a Interrupt,
@@ -105,7 +105,7 @@ pub struct Context<'a> {
 /// What to do about something that is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstructions {
-    /// It goes: whoever made the plan has seen that nothing is lost.
+    /// It is replaced: the creator of the plan has verified that nothing is lost.
     Replace,
     /// The worktree was empty, so it is another path of the plan that the file system takes for
     /// the same. The last one in the order of the index stays, and both are reported.
@@ -127,7 +127,7 @@ pub struct Options {
     /// A directory that stays even if it is empty: where the user is. From the top of the
     /// worktree.
     pub keep_directory: Option<BString>,
-    /// Other work trees, whose contents new files may share.
+    /// Other worktrees, whose contents new files may share.
     pub twins: Option<Arc<Twins>>,
     /// Whether files that are replaced may get their new content in place.
     pub in_place: InPlace,
@@ -163,7 +163,7 @@ impl Default for Options {
 /// What became of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// For each item that was to be written: its recorded facts, or `None` if it was not written.
+    /// For each item to be written its recorded stat data, or `None` if it was not written.
     pub written: Vec<Option<Stat>>,
     /// The paths that could not be removed or written, in the order of the index.
     pub failed: Vec<Failure>,

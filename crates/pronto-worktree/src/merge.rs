@@ -11,7 +11,7 @@ use bstr::BString;
 
 use lines::{Change, changes, lines};
 
-/// How many marks begin a line of a conflict, unless somebody wants another number.
+/// The default length of conflict markers.
 pub const MARKER_LEN: usize = 7;
 
 /// What a conflict looks like.

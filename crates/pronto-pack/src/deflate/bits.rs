@@ -67,7 +67,7 @@ impl<'a> Bits<'a> {
         (self.at, self.waiting, self.count) = (mark.at, mark.waiting, mark.count);
     }
 
-    /// Goes on at the next whole byte.
+    /// Continues at the next whole byte.
     pub(super) fn align(&mut self) {
         self.flush();
         if self.count > 0 {

@@ -82,7 +82,7 @@ impl Blocks {
         let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
         for (number, block) in base.chunks_exact(BLOCK).enumerate() {
             let hash = hash(block);
-            // Of blocks that repeat only the first counts: a match goes on from there.
+            // Of repeated blocks only the first counts: a match continues from there.
             if found.last().is_none_or(|last| last.0 != hash) {
                 found.push((hash, (number * BLOCK) as u32));
             }

@@ -20,8 +20,8 @@ struct Step {
     left: u32,
 }
 
-/// Searches `group`, of at most [`GROUP`] ids; what became of each stands where the id does. `hint`
-/// is told the row of each that is found, before any is used.
+/// Searches `group`, of at most [`GROUP`] ids. Each result is at the place of its id. `hint` is
+/// called with the row of each id that is found, before any row is used.
 #[inline]
 pub(super) fn search(
     table: Ids<'_>,

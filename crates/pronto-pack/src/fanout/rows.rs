@@ -54,10 +54,10 @@ impl<'a> Ids<'a> {
         self.search_near(rows, guess, id)
     }
 
-    /// The search of `id` among `rows`, where it should be near `guess`. Few rows are halved without
-    /// a branch that depends on them, so that the processor goes on to what comes next (another
-    /// search, say) while it waits for memory. A table that is not spread evenly costs steps of
-    /// doubling width and bisection, never a wrong answer.
+    /// Searches `id` among `rows`, where it should be near `guess`. A few rows are halved without a
+    /// branch that depends on them, so the processor continues with the following code (for example
+    /// another search) while it waits for memory. An uneven table costs steps of doubling width and
+    /// bisection, but never gives a wrong answer.
     #[inline]
     pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());

@@ -51,7 +51,7 @@ pub(super) struct Indexed {
     pub(super) added: u32,
 }
 
-/// What came of it, before any file has its name.
+/// The result of the first phase, before any file has its name.
 pub(super) struct Done {
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,

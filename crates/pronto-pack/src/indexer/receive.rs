@@ -26,7 +26,7 @@ pub(super) trait Deliver {
     /// How many segments shall be read ahead, if the input has them; one is none.
     fn segments(&self) -> usize;
 
-    /// Offers a segment to whoever has time to look ahead.
+    /// Offers a segment to idle threads, which look ahead in it.
     fn offer(&mut self, segment: &Arc<Segment>);
 
     /// Looks ahead in a segment that was offered. False if there is none left.

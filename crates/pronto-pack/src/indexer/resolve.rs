@@ -103,7 +103,7 @@ impl<'a> Work<'a> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for work that somebody gives away; none once nobody has any.
+    /// Waits for work that another thread gives away; `None` once no thread has any.
     fn wait(&self) -> Option<Frame> {
         let mut given = self.lock();
         given.waiting += 1;

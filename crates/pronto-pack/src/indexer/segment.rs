@@ -29,7 +29,7 @@ enum Scouting {
     Over,
 }
 
-/// What the receiver is told when it gets to a segment.
+/// The state in which the receiver finds a segment.
 pub(super) enum Arrival {
     /// Nobody looked ahead, nor will anyone now.
     Unknown,
@@ -74,7 +74,7 @@ impl Segment {
         self.buffer
     }
 
-    /// Whether somebody may still begin to look ahead here.
+    /// Returns whether a thread may still begin to look ahead here.
     pub(super) fn is_open(&self) -> bool {
         matches!(*self.scouting(), Scouting::Open)
     }

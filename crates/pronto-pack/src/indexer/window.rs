@@ -388,7 +388,8 @@ impl<'a> Window<'a> {
         error.at_offset(self.offset)
     }
 
-    /// Hands the first segment on, of which all is parsed, and goes on in the next.
+    /// Hands the first segment, which is parsed completely, to the writer, and continues in the
+    /// next one.
     fn hand_on(&mut self) -> Result<(), Error> {
         let Some(first) = self.segments.pop_front() else {
             return Ok(());

@@ -7,7 +7,7 @@ use pronto_hash::{ObjectId, TrailerDigester, oid};
 use super::PackWriter;
 use crate::error::{Error, ErrorKind};
 
-/// Takes the bytes of entries, one after the other, and is told where each begins.
+/// Receives the bytes of entries in order, and the start of each entry.
 pub trait Sink {
     /// Takes the next bytes, which may be those of many entries, or of a part of one.
     ///

@@ -12,7 +12,7 @@ use super::State;
 
 pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 
-/// Longer lines are passed over (the limit is Git's).
+/// Longer lines are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
 
 /// One line of a file, as it was written.
@@ -33,7 +33,7 @@ impl Definition {
     }
 }
 
-/// The lines of a file that can be understood; the others are passed over.
+/// Parses the valid lines of a file; the others are ignored.
 pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
     gix_attributes::parse(bytes)
         .filter_map(Result::ok)

@@ -176,7 +176,7 @@ impl<O: Objects> Source for FromIndex<O> {
     }
 }
 
-/// What came of looking for the attributes of a directory.
+/// The result of looking for the attributes file of a directory.
 enum Found {
     /// A file, unless it is too large or no file.
     File(Option<Vec<u8>>),
@@ -222,7 +222,7 @@ fn is_link_error(error: &std::io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
 }
 
-/// What is larger than Git's limit, or no regular file, is passed over.
+/// Reads a file; `None` if it exceeds Git's limit or is not a regular file.
 fn read_limited(file: &std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
     match untrusted::read_open(file, LARGEST_TEXT_BYTES) {
         Ok(content) => Ok(Some(content)),

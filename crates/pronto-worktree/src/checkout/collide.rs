@@ -1,6 +1,6 @@
-//! Paths that the file system takes for one another. Whoever came first while many wrote is
-//! chance, so it is settled here: the last in the order of the index stays, as when Git writes
-//! one after another, and everyone involved is reported.
+//! Paths that the file system treats as equal. Which of them was written first by parallel workers
+//! is arbitrary, so the conflict is resolved here: the last one in index order stays, as if Git
+//! wrote them one after another, and all of them are reported.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -59,7 +59,7 @@ pub(super) fn settle(
         involved.insert(*at);
         involved.extend(holder);
         if holder.is_some_and(|holder| holder > *at) {
-            // It is in the index all the same, and its facts match nothing.
+            // The entry is in the index anyway, with stat data that match nothing.
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }

@@ -21,7 +21,7 @@ pub(super) enum Content<'a> {
     File(&'a [u8]),
     /// A file whose content has not been looked at yet.
     Stream(&'a mut dyn Read),
-    /// A file whose content another work tree may have; and space to check it in.
+    /// A file of another worktree that may have the content, and a buffer for verifying it.
     Twin(&'a Twin<'a>, &'a mut Vec<u8>),
     Symlink(&'a [u8]),
     Submodule,
@@ -128,10 +128,10 @@ fn fill_file(
     })
 }
 
-/// Whether a file may be there that `error` says could not be made: a file system at the far end of
-/// a network may make it and then fail to say so, or to tell its attributes. With these errors the
-/// kernel had looked for the name and found it free. After any other, an empty file of that name is
-/// somebody else's.
+/// Returns whether the file may exist although creating it failed with `error`. A network file
+/// system may create a file and then fail to report it or its attributes. With these errors the
+/// kernel had looked up the name and found it free. After any other error, an empty file of that
+/// name belongs to another process.
 fn may_have_made(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

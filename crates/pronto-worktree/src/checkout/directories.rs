@@ -21,7 +21,7 @@ pub(super) struct Directories<'a> {
     fresh: bool,
     /// How files get new content in place, if they may.
     pub(super) in_place: Option<Overwriter>,
-    /// Held by whoever has a large content in memory.
+    /// Held by the worker that has a large content in memory.
     large: Mutex<()>,
 }
 

@@ -79,7 +79,7 @@ impl Done {
                     None
                 }
                 Err(error) => {
-                    // The next file there tries again, and is told of, too.
+                    // The next file there tries again and is reported, too.
                     self.directory = None;
                     self.warn(at, removal, Err(error));
                     return false;

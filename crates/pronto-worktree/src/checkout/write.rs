@@ -189,7 +189,7 @@ impl<'a> Writer<'a> {
         written
     }
 
-    /// Lets the file share its content with that of another work tree, if one has it.
+    /// Makes the file share its blocks with one of another worktree, if one has the content.
     fn share(&mut self, item: &Item, conversion: &Conversion) -> Option<Written> {
         let twins = self.options.twins.as_deref()?;
         if !conversion.keeps_towards_worktree(self.context.settings) {

@@ -71,8 +71,8 @@ impl ToGit {
         self.convert_as(path, &conversion, file, in_index)
     }
 
-    /// As [`convert`](Self::convert), for whoever has asked for the
-    /// [`conversion`](Self::conversion) of `path` already.
+    /// Does the same as [`convert`](Self::convert) with a [`conversion`](Self::conversion) of
+    /// `path` that the caller has already queried.
     ///
     /// # Errors
     /// As [`convert`](Self::convert).

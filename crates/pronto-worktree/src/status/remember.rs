@@ -1,5 +1,4 @@
-//! What was found untracked the last time, and what is found anew: the untracked cache as the walk
-//! uses it.
+//! The untracked cache in the form that the walk uses: earlier and new results.
 
 use super::monitored::Vouched;
 use super::scan::Scanner;
@@ -12,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// A directory that changed so recently may change again without a trace in its facts.
+/// A directory that changed so recently may change again without a difference in its stat data.
 const TICK: Duration = Duration::from_millis(20);
 
 /// An untracked cache to go by.
@@ -20,14 +19,14 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct Remembered<'a> {
     /// The cache, which holds for this place and these exclude files.
     pub cache: UntrackedCache<'a>,
-    /// Note what is found anew, in [`Outcome::news`](super::Outcome::news): the cache is for the
-    /// untracked files that are asked for.
+    /// Whether new results are recorded in [`Outcome::news`](super::Outcome::news). This requires
+    /// that the walk looks for the untracked files that the cache is for.
     pub records: bool,
     pub(super) vouched: Option<Vouched>,
 }
 
 impl<'a> Remembered<'a> {
-    /// Goes by `cache`; `records` what is found anew.
+    /// Uses `cache`; `records` says whether new results are recorded.
     pub fn new(cache: UntrackedCache<'a>, records: bool) -> Remembered<'a> {
         Remembered {
             cache,

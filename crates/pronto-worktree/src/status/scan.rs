@@ -25,7 +25,7 @@ pub(super) struct Scanner<'a> {
     pub(super) here: Option<Place>,
     /// Listings that are not in use, for the next directory.
     spare: Vec<Listing>,
-    /// How many changed and untracked files have been told of.
+    /// The number of changed and untracked files that were reported.
     told: (usize, usize),
     pub(super) pace: Pace<'a>,
     pub(super) ahead: &'a Ahead,
@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
         self.outcome
     }
 
-    /// Tells of what was found since the last time.
+    /// Reports the files found since the last call.
     pub(super) fn tell(&mut self, tell: Option<&Tell<'_>>) {
         let Some(tell) = tell else { return };
         for changed in &self.outcome.changed[self.told.0..] {

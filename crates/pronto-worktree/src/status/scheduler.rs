@@ -237,7 +237,8 @@ impl<'a> Walk<'a> {
         Pace::new(self.tuner.as_ref(), &self.is_wide)
     }
 
-    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    /// Runs the periodic review in the calling thread: reads the measurements and sets the thread
+    /// count.
     fn review<'scope>(&'scope self, tuner: &Tuner, scope: &'scope Scope<'scope, '_>) {
         let Some(target) = tuner.review() else {
             return;

@@ -1,9 +1,9 @@
 //! A directory with tracked files.
 //!
-//! Budget of one in which nothing has changed, for each name in it: one pass over the bytes of its
+//! Cost for each name of a directory in which nothing has changed: one pass over the bytes of its
 //! entry, one `fstatat` with the name as it lies in the index, one comparison of numbers, and one
-//! step through the listing. Nothing is allocated or copied for a file. That there is nothing
-//! untracked is told by counting, see [`Scanner::has_only`].
+//! step through the listing. Nothing is allocated or copied for a file. The absence of untracked
+//! files is shown by counting, see [`Scanner::has_only`].
 
 use super::scan::Scanner;
 use super::scheduler::Task;
@@ -31,7 +31,8 @@ pub(super) struct Met<'a> {
 /// Files of one directory that one thread looks at where the file system lets it wait.
 const FILES_PER_PART: usize = 8;
 
-/// Whether the path of `entry` goes on below the directory of which it has `prefix_len` bytes.
+/// Returns whether the path of `entry` is below the directory whose path takes `prefix_len` bytes
+/// of it.
 fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
     let slash = entry.path[prefix_len..].find_byte(b'/');
     slash.is_some_and(|slash| slash > 0)
@@ -284,7 +285,7 @@ impl<'a> Scanner<'a> {
         others == met.present
     }
 
-    /// A name in the listing of a directory with tracked files: passed over if it is tracked.
+    /// Handles a name in the listing of a directory with tracked files; tracked names are skipped.
     fn meet(
         &mut self,
         directory: &Directory,

@@ -64,7 +64,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// A directory for which one entry goes on to stand.
+    /// Records a directory that stays a single entry.
     pub(super) fn stands(&mut self, subtree: &Subtree<'_>) {
         self.builder.enter(subtree.name(), subtree.new);
         self.builder.add_entries(1);

@@ -14,8 +14,8 @@ use super::refusal::Refusals;
 use super::situation::{Comparison, Look, Looker, Situation, is_absence};
 use crate::{Error, ErrorKind};
 
-/// Which entries of the index have files that are as the index says, with their facts now; which
-/// have none; which have others.
+/// The entries of the index whose files are unchanged, with their current stat data; those without
+/// a file; and those with a changed file.
 #[derive(Default)]
 pub(super) struct Compared {
     pub(super) same: Vec<(usize, Stat)>,

@@ -1,8 +1,8 @@
-//! Up to three trees and the index into a new index, path by path: `read-tree -m` and its kin.
+//! Merges up to three trees and the index into a new index, path by path: `read-tree -m` and its
+//! variants.
 //!
-//! Unlike [`two_way`](super::two_way) it goes by recorded facts alone, as the plumbing of Git
-//! does. Directories that are the same in all trees and in the cached trees of the index are not
-//! looked into.
+//! Unlike [`two_way`](super::two_way) it compares stat data only, as Git's plumbing does.
+//! Directories that are equal in all trees and in the cached trees of the index are not read.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub struct Request<'a> {
     pub look: bool,
 }
 
-/// What came of it.
+/// The result of a merge.
 #[derive(Debug)]
 pub enum MergeDecision {
     /// Nothing is lost by this.
@@ -78,7 +78,7 @@ enum Part {
 }
 
 impl Merged {
-    /// Puts the facts of the files that were written into the entries.
+    /// Copies the stat data of the written files into the entries.
     pub fn record(&mut self, outcome: &Outcome) {
         for part in &mut self.parts {
             let Part::New(entry, Some(item)) = part else {

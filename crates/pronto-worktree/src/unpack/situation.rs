@@ -29,15 +29,15 @@ pub struct Situation<'a> {
     pub top: &'a Directory,
     /// Names that must never be written.
     pub protect: Protect,
-    /// Which recorded facts count.
+    /// How stat data are compared.
     pub rules: Rules,
-    /// A file whose facts are not the recorded ones is something else, whatever it holds.
+    /// Whether a file with other stat data counts as changed without comparing its content.
     pub facts_decide: bool,
     /// `core.fileMode`.
     pub file_mode: bool,
     /// `core.symlinks`.
     pub symlinks: bool,
-    /// Makes converters, one per thread: for files whose facts differ from the recorded ones.
+    /// Makes converters, one per thread, for files whose stat data differ from the recorded ones.
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
     /// Which paths are to be in the worktree; `None`: all.
     pub sparse: Option<&'a Sparse>,
@@ -57,7 +57,7 @@ pub(super) enum Comparison {
     Missing,
     /// Something that is neither a directory nor a link is where a directory above it should be.
     Obstructed,
-    /// It is what the entry says; these are its facts now.
+    /// The file matches the entry; these are its current stat data.
     Same(Stat),
     /// It is something else.
     Modified,
@@ -83,7 +83,7 @@ fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
 }
 
-/// What came of opening a directory.
+/// The result of opening a directory.
 enum Opened {
     Yes(Directory),
     Missing,
@@ -191,7 +191,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Compares the file of `entry` with it, by its content where its facts do not decide.
+    /// Compares the file of `entry` with it, by content if stat data do not decide.
     pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
         let metadata = match self.look(entry.path)? {
             Look::There(metadata) => metadata,
@@ -293,7 +293,7 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Looks whether files have been changed without a trace in their facts.
+/// Finds files that were changed without a difference in their stat data.
 pub struct Checker<'a>(Looker<'a>);
 
 impl<'a> Checker<'a> {
@@ -302,7 +302,7 @@ impl<'a> Checker<'a> {
         Checker(Looker::new(situation))
     }
 
-    /// Whether the file's facts are the recorded ones while its content is not that of `entry`.
+    /// Returns whether the stat data of the file match while its content differs from `entry`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -327,8 +327,8 @@ impl<'a> Checker<'a> {
         Ok(matches!(self.0.look(path)?, Look::There(_)))
     }
 
-    /// Whether there is a file whose facts are the recorded ones; where these cannot tell, by its
-    /// content.
+    /// Returns whether a file with the recorded stat data exists. If these cannot decide, its
+    /// content does.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -349,8 +349,8 @@ impl<'a> Checker<'a> {
         Ok(!is_racy || self.0.digest(entry, &metadata)?.as_ref() == entry.id)
     }
 
-    /// Whether there is a file that is as `entry` says, by its facts or else by its content; its
-    /// facts now.
+    /// Returns the current stat data of the file if it matches `entry`, by stat data or else by
+    /// content.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -37,7 +37,7 @@ pub(crate) enum Step<'a> {
     Change(Change<'a>),
     /// A directory of the new tree begins.
     Enter(Subtree<'a>),
-    /// A directory is the same in both trees: it is passed over.
+    /// A directory that is equal in both trees and is skipped.
     Same(Subtree<'a>),
     /// A directory of the old tree begins that the new one does not have: path and id.
     Gone(&'a BStr, ObjectId),

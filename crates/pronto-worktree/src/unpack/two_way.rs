@@ -41,15 +41,15 @@ enum Standing {
     Yields,
 }
 
-/// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
+/// Computes a plan that leads from the tree `old` (`None`: nothing) to the tree `new`.
 ///
-/// Untracked files of which `may_go` says that they are ignored may be overwritten. Entries of a sparse
-/// index go on to stand for their directories, none of which may be there; [`Decision::Expand`] asks
-/// for an entry for each file where something else was staged in one.
+/// Untracked files may be overwritten if `may_go` reports them as ignored. Entries of a sparse
+/// index stay single entries for their directories, none of which may exist; [`Decision::Expand`]
+/// requests one entry for each file if something else was staged in one.
 ///
 /// # Errors
-/// When a tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
-/// That something would be lost is no error: see [`Decision::Refused`].
+/// A tree is missing, corrupt or hostile, a file cannot be examined, or the operation is
+/// interrupted. A loss of content is not an error: see [`Decision::Refused`].
 pub fn two_way(
     old: Option<ObjectId>,
     new: ObjectId,
