@@ -66,34 +66,34 @@ use crate::arguments::{complete, document, normalise};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
-/// What a command needs around it before it runs.
+/// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// It changes something, or runs long: SIGINT and SIGTERM must clean up. Costs a thread.
+    /// It changes something, or runs long: SIGINT and SIGTERM must clean up.
     pub signals: bool,
 }
 
-/// How the arguments of a command are read.
+/// How the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As options by the definition, in Git's habits (see [`crate::arguments`]).
+    /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
     Options,
-    /// By the command itself: each one matters by its place. The definition needs
-    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its one field and serves
-    /// for the documentation.
+    /// By the command itself, because the position of each argument matters. The definition needs
+    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and serves
+    /// only documentation.
     Raw,
 }
 
-/// Where `help` lists a command.
+/// The section of `help` that lists a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Beginning a working area.
+    /// Creating a working area.
     Start,
     /// Working on the current change.
     Change,
-    /// Looking at history and state.
+    /// Inspecting history and state.
     Examine,
-    /// Growing and marking history.
+    /// Recording and maintaining history.
     Grow,
     /// Working with other repositories.
     Collaborate,
@@ -104,7 +104,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The heading above the commands of this group.
+    /// Returns the heading above the commands of this group.
     pub fn title(self) -> &'static str {
         match self {
             Group::Start => "start a working area",
@@ -121,21 +121,21 @@ impl Group {
 /// A native command.
 #[derive(Debug)]
 pub struct Command {
-    /// The name as typed.
+    /// The name that the user types.
     pub name: &'static str,
-    /// One line about it: lower case, no full stop.
+    /// A summary in one line: lower case, no full stop.
     pub summary: &'static str,
-    /// Where `help` lists it.
+    /// The section of `help`.
     pub group: Group,
-    /// What it needs around it.
+    /// The preparations that it needs.
     pub needs: Needs,
-    /// How its arguments are read.
+    /// How its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
     run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
 }
 
-/// A row of the table: the module with `Args` and `run`, and what is said about it.
+/// A row of the table: the module with `Args` and `run`, and the description.
 macro_rules! command {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident, signals: $signals:literal) => {
         Command {
@@ -212,8 +212,8 @@ pub static COMMANDS: &[Command] = &[
     command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),
 ];
 
-/// The whole command line as one definition, from which manual, completions and reference are
-/// made. Costly: never built to run a command.
+/// Returns the whole command line as one definition, for the manual, completions and reference.
+/// Costly: never built to run a command.
 pub fn definition() -> Definition {
     let all = Definition::new("pronto")
         .version(env!("CARGO_PKG_VERSION"))
@@ -228,7 +228,7 @@ pub fn definition() -> Definition {
     crate::globals::define(all).subcommands(COMMANDS.iter().map(documented))
 }
 
-/// The native command called `name`.
+/// Returns the native command called `name`.
 pub fn find(name: &str) -> Option<&'static Command> {
     let at = COMMANDS
         .binary_search_by_key(&name, |command| command.name)
@@ -237,7 +237,7 @@ pub fn find(name: &str) -> Option<&'static Command> {
 }
 
 impl Command {
-    /// The definition of its arguments, from which help, manual and completions are made.
+    /// Returns the definition of its arguments, for help, manual and completions.
     pub fn definition(&self) -> Definition {
         let name = format!("pronto {}", self.name);
         complete((self.augment)(Definition::new(self.name)))

@@ -1,4 +1,4 @@
-//! What `checkout` of paths and `restore` have in common: putting files back, and telling.
+//! Common parts of `checkout` of paths and `restore`: restoring files, and reporting.
 
 use pronto::Repository;
 use pronto::checkout_paths::Options;
@@ -7,18 +7,18 @@ use pronto::merge::{self, Style};
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
-/// What is to be said.
+/// What to report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Telling {
-    /// Nothing but errors.
+    /// Only errors.
     pub(crate) quiet: bool,
     /// `--progress`, `--no-progress`.
     pub(crate) progress: Option<bool>,
-    /// How many files were written.
+    /// The number of written files.
     pub(crate) count: bool,
 }
 
-/// How conflicts look that are made anew: as was asked for, or configured.
+/// Returns the style of recreated conflicts, from the option or the configuration.
 pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
     match given {
         None => Ok(repository.conflict_style()?),
@@ -29,7 +29,7 @@ pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Styl
     }
 }
 
-/// Puts files back, and tells what came of it.
+/// Restores files and reports the result.
 pub(crate) fn put_back(
     (repository, context): (&Repository, &mut Context),
     options: &Options,
