@@ -1,8 +1,7 @@
 //! Staging files: `add`.
 //!
-//! One walk finds what differs and what is new; what is found is read, converted and digested by
-//! several threads (`hash`), and what came of it is put into the index in Git's order
-//! (`stage`), which is written last.
+//! One walk finds changed and new files. Several threads read, convert and digest them (`hash`),
+//! and the results are entered into the index in Git's order (`stage`). The index is written last.
 
 mod budget;
 mod failure;
@@ -36,7 +35,7 @@ pub enum Selection {
     All,
     /// Tracked ones (`-u`).
     Tracked,
-    /// All tracked ones, converted anew (`--renormalize`).
+    /// All tracked files, converted again (`--renormalize`).
     Renormalize,
 }
 
@@ -55,7 +54,7 @@ pub struct Options {
     pub intent_to_add: bool,
     /// Only say what would be done.
     pub dry_run: bool,
-    /// Go on after files that cannot be added.
+    /// Whether to continue after files that cannot be added.
     pub ignore_errors: bool,
     /// Do not refuse paths that are not there.
     pub ignore_missing: bool,
@@ -90,7 +89,7 @@ pub enum Said {
     Stopped,
 }
 
-/// What came of it.
+/// The result of an `add`.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// What there is to say.
@@ -117,7 +116,7 @@ impl Repository {
     /// last, when all objects are in place.
     ///
     /// # Errors
-    /// There is no work tree; the index is locked or cannot be read or written;
+    /// There is no worktree; the index is locked or cannot be read or written;
     /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
     /// `core.ignoreCase`. What Git refuses is in the report.
     pub fn add(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {

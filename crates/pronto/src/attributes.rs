@@ -57,7 +57,7 @@ enum Place {
 }
 
 impl Repository {
-    /// A way to ask for attributes: of the files in the work tree, and where there are none of
+    /// A way to ask for attributes: of the files in the worktree, and where there are none of
     /// those in the index; with `cached` of those in the index alone.
     ///
     /// # Errors
@@ -132,8 +132,8 @@ fn to_strings(mentioned: &Mentioned) -> Vec<String> {
 }
 
 impl AttributeCheck<'_> {
-    /// What is said of `path`, from the top of the work tree, with a slash at its end for a
-    /// directory. Of all attributes those of which nothing is said are left out.
+    /// Returns the attributes of `path`, relative to the top of the worktree, with a slash at its
+    /// end for a directory. If all attributes were selected, unspecified ones are left out.
     ///
     /// # Errors
     /// An attributes file cannot be read.

@@ -190,7 +190,7 @@ impl Work<'_> {
         let history = commits::gather(self, objects, tips)?;
         let selected = history.select(self.progress, &tips.preferred);
         let history = history.ancestors_of(&selected);
-        // Those that are not there are told of before anything else that is not.
+        // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
         let reach = unite::unite(self, objects, (&history, &brought))?;

@@ -1,4 +1,4 @@
-//! Copies files from the index to the work tree, to another directory, or to temporary files:
+//! Copies files from the index to the worktree, to another directory, or to temporary files:
 //! `checkout-index`.
 
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl Stages {
 /// Which files, and where to.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Paths from the top of the work tree.
+    /// Paths from the top of the worktree.
     pub paths: Vec<BString>,
     /// All files below this directory (empty, or with a slash at its end).
     pub all_below: Option<BString>,
@@ -55,14 +55,14 @@ pub struct Options {
     pub force: bool,
     /// Write no file that is not there yet.
     pub no_create: bool,
-    /// Record the facts of what is written in the index.
+    /// Whether the stat data of written files are recorded in the index.
     pub update_index: bool,
-    /// Include files that are not to be in the work tree.
+    /// Whether files outside of the sparse checkout are included.
     pub ignore_skip_worktree: bool,
-    /// Write below this directory (made if it is missing) in place of the work tree: seen from
+    /// Write below this directory (made if it is missing) in place of the worktree: seen from
     /// there, with a slash at its end.
     pub directory: Option<BString>,
-    /// Write to files of new names in the top of the work tree.
+    /// Write to files of new names in the top of the worktree.
     pub temporary: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Temporary {
     pub files: [Option<BString>; 4],
 }
 
-/// What came of it.
+/// The result of `checkout-index`.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Paths where something is already.
@@ -105,7 +105,7 @@ impl Repository {
     /// Copies files.
     ///
     /// # Errors
-    /// There is no work tree; the index cannot be read, or not be written where that is asked for;
+    /// There is no worktree; the index cannot be read, or not be written where that is asked for;
     /// it is interrupted.
     pub fn checkout_index(
         &self,

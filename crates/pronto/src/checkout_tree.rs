@@ -1,4 +1,4 @@
-//! A whole commit into an empty work tree: the last part of a clone. `HEAD` need not exist.
+//! A whole commit into an empty worktree: the last part of a clone. `HEAD` need not exist.
 
 use std::borrow::Cow;
 
@@ -62,11 +62,11 @@ pub(crate) fn write_files(
     checkout::run(plan, context, options)
 }
 
-/// Writes everything in `commit` (a commit or a tree) into the work tree, which is empty, and
+/// Writes everything in `commit` (a commit or a tree) into the worktree, which is empty, and
 /// writes the index. References are neither read nor changed.
 ///
 /// # Errors
-/// When there is no work tree, a tree is missing or hostile, or the index cannot be written; then
+/// When there is no worktree, a tree is missing or hostile, or the index cannot be written; then
 /// the index stays as it was. When interrupted, likewise. Files that cannot be written are no
 /// error: see [`Outcome::failed`].
 pub fn checkout_tree(
@@ -204,7 +204,7 @@ impl Repository {
     }
 }
 
-/// The warning, in Git's words, about paths of which only one is in the work tree.
+/// The warning, in Git's words, about paths of which only one is in the worktree.
 pub fn collision_warning(paths: &[BString]) -> String {
     let mut text = String::from(
         "warning: the following paths have collided (e.g. case-sensitive paths\n\

@@ -72,7 +72,7 @@ impl Repository {
     /// Removes files that are not tracked.
     ///
     /// # Errors
-    /// There is no work tree; the index or a directory cannot be read; it is interrupted. What
+    /// There is no worktree; the index or a directory cannot be read; it is interrupted. What
     /// cannot be removed is no error: see [`Said`]. `Unsupported` where case does not matter.
     pub fn clean(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Said>> {
         let path = self.require_work_tree()?;
@@ -112,7 +112,7 @@ impl Repository {
         remove::remove((self, &top), &found, options, interrupt)
     }
 
-    /// Whether the directory at `path` of the work tree is the top of a repository of its own.
+    /// Whether the directory at `path` of the worktree is the top of a repository of its own.
     fn is_nested_repository(&self, path: &BStr) -> bool {
         let Some(top) = self.work_tree() else {
             return false;

@@ -39,7 +39,7 @@ use place::Place;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Makes a repository without a work tree.
+    /// Makes a repository without a worktree.
     pub bare: bool,
     /// Takes all references under their own names, and keeps doing so; implies `bare`.
     pub mirror: bool,
@@ -57,7 +57,7 @@ pub struct Options {
     pub single_branch: Option<bool>,
     /// Whether to take tags.
     pub tags: bool,
-    /// Have the files at the top alone in the work tree.
+    /// Have the files at the top alone in the worktree.
     pub sparse: bool,
     /// What to leave out.
     pub filter: Option<BString>,
@@ -73,7 +73,7 @@ pub struct Options {
     pub config: Vec<BString>,
     /// Where templates are; an empty path means none.
     pub template: Option<PathBuf>,
-    /// Where the repository itself goes, if not into the work tree.
+    /// Where the repository itself goes, if not into the worktree.
     pub separate_git_dir: Option<PathBuf>,
     /// Refuses a source whose history is cut off.
     pub reject_shallow: Option<bool>,
@@ -128,7 +128,7 @@ impl Options {
     }
 }
 
-/// What came of it.
+/// The result of a clone.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {

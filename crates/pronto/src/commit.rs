@@ -1,7 +1,7 @@
 //! Recording the index as a commit: `commit`.
 //!
-//! What Git would do besides (an editor, hooks, an operation in progress that ends with the commit,
-//! signatures, encodings) is told before anything is changed, so that Git can do it.
+//! Cases that need Git (an editor, hooks, an operation in progress that ends with the commit,
+//! signatures, encodings) are reported before anything is changed, so that Git can handle them.
 
 use std::io::Write as _;
 
@@ -40,7 +40,7 @@ pub struct Options {
     pub no_verify: bool,
 }
 
-/// What came of it.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The commit.
@@ -79,14 +79,14 @@ const FOR_GIT: [&str; 4] = [
 const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
 
 impl Repository {
-    /// Records the index as a commit on top of `HEAD`, and moves the branch there. Facts of files
-    /// are brought up to date in the index beforehand.
+    /// Records the index as a commit on top of `HEAD`, and moves the branch there. Refreshes stat
+    /// data in the index first.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for what has to be
-    /// done by Git: see the module. Also if there is nothing to record, which Git explains.
-    /// Otherwise: the index is locked or cannot be written, an object cannot be written, or the
-    /// branch has moved meanwhile.
+    /// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
+    /// Git (see the module), and if there is nothing to record, which Git reports. Otherwise: the
+    /// index is locked or cannot be written, an object cannot be written, or the branch has moved
+    /// meanwhile.
     pub fn commit(&self, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
         self.refuse_what_is_for_git(options)?;
         let cleanup = self.message_cleanup(options.cleanup)?;

@@ -50,7 +50,7 @@ pub enum Scope {
     Global,
     /// For one repository.
     Local,
-    /// For one work tree of a repository.
+    /// For one worktree of a repository.
     Worktree,
     /// For one command: options and environment.
     Command,

@@ -148,7 +148,7 @@ impl Environment {
     }
 
     /// `--bare`: the current directory is the repository unless `GIT_DIR` says otherwise, and it
-    /// has no work tree.
+    /// has no worktree.
     pub fn treat_as_bare(&mut self) {
         if self.get("GIT_DIR").is_none() {
             let here = self.current_dir.clone();

@@ -35,15 +35,15 @@ pub enum ErrorKind {
     Hook,
     /// A value passed in (a branch name, a template, a date) is not well formed.
     InvalidInput,
-    /// The operation needs a work tree, and there is none.
+    /// The operation needs a worktree, and there is none.
     NoWorkTree,
     /// The operation was asked to stop.
     Interrupted,
     /// The other side of a connection, or the way to it, failed.
     Transport,
-    /// Local changes would be lost, or the state of the index or work tree forbids it.
+    /// Local changes would be lost, or the state of the index or worktree forbids it.
     Refused,
-    /// The index or the work tree cannot be read or written.
+    /// The index or the worktree cannot be read or written.
     Worktree,
     /// A tree has a path that must never be written, such as `.git` in any spelling.
     Hostile,

@@ -164,7 +164,7 @@ impl Flag {
     }
 }
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -197,7 +197,7 @@ struct Work<'a> {
     tags: Tags,
     /// All references here.
     ours: HashMap<BString, ObjectId>,
-    /// The branches of work trees, and where those are.
+    /// The branches of worktrees, and where those are.
     checked_out: Vec<(BString, PathBuf)>,
     /// The commits at which the history here is cut off.
     cut: BTreeSet<ObjectId>,
@@ -405,7 +405,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The branches of all work trees, and where those are.
+/// The branches of all worktrees, and where those are.
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {

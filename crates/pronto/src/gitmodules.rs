@@ -12,7 +12,7 @@ use crate::environment::Environment;
 /// What the file is called, at the top of a worktree.
 const NAME: &str = ".gitmodules";
 
-/// Larger files are passed over.
+/// Larger files are ignored.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// The settings of a `.gitmodules`.

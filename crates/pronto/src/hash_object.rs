@@ -47,7 +47,7 @@ impl Repository {
 }
 
 impl ContentHasher<'_> {
-    /// The object of a file. With a `path` (from the top of the work tree) it is converted as if
+    /// The object of a file. With a `path` (from the top of the worktree) it is converted as if
     /// it were there. A large one that needs no conversion is never held whole.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub struct Call<'a> {
     /// Variables beyond those that tie it to the repository.
     pub variables: Vec<(&'a str, &'a OsStr)>,
     /// Where it runs, and finds by itself what repository that is; by default at the top of the
-    /// work tree.
+    /// worktree.
     pub elsewhere: Option<&'a Path>,
 }
 

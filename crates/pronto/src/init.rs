@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// How to make a repository.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The top of its work tree; without one it is bare.
+    /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
     /// What to fill it with before anything else.
     pub template: Template,
@@ -39,7 +39,7 @@ pub struct Options {
     pub separate_git_dir: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of an `init`.
 #[derive(Debug)]
 pub struct Outcome {
     /// The repository, open.

@@ -1,10 +1,10 @@
-//! Which file of a repository a name stands for, linked work trees and the environment considered.
+//! Which file of a repository a name stands for, linked worktrees and the environment considered.
 
 use std::path::PathBuf;
 
 use crate::Repository;
 
-/// Directories and files that all work trees of a repository share.
+/// Directories and files that all worktrees of a repository share.
 const SHARED_DIRECTORIES: &[&str] = &[
     "branches",
     "common",
@@ -20,7 +20,7 @@ const SHARED_DIRECTORIES: &[&str] = &[
     "svn",
 ];
 const SHARED_FILES: &[&str] = &["config", "gc.pid", "packed-refs", "shallow"];
-/// What each work tree has of its own below the shared directories.
+/// What each worktree has of its own below the shared directories.
 const OWN: &[&str] = &[
     "info/sparse-checkout",
     "logs/HEAD",
@@ -32,7 +32,7 @@ const OWN: &[&str] = &[
     "refs/worktree",
 ];
 
-/// Whether a linked work tree looks for `name` in the directory that all share.
+/// Whether a linked worktree looks for `name` in the directory that all share.
 pub(crate) fn is_shared(name: &str) -> bool {
     let is_or_below = |base: &str| {
         let rest = name.strip_prefix(base);

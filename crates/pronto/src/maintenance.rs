@@ -47,7 +47,7 @@ pub enum Task {
     PackRefs,
     /// Remove old entries of reflogs.
     ReflogExpire,
-    /// Remove what is left of work trees that are gone.
+    /// Remove what is left of worktrees that are gone.
     WorktreePrune,
     /// Remove old recorded resolutions of conflicts.
     RerereGc,
@@ -112,7 +112,7 @@ impl Task {
 }
 
 impl Frequency {
-    /// All frequencies, in the order in which schedulers are told of them.
+    /// All frequencies, in the order in which they are registered with schedulers.
     pub const ALL: [Frequency; 3] = [Frequency::Hourly, Frequency::Daily, Frequency::Weekly];
 
     /// The name of the frequency.

@@ -1,4 +1,4 @@
-//! Merging what is in files: three texts, and conflicts of the index made anew.
+//! Merging the content of files: three texts, and recreated conflicts of the index.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
@@ -135,7 +135,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Makes conflicts of the index anew, as files had them.
+/// Recreates conflicts of the index in files.
 pub(crate) struct Remaking<'a>(Texts<'a>);
 
 impl<'a> Remaking<'a> {

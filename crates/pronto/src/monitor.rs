@@ -85,13 +85,13 @@ impl Repository {
             })
     }
 
-    /// Is the monitor of this worktree until somebody [stops](Self::stop_monitor) it, or the
-    /// worktree is gone.
+    /// Runs the monitor of this worktree until [`stop_monitor`](Self::stop_monitor) is called, or
+    /// the worktree is gone.
     ///
     /// # Errors
-    /// There is no work tree, or one already; the worktree or the repository is on a file system
-    /// of another machine, whose changes nobody tells here, and `fsmonitor.allowRemote` does not
-    /// say that it is to be tried; the system gives no more watches.
+    /// There is no worktree, or a monitor runs already; the worktree or the repository is on a
+    /// network file system, whose changes are not reported, and `fsmonitor.allowRemote` is not set;
+    /// the limit of watches is reached.
     #[cfg(target_os = "linux")]
     pub fn run_monitor(&self) -> Result<()> {
         let top = self.require_work_tree()?;

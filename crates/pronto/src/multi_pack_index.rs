@@ -122,8 +122,8 @@ impl Work<'_> {
         self.undisturbed(|last| self.write_once((options, dropped), last))
     }
 
-    /// False if it has to be done again, for somebody else has written or removed packs meanwhile,
-    /// unless this is the `last` time.
+    /// Returns `false` if it must be repeated because another process has written or removed packs
+    /// meanwhile, unless this is the `last` attempt.
     fn write_once(
         &self,
         (options, dropped): (&WriteOptions, &BTreeSet<BString>),

@@ -1,14 +1,14 @@
-//! Becoming one history with a peer: the repository beneath a session of netsync, and the streams
-//! that carry it. See `docs/design/netsync.md`.
+//! Synchronising with a peer: the repository below a netsync session, and its streams. See
+//! `docs/design/netsync.md`.
 //!
-//! What a peer gives is kept in `objects/netsync/PEER` until all of it has come, so that a session
-//! that was cut goes on where it ended; its refs are known as `refs/remotes/PEER/*`, and no
-//! others change but branches that [`Options::fast_forward`] lets move.
+//! Objects of a peer stay in `objects/netsync/PEER` until all of them have arrived, so an
+//! interrupted session resumes where it stopped. The refs of the peer become `refs/remotes/PEER/*`.
+//! No others change, except branches that [`Options::fast_forward`] permits to move.
 //!
 //! Costs: one lookup for each ref, a walk over the commits that are new to one side, and reading
-//! the trees that differ along them. What is stored as a delta in a pack goes out as it is stored,
-//! unless it crosses from one segment to the next. A window of objects is held at a time (large
-//! blobs are not), and the names of all that was sent.
+//! the trees that differ along them. A delta in a pack is sent as stored, unless it crosses
+//! segments. In memory are a window of objects (without large blobs) and the ids of all sent
+//! objects.
 
 mod address;
 mod bases;
@@ -345,7 +345,7 @@ fn failed(error: crate::Error) -> Error {
     error.map_kind(|_| ErrorKind::Repository)
 }
 
-/// What the peer has done wrong, and is told.
+/// Returns an error of the peer, which is reported to it.
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)
 }

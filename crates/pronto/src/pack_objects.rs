@@ -1,5 +1,5 @@
-//! What belongs into a pack for someone who wants some objects and has others, and how the
-//! configuration wants packs made.
+//! Selects the objects of a pack for a receiver that wants some and has others, and reads the
+//! configuration of packs.
 //!
 //! ```no_run
 //! # use pronto::{Environment, Repository};
@@ -136,15 +136,14 @@ impl Repository {
         Ok(options)
     }
 
-    /// The objects that `wants` lead to and `haves` do not. What is not there of `haves` is passed
-    /// over. Replacements do not count.
+    /// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
+    /// `haves` are ignored, and so are replacements.
     ///
-    /// Costs reading the commits between the two, their trees as far as they are new, and those of
-    /// the commits where both meet along the same paths; with bitmaps only what is younger than
-    /// they are.
+    /// Costs reading the commits between the two, their new trees, and the trees of the boundary
+    /// commits along the same paths; with bitmaps only what is younger than they are.
     ///
     /// # Errors
-    /// Something that `wants` lead to is missing or malformed; or it was interrupted.
+    /// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
     pub fn select_objects(
         &self,
         wants: &[ObjectId],

@@ -89,19 +89,18 @@ pub struct Outcome {
 }
 
 impl Repository {
-    /// Deletes loose objects that nothing leads to, loose objects that are in a pack as well,
-    /// temporary files, and commits that are gone from the list of those where history is cut off.
-    /// `tell` hears of each before it goes.
+    /// Deletes unreachable loose objects, loose objects that are packed as well, temporary files,
+    /// and missing commits from the list of shallow commits. Calls `tell` before each deletion.
     ///
-    /// What leads to objects: references, `HEAD`, logs, the index and operations in progress of
-    /// all work trees, `options.heads`, and what is younger than `options.expire`.
+    /// Objects are reachable from refs, `HEAD`, reflogs, the index and operations in progress of
+    /// all worktrees, from `options.heads`, and from objects younger than `options.expire`.
     ///
-    /// Costs reading every commit and tree, unless there are bitmaps or no loose object; memory
+    /// Costs reading every commit and tree, unless there are bitmaps or no loose objects; memory
     /// for the id of every object.
     ///
     /// # Errors
-    /// An object that something leads to is missing or malformed, or anything that leads to
-    /// objects cannot be read: then nothing more is deleted. Or it was interrupted.
+    /// A reachable object is missing or malformed, or a root of reachability cannot be read: then
+    /// nothing more is deleted. Or it was interrupted.
     pub fn prune(
         &self,
         options: &Options,
@@ -116,10 +115,10 @@ impl Repository {
         Ok(work.ended())
     }
 
-    /// Deletes loose objects that are in a pack as well, and directories that are empty then.
-    /// `tell` hears of each before it goes. Of the options `dry_run` and `patience` matter.
+    /// Deletes loose objects that are packed as well, and directories that become empty. Calls
+    /// `tell` before each deletion. Only the options `dry_run` and `patience` apply.
     ///
-    /// Costs a listing of all loose objects and a look into the index of each pack.
+    /// Costs a listing of all loose objects and a lookup in the index of each pack.
     ///
     /// # Errors
     /// An index or a directory cannot be read; or it was interrupted.

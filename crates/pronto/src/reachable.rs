@@ -22,15 +22,15 @@ pub struct Reachable {
 }
 
 impl Repository {
-    /// The objects that `wants` lead to and `haves` do not, themselves included. A commit leads
-    /// to its parents and its tree; submodules lead nowhere. What is not there of what `haves`
-    /// lead to is passed over.
+    /// Returns the objects that are reachable from `wants` and not from `haves`, themselves
+    /// included. A commit leads to its parents and its tree; submodules lead nowhere. Missing
+    /// objects reachable from `haves` are ignored.
     ///
-    /// Where there are bitmaps (and `pack.useBitmaps` allows) and history is as written, they answer for the commits that have
-    /// one; only what is younger is walked. Otherwise costs reading every commit and tree.
+    /// Bitmaps are used if they exist, `pack.useBitmaps` allows it and history has no replacements
+    /// or grafts; only younger history is walked. Otherwise every commit and tree is read.
     ///
     /// # Errors
-    /// Something that `wants` lead to is missing or malformed; or the walk was interrupted.
+    /// An object reachable from `wants` is missing or malformed, or the walk was interrupted.
     pub fn reachable(
         &self,
         wants: &[ObjectId],
@@ -88,7 +88,7 @@ impl Repository {
 struct Walk<'a> {
     repository: &'a Repository,
     bitmaps: Option<&'a Bitmapped>,
-    /// Whether what is missing is passed over.
+    /// Whether missing objects are ignored.
     lenient: bool,
     bits: Bits,
     others: HashSet<ObjectId>,

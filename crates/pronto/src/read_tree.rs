@@ -1,4 +1,4 @@
-//! Trees into the index, and if wanted into the work tree: the plumbing below `checkout` and
+//! Reads trees into the index, and on request into the worktree: the plumbing below `checkout` and
 //! `merge`.
 
 use std::borrow::Cow;
@@ -43,7 +43,7 @@ pub struct Options {
     pub trivial: bool,
     /// Of three trees, removals and identical additions are merged, too.
     pub aggressive: bool,
-    /// The work tree follows.
+    /// Whether the worktree is updated, too.
     pub update: bool,
     /// Files are not looked at.
     pub index_only: bool,
@@ -55,7 +55,7 @@ pub struct Options {
     pub output: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of `read-tree`.
 #[derive(Debug)]
 pub enum ReadTrees {
     /// It is done; this became of the files.
@@ -70,7 +70,7 @@ impl Repository {
     /// Reads `trees` into the index.
     ///
     /// # Errors
-    /// The index cannot be read, written or locked; a tree cannot be read; there is no work tree
+    /// The index cannot be read, written or locked; a tree cannot be read; there is no worktree
     /// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for more than three
     /// trees, and where files and directories change places.
     pub fn read_trees(
@@ -204,7 +204,7 @@ impl Repository {
 }
 
 impl Options {
-    /// The patterns that the work tree is to follow.
+    /// The patterns that the worktree is to follow.
     fn patterns<'p>(&self, prepared: &'p Prepared<'_>) -> Option<&'p Sparse> {
         let sparse = prepared.sparse.as_ref();
         sparse.filter(|_| self.update && !self.ignore_sparse)

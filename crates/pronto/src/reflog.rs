@@ -32,10 +32,10 @@ pub struct NewLine {
 }
 
 impl Repository {
-    /// The names of all references that have a log, as this work tree sees them, sorted within each
-    /// directory.
+    /// Returns the names of all refs that have a reflog, as seen by this worktree, sorted within
+    /// each directory.
     ///
-    /// Costs one listing for each directory of logs. Directories that cannot be read are passed over.
+    /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
     pub fn logged_references(&self) -> Vec<BString> {
         let is_linked = self.git_dir() != self.common_dir();
         let mut names = Vec::new();
@@ -51,11 +51,11 @@ impl Repository {
         names
     }
 
-    /// The names of all references that have a log, of this work tree and, but for those that all
+    /// The names of all references that have a log, of this worktree and, but for those that all
     /// share, of the others. `single` leaves the others out.
     ///
     /// # Errors
-    /// The work trees cannot be listed.
+    /// The worktrees cannot be listed.
     pub fn logged_references_everywhere(&self, single: bool) -> Result<Vec<BString>> {
         if single {
             return Ok(self.logged_references());

@@ -61,7 +61,7 @@ pub struct Reference {
     pub peeled: Option<ObjectId>,
 }
 
-/// What came of looking for a reference's own file.
+/// The result of reading the loose file of a ref.
 enum Loose {
     There(Reference),
     /// It has none.
@@ -150,9 +150,9 @@ pub enum LogPolicy {
     Always,
 }
 
-/// The references of a repository, as one work tree sees them. `Send + Sync`.
+/// The refs of a repository, as seen by one worktree. `Send + Sync`.
 ///
-/// Nothing is cached but the packed references, which are looked at again when their file changed.
+/// Only the packed refs are cached, and they are read again when their file has changed.
 #[derive(Debug)]
 pub struct References {
     git_dir: PathBuf,
@@ -267,11 +267,11 @@ impl References {
         }
     }
 
-    /// Follows `name` to the reference that holds an object, or would hold it if it existed.
-    /// `None` when `name` itself does not exist.
+    /// Follows `name` to the ref that holds an object, or would hold it if it existed. `None` if
+    /// `name` does not exist.
     ///
     /// # Errors
-    /// A file on the way cannot be read or is broken, or the way goes on for too long.
+    /// A file on the way cannot be read or is malformed, or the chain is too long.
     pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
         let name = name.as_ref().as_bstr();
         match self.find(name)? {

@@ -281,7 +281,7 @@ impl Work<'_> {
         let (written, counts) = made.map_err(from_odb)?;
         let stem = written.pack.file_stem().unwrap_or_default();
         let stem: BString = path::as_bytes(Path::new(stem)).into();
-        // A pack of this name had the same objects, and what else was beside it is made anew.
+        // A pack of this name had the same objects. Its other files are written again.
         let bitmap = written.pack.with_extension("bitmap");
         if self.existing.iter().any(|pack| pack.stem == stem) {
             for extension in ["bitmap", "mtimes"] {

@@ -87,7 +87,7 @@ impl Repository {
     }
 
     /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
-    /// points to one. Its work tree is the one it is configured with, or the parent of a directory
+    /// points to one. Its worktree is the one it is configured with, or the parent of a directory
     /// named `.git`; `GIT_WORK_TREE` is not looked at.
     ///
     /// # Errors
@@ -130,12 +130,12 @@ impl Repository {
         &self.environment
     }
 
-    /// The directory of the repository, absolute; for a linked work tree its own directory.
+    /// The directory of the repository, absolute; for a linked worktree its own directory.
     pub fn git_dir(&self) -> &Path {
         &self.layout.git_dir
     }
 
-    /// The directory that all work trees of the repository share, absolute.
+    /// The directory that all worktrees of the repository share, absolute.
     pub fn common_dir(&self) -> &Path {
         &self.layout.common_dir
     }
@@ -145,12 +145,12 @@ impl Repository {
         &self.layout.spoken_git_dir
     }
 
-    /// The top of the work tree, absolute, if there is one.
+    /// The top of the worktree, absolute, if there is one.
     pub fn work_tree(&self) -> Option<&Path> {
         self.layout.work_tree.as_deref()
     }
 
-    /// The top of the work tree.
+    /// The top of the worktree.
     ///
     /// # Errors
     /// There is none.
@@ -164,13 +164,13 @@ impl Repository {
         })
     }
 
-    /// From the top of the work tree to where the caller stands, with a slash at its end; `None`
+    /// From the top of the worktree to where the caller stands, with a slash at its end; `None`
     /// at the top and outside.
     pub fn prefix(&self) -> Option<&BStr> {
         self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
     }
 
-    /// From the top of the work tree to the directory in which the caller stands, which is kept;
+    /// From the top of the worktree to the directory in which the caller stands, which is kept;
     /// `None` at the top and outside.
     pub(crate) fn directory_to_keep(&self) -> Option<BString> {
         let original = self.environment.original_dir();
@@ -179,7 +179,7 @@ impl Repository {
         (!below.is_empty()).then(|| below.to_owned())
     }
 
-    /// Whether the repository has no work tree and is not meant to.
+    /// Whether the repository has no worktree and is not meant to.
     pub fn is_bare(&self) -> bool {
         self.layout.work_tree.is_none() && self.layout.format.bare != Some(false)
     }
@@ -190,7 +190,7 @@ impl Repository {
         real(self.environment.current_dir()).starts_with(real(&self.layout.git_dir))
     }
 
-    /// Whether the caller stands inside the work tree.
+    /// Whether the caller stands inside the worktree.
     pub fn is_inside_work_tree(&self) -> bool {
         self.work_tree()
             .is_some_and(|top| self.environment.current_dir().starts_with(top))
@@ -206,7 +206,7 @@ impl Repository {
         self.layout.format.object_hash
     }
 
-    /// The configuration: of system, user, repository, work tree, and command.
+    /// The configuration: of system, user, repository, worktree, and command.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -222,7 +222,7 @@ impl Repository {
         Ok(())
     }
 
-    /// The work tree has configuration of its own from now on (`extensions.worktreeConfig`).
+    /// The worktree has configuration of its own from now on (`extensions.worktreeConfig`).
     pub(crate) fn enable_work_tree_config(&mut self) {
         self.layout.format.worktree_config = true;
     }
@@ -238,7 +238,7 @@ impl Repository {
     }
 
     /// The file of the repository that `name` stands for (`index`, `hooks/x`, `info/exclude`),
-    /// with the environment's redirections and shared files of linked work trees.
+    /// with the environment's redirections and shared files of linked worktrees.
     pub fn git_path(&self, name: &str) -> PathBuf {
         crate::layout::git_path(self, name)
     }
@@ -297,7 +297,7 @@ fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Re
     loader.command().load()
 }
 
-/// The work tree of a repository that was opened by its own path.
+/// The worktree of a repository that was opened by its own path.
 fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     if git_dir != common_dir {
         let back = untrusted::read(
@@ -325,7 +325,7 @@ impl Repository {
 
 /// How things are said.
 impl Repository {
-    /// `path` as Git would spell it after it went to the top of the work tree: relative to there
+    /// `path` as Git would spell it after it went to the top of the worktree: relative to there
     /// when it is below the repository and that is spelt so.
     pub fn spoken(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.layout.git_dir) {
@@ -335,7 +335,7 @@ impl Repository {
         }
     }
 
-    /// Whether it is `.git` at the top of its work tree, so that a process started there finds it
+    /// Whether it is `.git` at the top of its worktree, so that a process started there finds it
     /// without being told.
     pub(crate) fn is_plain(&self) -> bool {
         self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()

@@ -1,8 +1,8 @@
-//! Takes `HEAD` to another commit, and with it, as is asked for, the index and the work tree:
-//! `reset`. Files come first, then the index, then the branch.
+//! Moves `HEAD` to another commit and, depending on the mode, resets the index and the worktree:
+//! `reset`. Files change first, then the index, then the branch.
 //!
-//! Costs: trees are read where they differ from what the index knows, files are written where they
-//! differ, and a refresh looks once at each file.
+//! Costs: trees are read where they differ from the cached trees of the index, files are written
+//! where they differ, and a refresh examines each file once.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
@@ -35,7 +35,7 @@ pub enum Mode {
     /// The index.
     #[default]
     Mixed,
-    /// The index and the work tree, whatever is there.
+    /// The index and the worktree, whatever is there.
     Hard,
     /// Likewise, but files that were changed and not staged stay.
     Merge,
@@ -96,7 +96,7 @@ pub struct Report {
     pub head: Option<(BString, BString)>,
 }
 
-/// What came of it.
+/// The result of a reset.
 #[derive(Debug)]
 pub enum Outcome {
     /// It is done, but for files that could not be written.

@@ -1,6 +1,6 @@
-//! Sparse checkouts: a part of the tracked files is in the work tree (git-sparse-checkout(1)).
+//! Sparse checkouts: a part of the tracked files is in the worktree (git-sparse-checkout(1)).
 //!
-//! Each change is made in Git's order: configuration of the work tree, files, index, and
+//! Each change is made in Git's order: configuration of the worktree, files, index, and
 //! `info/sparse-checkout` last, so that whatever breaks off leaves patterns that were in force.
 
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ impl Repository {
         }
     }
 
-    /// Makes this a sparse checkout with `modes`, in the configuration of the work tree. One that
+    /// Makes this a sparse checkout with `modes`, in the configuration of the worktree. One that
     /// is new has a cone unless `modes` says otherwise.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Repository {
         lock.commit()
     }
 
-    /// Sets a key in the configuration of the work tree, which gets one of its own.
+    /// Sets a key in the configuration of the worktree, which gets one of its own.
     fn set_for_work_tree(&mut self, key: &str, value: bool) -> Result<()> {
         self.give_work_tree_config()?;
         let file = self.git_dir().join("config.worktree");
@@ -128,7 +128,7 @@ impl Repository {
         edit::set_in_file(&file, key, value.into())
     }
 
-    /// Turns `extensions.worktreeConfig` on; what does not hold for all work trees moves to the
+    /// Turns `extensions.worktreeConfig` on; what does not hold for all worktrees moves to the
     /// main one's configuration.
     fn give_work_tree_config(&mut self) -> Result<()> {
         if self.format().worktree_config {
@@ -194,7 +194,7 @@ impl Repository {
         }
     }
 
-    /// Everything is in the work tree again, and this is no sparse checkout any more. The patterns
+    /// Everything is in the worktree again, and this is no sparse checkout any more. The patterns
     /// stay for the next time.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ impl Repository {
             let is_other = is_shared(&entry) && entry.file_name() != *current;
             let used = entry.metadata().and_then(|metadata| metadata.modified());
             if is_other && used.is_ok_and(|used| used <= limit) {
-                // Whoever was faster has removed it.
+                // Another process has removed it.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
@@ -169,7 +169,7 @@ fn freshen(path: &Path) {
     if age.is_ok_and(|age| age > FRESH)
         && let Ok(file) = File::open(path)
     {
-        // In somebody else's repository it stays as it is.
+        // The file may belong to another user; then its time stays.
         let _ = file.set_times(FileTimes::new().set_modified(now).set_accessed(now));
     }
 }

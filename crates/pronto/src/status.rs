@@ -65,8 +65,8 @@ pub struct Options {
     pub detached_from: bool,
     /// Write the index if that makes the next status faster and nobody else is writing it.
     pub write_back: bool,
-    /// For how long nobody must have written the index before it is written for the next status:
-    /// whoever works on it is not to find it locked, and would only write it again.
+    /// How old an index must be before it is written for the next status. A process that is working
+    /// on the index must not find it locked, and would write it again anyway.
     pub settle: Duration,
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
     /// wanted and none listens.
@@ -182,7 +182,7 @@ impl Repository {
     /// each directory; trees of `HEAD` are read only where the index does not know them.
     ///
     /// # Errors
-    /// There is no work tree; the index or an object cannot be read;
+    /// There is no worktree; the index or an object cannot be read;
     /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn status(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
         collect::collect(self, options, (interrupt, None))

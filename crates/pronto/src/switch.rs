@@ -1,4 +1,4 @@
-//! Moves the work tree, the index and `HEAD` to another commit: what `checkout` of a branch and
+//! Moves the worktree, the index and `HEAD` to another commit: what `checkout` of a branch and
 //! `switch` do. Files come first, then the index, then `HEAD`.
 
 mod branch;
@@ -46,17 +46,17 @@ pub struct Options {
     pub overwrite_untracked: bool,
     /// Without `to`, do not look at files at all.
     pub stay_lightly: bool,
-    /// Take a branch that another work tree has checked out.
+    /// Whether a branch may be checked out that another worktree has.
     pub ignore_other_worktrees: bool,
     /// Keep untracked files that are ignored instead of overwriting them.
     pub keep_ignored: bool,
-    /// Begin the new, unborn branch with nothing in the work tree.
+    /// Whether a new, unborn branch starts with an empty worktree.
     pub empty: bool,
     /// Collect nothing that is only for telling.
     pub quiet: bool,
 }
 
-/// What came of it.
+/// The result of a switch.
 #[derive(Debug)]
 pub enum Outcome {
     /// It is done.
@@ -307,7 +307,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Runs the hook `post-checkout`, which is told whether a branch was switched.
+    /// Runs the hook `post-checkout`, with an argument that says whether a branch was switched.
     ///
     /// # Errors
     /// It cannot be started.

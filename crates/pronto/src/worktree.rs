@@ -1,4 +1,4 @@
-//! What configuration says about the work tree: for checkout, status and everything between files
+//! What configuration says about the worktree: for checkout, status and everything between files
 //! and objects.
 
 use std::path::PathBuf;
@@ -35,10 +35,10 @@ impl Repository {
         self.config().bool_or("core.ignorecase", false)
     }
 
-    /// Which of the facts that the index records count (`core.trustCtime`, `core.checkStat`).
+    /// Returns how stat data are compared (`core.trustCtime`, `core.checkStat`).
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn stat_rules(&self) -> Result<Rules> {
         let minimal = self.config().string("core.checkstat")?;
         Ok(Rules {
@@ -59,7 +59,7 @@ impl Repository {
         })
     }
 
-    /// The attributes files beside those of the work tree.
+    /// The attributes files beside those of the worktree.
     ///
     /// # Errors
     /// `core.attributesFile` is no path.
@@ -90,11 +90,11 @@ impl Repository {
         })
     }
 
-    /// What is said of files that are about to be added, by the attributes of the work tree, or of
+    /// What is said of files that are about to be added, by the attributes of the worktree, or of
     /// `index` where that has none.
     ///
     /// # Errors
-    /// There is no work tree, or an attributes file cannot be read.
+    /// There is no worktree, or an attributes file cannot be read.
     pub(crate) fn attributes_of_files(&self, index: &Index) -> Result<Attributes> {
         self.attributes_selected(index, &ATTRIBUTES)
     }
@@ -221,7 +221,7 @@ impl Repository {
         Ok(options)
     }
 
-    /// The other work trees, if files may share contents with theirs (`checkout.reflink`).
+    /// Returns the other worktrees, if files may share blocks with theirs (`checkout.reflink`).
     fn twins(&self) -> Result<Option<Arc<Twins>>> {
         let value = self.config().string("checkout.reflink")?;
         let always = match value.map(|value| value.as_bytes()) {

@@ -1,7 +1,7 @@
-//! The work trees of a repository: the main one, and those that are linked to it (git-worktree(1)).
+//! The worktrees of a repository: the main one and the linked ones (git-worktree(1)).
 //!
-//! What a linked work tree has of its own is in a directory of the repository, `worktrees/ID`; a
-//! file there, `gitdir`, says where its `.git` is, which is a file that points back.
+//! A linked worktree has a directory of its own in the repository, `worktrees/ID`. The file
+//! `gitdir` in it contains the place of the worktree's `.git`, which is a file that points back.
 
 mod add;
 mod carry;
@@ -31,10 +31,10 @@ pub use prune::{Expiry, Pruned, Verdict};
 pub use remove::Removed;
 pub use repair::Repair;
 
-/// The directory of the repository that has one for each linked work tree.
+/// The directory of the repository with one directory for each linked worktree.
 const DIRECTORY: &str = "worktrees";
 
-/// One of the work trees of a repository.
+/// A worktree of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTree {
     /// The name of its directory below `worktrees`; `None` for the main one.
@@ -47,7 +47,7 @@ pub struct WorkTree {
     pub head: HeadState,
 }
 
-/// Where the `HEAD` of a work tree is.
+/// The `HEAD` of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadState {
     /// It cannot be read.
@@ -81,11 +81,11 @@ impl WorkTree {
 }
 
 impl Repository {
-    /// All work trees: the main one first, the others as the directory lists them. Costs two reads
-    /// for each.
+    /// Returns all worktrees: the main one first, the others in the order of the directory. Costs
+    /// two reads for each.
     ///
     /// # Errors
-    /// The main one's place cannot be told. What is broken in one of the others is no error.
+    /// The place of the main one cannot be determined. Broken linked worktrees are no error.
     pub fn work_trees(&self) -> Result<Vec<WorkTree>> {
         let common = canonical(self.common_dir())?;
         let place = path::as_bytes(&common);
@@ -113,7 +113,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// The names of the directories of linked work trees, in the order of the directory.
+    /// Returns the names of the directories of linked worktrees, in the order of the directory.
     fn linked_ids(&self) -> Vec<BString> {
         let listing = std::fs::read_dir(self.common_dir().join(DIRECTORY));
         let entries = listing.into_iter().flatten().flatten();
@@ -123,7 +123,7 @@ impl Repository {
             .collect()
     }
 
-    /// The directory in which the work tree `id` has what is its own.
+    /// Returns the directory for the worktree `id`'s own files.
     fn own_dir(&self, id: &BStr) -> PathBuf {
         self.common_dir().join(DIRECTORY).join(path::borrow(id))
     }
@@ -186,7 +186,7 @@ impl Repository {
         }
     }
 
-    /// `argument` as messages spell it: from the top of the work tree.
+    /// Returns `argument` in the form of messages: relative to the top of the worktree.
     fn spoken_argument(&self, argument: &BStr) -> BString {
         match argument.first() {
             Some(b'/') => argument.to_owned(),
@@ -196,7 +196,7 @@ impl Repository {
         }
     }
 
-    /// The linked work tree that `argument` means, for a command about one of them.
+    /// Finds the linked worktree that `argument` names.
     fn linked_work_tree(&self, all: &[WorkTree], argument: &BStr) -> Result<(WorkTree, BString)> {
         let Some(found) = self.find_work_tree(all, argument) else {
             return Err(refused(format!("'{argument}' is not a working tree")));
@@ -230,7 +230,8 @@ fn real(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The work trees of the repository at `common` but that of `own`, the one last used first.
+/// Returns the worktrees of the repository at `common` except that of `own`, the most recently used
+/// first.
 pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
     let mut found = Vec::new();
     let mut add = |top: PathBuf, index: PathBuf| {

@@ -62,7 +62,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What came of a target.
+/// The result for a target.
 #[derive(Debug)]
 pub(crate) struct Hashed {
     /// What there is to say, each line with its sort.
@@ -122,7 +122,8 @@ pub(crate) struct Hasher<'a> {
 }
 
 impl Hasher<'_> {
-    /// What came of each of `targets`, up to the first that fails if that is an end.
+    /// Returns the result for each of `targets`, up to the first failure if that ends the
+    /// operation.
     ///
     /// # Errors
     /// Objects cannot be stored, or the call was interrupted.

@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
             return false;
         }
         let before = self.edit.get(path, 0);
-        // Converted anew, each counts as changed.
+        // A file that is converted again counts as changed.
         let was_same = self.options.selection != Selection::Renormalize
             && before.is_some_and(|before| before.id == id && before.mode == mode);
         let mut entry = Entry {

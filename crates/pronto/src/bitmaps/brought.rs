@@ -295,7 +295,7 @@ fn common_len(one: &[u8], other: &[u8]) -> usize {
     same + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// Goes on in `other` to behind where `entry` would be; the entry there, if it has the same name.
+/// Advances `other` behind the place of `entry`. Returns the entry there, if it has the same name.
 fn take<'a>(other: &mut &'a [u8], entry: &TreeEntry<'_>, id_len: usize) -> Option<TreeEntry<'a>> {
     loop {
         let found = tree_entries(other, id_len).next()?;

@@ -91,7 +91,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Gives the file a name of its own in the top of the work tree.
+/// Gives the file a name of its own in the top of the worktree.
 fn publish(from: &Path, is_link: bool, (top, path): (&Directory, &Path)) -> Result<Vec<u8>> {
     let prefix: &[u8] = match is_link {
         true => b".merge_link_",

@@ -16,7 +16,7 @@ use crate::{ErrorKind, Repository, Result};
 /// The last of the complaints.
 const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 
-/// Writes the files of `commit` into the work tree of the repository, then the index. `head` is
+/// Writes the files of `commit` into the worktree of the repository, then the index. `head` is
 /// the full name of the branch, or `HEAD`.
 pub(super) fn check_out(
     work: &Work<'_>,

@@ -128,7 +128,7 @@ pub(super) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()>
     fs::write(list, text).context(ErrorKind::Io, "unable to write", list)
 }
 
-/// The directory of objects of the repository at `git_dir`, linked work trees considered.
+/// The directory of objects of the repository at `git_dir`, linked worktrees considered.
 pub(super) fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),

@@ -17,9 +17,9 @@ const MAX_INCLUDE_DEPTH: u32 = 10;
 /// The repository whose configuration is read.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its directory: that of this work tree.
+    /// Its directory: that of this worktree.
     pub git_dir: PathBuf,
-    /// The directory that all its work trees share.
+    /// The directory that all its worktrees share.
     pub common_dir: PathBuf,
     /// `common_dir` as messages spell it (`.git`).
     pub spoken_common_dir: PathBuf,
@@ -117,7 +117,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// The configuration of the work tree.
+    /// The configuration of the worktree.
     pub fn worktree(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
             let step = Step::File {
@@ -271,7 +271,7 @@ pub(crate) fn spoken(directory: &Path, name: &str) -> BString {
     path::as_bytes(&full).to_owned()
 }
 
-/// A file of a repository, which may be somebody else's.
+/// Reads a file of a repository, which another user may have written.
 fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
     let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
     existing(content, spoken, false)

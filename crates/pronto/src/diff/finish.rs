@@ -131,7 +131,7 @@ fn with_renames(
     Ok(detect(differences, renames, &mut read))
 }
 
-/// Finds the object that a file in the work tree would be stored as.
+/// Finds the object that a file in the worktree would be stored as.
 fn make_out(side: &mut Side, path: &BStr, contents: &Contents<'_>) {
     let kind = side.id.kind();
     if side.id == kind.null() {

@@ -32,7 +32,7 @@ pub(super) struct Local {
     pub(super) old: Option<ObjectId>,
 }
 
-/// How `FETCH_HEAD` tells of it; in the order in which it does.
+/// The kind of a line in `FETCH_HEAD`, in the order of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     Merge,

@@ -19,10 +19,10 @@ struct Planned {
     message: BString,
 }
 
-/// Moves the references, writes `FETCH_HEAD`, and says what became of each.
+/// Updates the refs, writes `FETCH_HEAD`, and records the result for each ref.
 ///
-/// A reference that another process changes meanwhile is decided anew: by then it may hold what was
-/// fetched, or the update may be a forced one.
+/// If another process changes a ref meanwhile, the decision is repeated: the ref may hold the
+/// fetched value by then, or the update may be a forced one.
 pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let mut entries: Vec<Mapped> = all
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
     Ok(())
 }
 
-/// How often a fetch decides anew because other processes change the same references.
+/// How often a fetch decides again because other processes change the same refs.
 const MOST_ATTEMPTS: u32 = 20;
 
 /// Decides what becomes of each reference, and does it. `None` if another process has changed one
@@ -176,7 +176,7 @@ impl Planner<'_> {
         self.work.repository.abbreviate(id)
     }
 
-    /// Whether the branch is the one of a work tree.
+    /// Whether the branch is the one of a worktree.
     fn is_checked_out(&self, local: &Local) -> Result<bool> {
         if self.work.options.update_head {
             return Ok(false);

@@ -72,8 +72,8 @@ impl<'a> Painting<'a> {
         Ok(Painting::over(Commits::new(repository)?, until))
     }
 
-    /// As [`new`](Self::new), but a commit that is not there is taken for one without parents,
-    /// whichever side leads to it: whoever needs those of the left side reads them again.
+    /// Does the same as [`new`](Self::new), but treats a missing commit as one without parents,
+    /// whichever side leads to it. Callers that need the commits of the left side read them again.
     ///
     /// # Errors
     /// As [`new`](Self::new).

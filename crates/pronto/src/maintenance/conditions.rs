@@ -230,7 +230,7 @@ impl Repository {
             if is_known(&id) {
                 return Ok(ControlFlow::Continue(()));
             }
-            // What is broken is for others to complain about.
+            // Other commands report a broken ref.
             let Ok(Some(id)) = self.peel_tags(id) else {
                 return Ok(ControlFlow::Continue(()));
             };

@@ -63,8 +63,8 @@ pub trait Runner {
     /// It cannot be started, or this process is asked to end.
     fn run(&mut self, step: &Step) -> Result<bool>;
 
-    /// Goes on in the background: starts a process that does what is left. `false` if this process
-    /// is to do it.
+    /// Starts a process that does the remaining work in the background. Returns `false` if this
+    /// process must do it.
     fn detach(&mut self) -> bool;
 
     /// Reports a failure that is not the end.
@@ -87,7 +87,7 @@ pub struct Run {
     pub auto: bool,
     /// Whether no progress is shown.
     pub quiet: bool,
-    /// Whether to go on in the background after what a user may wait for.
+    /// Whether to continue in the background after the part that a user may wait for.
     pub detach: bool,
     /// Whether what a user may wait for is done already.
     pub skips_foreground: bool,
@@ -107,7 +107,7 @@ pub enum Outcome {
     Failed,
     /// Another process maintains the repository: it holds the lock on this file.
     Busy(PathBuf),
-    /// Another process goes on.
+    /// Another process continues.
     Detached,
 }
 
@@ -144,7 +144,7 @@ impl Repository {
         }
         if run.detach {
             let _region = pronto_io::region!("maintenance", "detach");
-            // The process that goes on takes the lock itself.
+            // The process that continues takes the lock itself.
             drop(lock);
             if runner.detach() {
                 return Ok(if is_failed {

@@ -150,11 +150,11 @@ impl Schedules<'_> {
         }
     }
 
-    /// Has no scheduler maintain repositories any more.
+    /// Stops the scheduled maintenance of all repositories.
     ///
     /// # Errors
-    /// Another process is at it ([`ErrorKind::Refused`]), or a program cannot be started. What a scheduler
-    /// refuses is told as a complaint of the repository.
+    /// Another process changes the schedule ([`ErrorKind::Refused`]), or a program cannot be
+    /// started. A refusal by a scheduler is reported as a message of the repository.
     pub fn stop(&self) -> Result<()> {
         let _lock = self.lock()?;
         self.end(None)

@@ -70,12 +70,12 @@ impl Present {
 /// What tells one version of a file from another; nothing if it is not there.
 type Version = Option<(u64, u64, i64, i64)>;
 
-/// So often is begun anew while others keep changing what is written about.
+/// How often writing is repeated while other processes keep changing the packs.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Work<'_> {
-    /// Calls `write`, until it says that nobody has changed anything meanwhile. It is told when it
-    /// is called for the last time.
+    /// Calls `write` until it returns that no other process has changed the packs meanwhile. Its
+    /// argument says whether the call is the last one.
     ///
     /// # Errors
     /// Those of `write`.

@@ -36,8 +36,8 @@ pub(super) struct Judge<'a> {
     seen: Contained,
 }
 
-/// What stands in trees. An object that stands for a directory here may stand for a file there, if
-/// somebody wants it so: they are kept apart.
+/// The entries of trees. An object may be named as a directory in one tree and as a file in another
+/// by a malicious author, so the two are kept apart.
 #[derive(Default)]
 struct Contained {
     trees: HashSet<ObjectId>,
@@ -124,9 +124,9 @@ impl<'a> Judge<'a> {
         Ok(None)
     }
 
-    /// The trees and parents of the commits that have come, each behind its parents: so that what is
-    /// in a tree of a parent was judged when it is passed over in the child's. Takes note of the
-    /// boundary, and reads nothing of it.
+    /// Returns the trees and parents of the received commits, each behind its parents, so
+    /// everything in a parent's tree was judged before it is skipped in the child's. Records the
+    /// boundary without reading it.
     fn arrived_commits(&mut self, tips: Vec<ObjectId>) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
         let mut new = Vec::new();
         let mut left: Vec<Step> = tips.into_iter().map(Step::Commit).collect();

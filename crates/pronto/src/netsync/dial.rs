@@ -36,7 +36,7 @@ pub struct Peer {
     child: Child,
     /// What it says.
     pub output: ChildStdout,
-    /// What it is told.
+    /// Its input.
     pub input: ChildStdin,
 }
 

@@ -69,11 +69,11 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
     Err(Error::new(ErrorKind::Denied, message).with_hint(hint))
 }
 
-/// Forgets which repository a peer was: the next one of that name takes its place, and its refs.
-/// What has come of a transfer that was cut goes, too.
+/// Forgets the repository of a peer. The next repository of that name replaces it and its refs. The
+/// received part of an interrupted transfer is deleted, too.
 ///
 /// # Errors
-/// There is none of that name, or it cannot be forgotten.
+/// There is no peer of that name, or it cannot be forgotten.
 pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let directory = directory_of(repository, name);
     if !is_peer_name(name) || !directory.exists() {

@@ -54,7 +54,7 @@ pub(super) struct Terms {
     pub(super) spools: bool,
 }
 
-/// What has come of one peer.
+/// The objects received from one peer.
 pub(super) struct Incoming {
     repository: Arc<Repository>,
     directory: PathBuf,
@@ -71,8 +71,8 @@ pub(super) struct Incoming {
     _lock: File,
 }
 
-/// Takes the lock; `false` if somebody else has it for long. The end of a session that is over for
-/// the peer may not have come here yet.
+/// Takes the lock; `false` if another session holds it for long. The previous session may be over
+/// for the peer but not yet here.
 fn lock_soon(file: &File) -> bool {
     let patience = Instant::now() + LOCK_PATIENCE;
     loop {
@@ -256,7 +256,8 @@ impl Incoming {
         let _ = std::fs::remove_dir_all(self.quarantine.path());
     }
 
-    /// A segment that does not fit with what came in an earlier session: the next one begins anew.
+    /// Handles a segment that does not fit to those of an earlier session: the next session starts
+    /// again.
     fn spoiled(&self, error: Refusal) -> Refusal {
         if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
             self.forget();

@@ -103,7 +103,7 @@ impl KnownPeer {
     }
 }
 
-/// Whether somebody may read and write; none if it is no list of roles.
+/// Parses a list of roles into permissions to read and write. `None` if it is invalid.
 pub fn parse_roles(text: &str) -> Option<(bool, bool)> {
     if text == "revoked" {
         return Some((false, false));

@@ -49,7 +49,7 @@ pub(super) fn land(
     offers: &[Offer],
     arrived: &[bool],
 ) -> Result<Vec<PublishedRef>, Refusal> {
-    // What is here has to stay until the references are set, and no longer: a server goes on.
+    // Objects must stay until the refs are set, but no longer: a server continues afterwards.
     let store = peer.repository.objects().map_err(failed)?;
     let turn = store.turn_of_writing().map_err(from_odb);
     let _turn = turn.map_err(failed)?;

@@ -334,8 +334,9 @@ impl Chosen {
         self.steps.iter().map(|step| step.member).collect()
     }
 
-    /// What the receiver has at the same places. A member that is stored as a delta of a later one
-    /// is made of what came before the first of its name, which need not be its own predecessor.
+    /// Returns the receiver's objects at the same places. A member that is stored as a delta of a
+    /// later one is compared with the predecessor of the first member of its name, which may not be
+    /// its own.
     fn bases(&self) -> Vec<Member> {
         let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
         let is_here = |id: &ObjectId| members.contains(id);

@@ -109,7 +109,7 @@ impl Repository {
                     continue;
                 }
                 let index = match Index::open(&path, kind, access) {
-                    // Somebody else has removed it.
+                    // Another process has removed it.
                     Err(_) if !path.exists() => continue,
                     index => index.map_err(from_graph)?,
                 };

@@ -1,5 +1,5 @@
-//! What leads to objects: references, logs, indexes and operations in progress of all work trees.
-//! Files that have not changed since they were looked at last are not read again.
+//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees.
+//! Files that have not changed since they were read last are not read again.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -112,7 +112,7 @@ impl<'a> Tips<'a> {
         Ok(found)
     }
 
-    /// The directories of the repository and of its work trees.
+    /// The directories of the repository and of its worktrees.
     fn directories(&self) -> Result<Vec<PathBuf>> {
         let common = self.repository.common_dir();
         let linked = common.join("worktrees");
@@ -157,7 +157,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// References that only one linked work tree has.
+    /// References that only one linked worktree has.
     fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
         for path in files_below(directory)? {
             self.pseudo(&path, found)?;

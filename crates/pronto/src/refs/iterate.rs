@@ -231,7 +231,7 @@ fn visit_packed(reference: PackedRef<'_>, visit: Visit<'_>) -> Result<ControlFlo
 }
 
 struct Walk<'a> {
-    /// Leave out what each work tree has of its own.
+    /// Whether per-worktree refs are left out.
     skip_own: bool,
     visit: &'a mut dyn FnMut(&BStr),
 }

@@ -79,16 +79,15 @@ struct Candidate {
 }
 
 impl Repository {
-    /// Packs references as `git pack-refs` does: writes `packed-refs`, then removes the file of
-    /// each reference that still holds what was packed, under its lock. Symbolic and broken references
-    /// and those that each work tree has of its own are never packed. At every moment each
-    /// reference can be read, and a process that is killed loses none.
+    /// Packs refs like `git pack-refs`: writes `packed-refs`, then removes the file of each ref
+    /// that still holds the packed value, under its lock. Symbolic, broken and per-worktree refs
+    /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
-    /// Waits for the lock of `packed-refs` as long as `core.packedRefsTimeout` says. References that
-    /// lead to missing objects are [complained](Self::complain) of.
+    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs of missing
+    /// objects are [reported](Self::complain).
     ///
-    /// Costs a read and a look at the object for each loose reference, a copy of `packed-refs`, and some
-    /// seven system calls for each file that is removed.
+    /// Costs a read and an object lookup for each loose ref, a copy of `packed-refs`, and about
+    /// seven system calls for each removed file.
     ///
     /// # Errors
     /// The lock is held for longer, a file cannot be read or written, or the hook

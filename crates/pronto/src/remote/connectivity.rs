@@ -278,8 +278,8 @@ impl Walk<'_> {
         self.check_trees()
     }
 
-    /// Each commit before its first parent, whose tree is therefore checked before: what is in it is
-    /// passed over in the child's.
+    /// Returns each commit before its first parent. A parent's tree is therefore checked first, and
+    /// its entries are skipped in the child's tree.
     fn children_first(&self, new: &[ObjectId]) -> Vec<ObjectId> {
         let mut left: HashSet<&ObjectId> = new.iter().collect();
         let (mut order, mut chain) = (Vec::with_capacity(new.len()), Vec::new());

@@ -160,7 +160,7 @@ fn take_in(
     }
 }
 
-/// What comes of what is wrong with objects, if they are to be looked at.
+/// Returns the severities of findings, if objects are checked.
 fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     let config = receive.repository.config();
     if !checks_objects(config)? {

@@ -1,4 +1,4 @@
-//! What the user has set about HTTP, chosen anew for each URL that requests go to.
+//! The user's HTTP settings, resolved for each URL that receives a request.
 
 use std::path::PathBuf;
 use std::time::Duration;

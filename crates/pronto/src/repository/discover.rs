@@ -23,10 +23,10 @@ pub(crate) struct Layout {
     /// The repository as Git spells it: `.git`, `.`, or absolute.
     pub(crate) spoken_git_dir: PathBuf,
     pub(crate) work_tree: Option<PathBuf>,
-    /// From the work tree to the directory of the caller, with a slash at its end.
+    /// From the worktree to the directory of the caller, with a slash at its end.
     pub(crate) prefix: Option<BString>,
     pub(crate) format: Format,
-    /// Whether the configuration names a work tree and says that there is none.
+    /// Whether the configuration names a worktree and says that there is none.
     pub(crate) contradicts: bool,
     pub(crate) local_config: Option<Vec<u8>>,
 }
@@ -209,7 +209,7 @@ fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Lay
     Ok(layout)
 }
 
-/// The caller named the repository, or its work tree, or its configuration did.
+/// The caller named the repository, or its worktree, or its configuration did.
 fn explicit(
     named: &Path,
     known: Option<Layout>,
@@ -256,7 +256,7 @@ fn explicit(
     Ok(layout)
 }
 
-/// A work tree that is named need not be there, but the directory that it would be in must.
+/// A worktree that is named need not be there, but the directory that it would be in must.
 fn check_parents(work_tree: &Path) -> Result<()> {
     let Some(parent) = work_tree.parent() else {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
 /// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
-/// directory it shares with other work trees) objects and refs.
+/// directory it shares with other worktrees) objects and refs.
 pub(crate) fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
     if !has_valid_head(directory) {
         return false;
@@ -45,7 +45,7 @@ fn has_valid_head(directory: &Path) -> bool {
     text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The directory that the work trees of a repository share: `git_dir` itself unless it has a file
+/// The directory that the worktrees of a repository share: `git_dir` itself unless it has a file
 /// `commondir`, or `GIT_COMMON_DIR` names another.
 pub(crate) fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
     if let Some(common) = environment.path("GIT_COMMON_DIR") {

@@ -70,7 +70,7 @@ pub(crate) fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// A `.git` directory, or one of its work trees or submodules, is not bare of itself.
+/// A `.git` directory, or one of its worktrees or submodules, is not bare of itself.
 fn is_inside_ordinary(git_dir: &Path) -> bool {
     let text = path::as_bytes(git_dir);
     text.ends_with(b"/.git")
@@ -118,8 +118,8 @@ fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool 
     allowed
 }
 
-/// Whether a value of `safe.directory` names `place`, which is a real path. What the value names is
-/// made real, too: no spelling of a path and no link is told apart from where it leads.
+/// Returns whether a value of `safe.directory` names `place`, which is a real path. The value is
+/// resolved to a real path, too, so spelling and links do not matter.
 fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     if value == Path::new(".") {
         let here = std::fs::canonicalize(environment.current_dir());

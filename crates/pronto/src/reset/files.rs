@@ -3,7 +3,7 @@
 use super::*;
 use crate::merge::lacking;
 
-/// What came of it.
+/// The result of resetting files.
 pub(super) enum Reset {
     Done(pronto_worktree::checkout::Outcome),
     Refused(String),

@@ -173,7 +173,7 @@ impl Repository {
         let Some(mut found) = self.kind_of(last)? else {
             return Ok(None);
         };
-        // Git goes on from a commit to its tree before it gives up.
+        // Git tries the tree of a commit before it gives up.
         if found == ObjectKind::Commit {
             found = ObjectKind::Tree;
         }

@@ -39,7 +39,7 @@ impl Repository {
     /// the index.
     ///
     /// # Errors
-    /// There is no work tree, or the index or a configured value cannot be read.
+    /// There is no worktree, or the index or a configured value cannot be read.
     pub fn check_ignored<T>(
         &self,
         use_index: bool,

@@ -24,7 +24,7 @@ pub(super) struct ExcludeContent {
     pub(super) stat: Stat,
 }
 
-/// The files with patterns for the whole worktree: content and facts of those that are there.
+/// The files with patterns for the whole worktree: content and stat data of existing ones.
 pub(super) struct ExcludeContents {
     /// `core.excludesFile`, by the name it was given.
     pub(super) file: Option<ExcludeContent>,

@@ -191,7 +191,7 @@ impl Told {
         }
     }
 
-    /// Whether looking at entries by their facts' age is beside the point.
+    /// Returns whether the monitor vouches for entries, so their racy timestamps do not matter.
     pub(super) fn vouches(&self) -> bool {
         self.monitored.dirty.is_some()
     }

@@ -13,7 +13,7 @@ const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
 
 /// What was learned that the index does not hold yet.
 pub(super) struct News<'a> {
-    /// Facts of files whose content is as it was.
+    /// Stat data of files with unchanged content.
     pub(super) refreshed: &'a [(usize, Stat)],
     /// Every entry was looked at.
     pub(super) is_complete: bool,

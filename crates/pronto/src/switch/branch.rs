@@ -44,7 +44,7 @@ enum Policy {
     /// Likewise, if both have the same name.
     Simple,
     Always,
-    /// Somebody asked for it.
+    /// The user requested it.
     Explicit,
 }
 

@@ -96,7 +96,7 @@ impl Repository {
         let title = CommitRef::from_bytes(&content, id.kind())
             .ok()
             .map(|commit| commit.message().title.trim().to_owned());
-        // A title may go on over several lines; Git joins them.
+        // A title may span several lines; Git joins them.
         let lines = title.unwrap_or_default();
         let joined: Vec<&[u8]> = lines.lines().map(|line| line.trim()).collect();
         Ok(joined.join(&b' ').into())

@@ -31,7 +31,7 @@ use crate::status::{self, ignore_patterns, read_ignore_file};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What came of it.
+/// The result of moving files.
 pub(crate) enum MovedFiles {
     Done(checkout::Outcome),
     Refused(Refusals),
@@ -62,13 +62,14 @@ impl<'r> Prepared<'r> {
         Ok((prepared, lock?))
     }
 
-    /// As [`new`](Self::new), for whoever may not have to write: the lock may be someone else's.
+    /// Does the same as [`new`](Self::new) for a caller that may not have to write: another process
+    /// may hold the lock.
     pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
         Self::with_index(repository, || repository.index())
     }
 
-    /// As [`new`](Self::new), for whoever takes entries of a sparse index for the directories for
-    /// which they stand.
+    /// Does the same as [`new`](Self::new) for a caller that accepts entries of a sparse index that
+    /// stand for directories.
     pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
         let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
         Ok((prepared, lock?))
@@ -97,7 +98,8 @@ impl<'r> Prepared<'r> {
         Ok((Self::without_lock(repository, read)?, lock))
     }
 
-    /// As [`with_index`](Self::with_index), for whoever will not write it, or holds its lock.
+    /// Does the same as [`with_index`](Self::with_index) for a caller that does not write the
+    /// index, or holds its lock.
     pub(crate) fn without_lock(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
@@ -189,8 +191,8 @@ impl<'r> Prepared<'r> {
         self.carry_out(plan, &attributes, progress, interrupt)
     }
 
-    /// Writes files by what the attributes files of the work tree say now, and where there are
-    /// none, those of the index.
+    /// Writes files with the attributes files of the worktree as they are now, and otherwise those
+    /// of the index.
     pub(crate) fn write_as_they_are(
         &self,
         plan: &Plan,

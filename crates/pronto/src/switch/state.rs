@@ -27,7 +27,7 @@ impl Present {
 }
 
 impl Repository {
-    /// Refuses to go on while an operation is in progress that `switch` does not interrupt.
+    /// Refuses to continue while an operation is in progress that `switch` does not interrupt.
     ///
     /// # Errors
     /// There is one. The message names it in Git's words.

@@ -12,7 +12,7 @@ use super::unwritable;
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result};
 
-/// A server that is to be started: a program, and what it is told.
+/// A server to be started: a program and its arguments.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// The program (`git`).

@@ -13,7 +13,7 @@ use super::{Session, unwritable};
 use crate::pack_objects::Select;
 use crate::{Error, Result};
 
-/// How often the other side is told how far it is.
+/// The interval of progress messages to the other side.
 const TICK: Duration = Duration::from_secs(1);
 
 /// After so long without a word the other side might think that nobody is there
@@ -175,7 +175,7 @@ impl Bands<'_> {
         Ok(())
     }
 
-    /// Tells how far it is, or that somebody is still there.
+    /// Sends progress, or a sign of life.
     fn tick(&self) -> io::Result<()> {
         let text = self.news(false);
         if !text.is_empty() {

@@ -262,7 +262,7 @@ fn broken_and_evil_segments_leave_nothing() {
     broken[40] ^= 1;
     fails(&broken, 3, "a segment is refused: ");
     fails(&[&pack[..], b"x"].concat(), 3, "a segment is refused: ");
-    // What would take over a work tree.
+    // What would take over a worktree.
     let tree = scene.tree(&format!("040000 tree {tree}\t.git"));
     fails(&scene.pack("thief", &[&tree]), 1, "hasDotgit");
     // A second session has to wait for the first.

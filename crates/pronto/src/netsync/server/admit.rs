@@ -31,7 +31,7 @@ pub(super) struct Arrival {
     /// The socket, to see whether the peer is still there.
     pub(super) socket: Arc<TcpStream>,
     pub(super) signal: Arc<Signal>,
-    /// Is told the repository.
+    /// Receives the name of the requested repository.
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the `HEAD` of a new work tree becomes.
+//! The target of the `HEAD` of a new worktree.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
