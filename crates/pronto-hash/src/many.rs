@@ -1,4 +1,4 @@
-//! Many independent messages at a time.
+//! Digests many independent messages at once.
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::Lanes;

@@ -1,4 +1,4 @@
-//! Messages that come one after the other, and are digested many at a time nevertheless.
+//! Digests messages that arrive one after another, many at a time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Checksums at the end of files.
+//! Digests for checksums at the end of files.
 
 use sha2::Digest as _;
 

@@ -1,4 +1,4 @@
-//! What of an index's caches still holds for other entries.
+//! Determines which caches of an index stay valid for other entries.
 
 use crate::entry::{EntryRef, order};
 use crate::extension;

@@ -1,4 +1,4 @@
-//! Changes over an index that stays as it is.
+//! Changes to an index, which itself stays unchanged.
 
 use crate::cached_tree::CachedTree;
 use crate::carry;

@@ -1,4 +1,4 @@
-//! One entry of the index.
+//! An entry of the index.
 
 use crate::stat::Stat;
 use bstr::{BStr, BString};

@@ -1,4 +1,4 @@
-//! What can go wrong with an index.
+//! Errors of an index.
 
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The `FSMN` extension: since when a file system monitor has been asked, and which entries it
-//! does not vouch for.
+//! The `FSMN` extension: the token of the file system monitor, and the entries that it does not
+//! vouch for.
 
 use crate::bytes::{take, take_u32, take_u64, take_until};
 use crate::error::{Error, corrupt};

@@ -1,4 +1,4 @@
-//! The index as it was read.
+//! An index as read from its file.
 
 use crate::cached_tree::CachedTree;
 use crate::entry::{EntryRef, order};

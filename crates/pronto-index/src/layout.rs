@@ -1,5 +1,5 @@
-//! How entries lie in memory: as in a file of version 2 or 3, with a table of where each starts.
-//! Entries of version 4 and of split indexes are brought into that form once, on reading.
+//! The layout of entries in memory: as in a file of version 2 or 3, with a table of their starts.
+//! Entries of version 4 and of split indexes are converted to this form when they are read.
 
 use crate::bytes::{take_varint, u16_at};
 use crate::entry::{EntryRef, Flags};

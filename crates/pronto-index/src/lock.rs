@@ -1,4 +1,5 @@
-//! `index.lock`: the file that keeps others from writing the index, and becomes the new one.
+//! `index.lock`: the file that prevents other processes from writing the index, and becomes the new
+//! one.
 
 use crate::error::{Error, ErrorKind};
 use crate::index::Index;

@@ -1,5 +1,5 @@
-//! Directories in the order of a file: each is followed by all that are below it. What cached
-//! trees and the untracked cache have in common.
+//! Directories in file order: each is followed by everything below it. Shared by cached trees and
+//! the untracked cache.
 
 /// Follows directories as they come, to tell where each ends.
 #[derive(Debug, Default)]

@@ -1,10 +1,9 @@
-//! The file of an index, and where its parts lie: what there is to know before any entry is looked
-//! at.
+//! The outline of an index file: the positions of its parts, without reading entries.
 //!
-//! Budget, of an index that says where its entries end (`EOIE`): one open, one `fstat`, one map;
-//! bytes touched are those of the header, of the headers of extensions, and of the extensions that
-//! are asked for. Nothing is done for each entry. Other indexes have their entries located, which
-//! looks at some bytes of each.
+//! Cost for an index with the end of its entries (`EOIE`): one open, one `fstat`, one map; the
+//! bytes of the header, the headers of extensions, and the requested extensions are read. Nothing
+//! is done for each entry. In other indexes the entries must be located, which reads some bytes of
+//! each.
 
 use crate::bytes::{take_u32, u32_at};
 use crate::cached_tree::CachedTree;

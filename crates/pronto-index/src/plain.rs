@@ -1,4 +1,4 @@
-//! Entries as nearly all are, read with no more than it takes to see that a file is unchanged.
+//! Fast comparison of ordinary entries with the stat data of unchanged files.
 
 use crate::bytes::u16_at;
 use crate::layout::{LONG_NAME, STAT_BYTES, numbers};

@@ -1,13 +1,13 @@
-//! Entries that stand for whole directories (`sdir`): from them to the entries they stand for, and
-//! back.
+//! Sparse indexes (`sdir`): expands entries that stand for whole directories, and collapses
+//! directories into such entries.
 //!
-//! Such an entry has mode `040000`, a slash at the end of its path, the mark "skip worktree" and a
-//! tree for its object; its cached tree is known, counts one entry and has no children. The format
+//! Such an entry has mode `040000`, a slash at the end of its path, the skip-worktree bit, and a
+//! tree as its object; its cached tree is known, counts one entry and has no children. The format
 //! is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
 //!
-//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below those that
-//! stand for directories. [`Content::collapse`] is linear in the entries of directories of which a
-//! part stays, and copies no path and no id.
+//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below the entries
+//! that stand for directories. [`Content::collapse`] is linear in the entries of directories of
+//! which a part stays, and copies no path and no id.
 
 use crate::cached_tree::{Builder, CachedTree, Directory};
 use crate::entry::{EntryRef, Flags};

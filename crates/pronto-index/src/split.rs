@@ -1,4 +1,4 @@
-//! Writing a split index: what differs from a shared file, and that file.
+//! Writes a split index: the differences from a shared file, and that file.
 
 use crate::bytes::take;
 use crate::entry::{EntryRef, order};

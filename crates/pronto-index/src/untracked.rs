@@ -1,5 +1,5 @@
-//! The `UNTR` extension: what was untracked in each directory, and what the directory and its
-//! ignore file were like then.
+//! The `UNTR` extension: the untracked names of each directory, and the stat data of the directory
+//! and its ignore file at that time.
 
 mod names;
 

@@ -1,4 +1,4 @@
-//! Encoding an index as Git does.
+//! Encodes an index as Git does.
 
 use crate::cached_tree::CachedTree;
 use crate::entry::EntryRef;

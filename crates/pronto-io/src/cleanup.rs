@@ -1,9 +1,9 @@
-//! Files and directories that exist only while an operation runs. A guard removes its path when
-//! it is dropped, and [`remove_all`] removes those of every live guard when the process is about
-//! to end early (a signal), the latest first.
+//! Files and directories that exist only during an operation. A guard removes its path when it is
+//! dropped, and [`remove_all`] removes those of every live guard, the latest first, when the
+//! process ends early by a signal.
 //!
-//! What guards watch over stands in a list that only grows and is read without a lock, so that
-//! a signal handler can go over it whatever it has interrupted.
+//! The paths of guards are in a list that only grows and is read without a lock, so that a signal
+//! handler can traverse it whatever it has interrupted.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Descriptors that the process was started with, and whether they have anything to read.
+//! Inherited descriptors, and whether they are readable.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;

@@ -1,9 +1,8 @@
-//! Directory handles. Every call names one entry of a directory that is already open and follows
-//! no symbolic link, so that nothing is read or written outside it, whatever other processes swap
-//! in meanwhile.
+//! Directory handles. Every call names an entry of an open directory and follows no symbolic link.
+//! So nothing is read or written outside of it, whatever other processes change meanwhile.
 //!
-//! Names are bytes: one component, except where a method says that it takes a path. All methods
-//! are safe to call from several threads at once.
+//! Names are bytes: one component, except where a method takes a path. All methods may be called
+//! from several threads at once.
 
 use std::ffi::CStr;
 use std::io;

@@ -1,5 +1,5 @@
-//! One error type for every crate of the house: a kind that callers match, a message in Git's
-//! grammar (lower case, no full stop), and where it happened.
+//! The error type of all crates: a kind that callers match, a message in Git's grammar (lower case,
+//! no full stop), and the place of the error.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Compressed bitmaps (EWAH, with words of 64 bits) in the form in which JavaEWAH stores them:
-//! runs of equal words, and words between them as they are.
+//! Compressed bitmaps (EWAH with words of 64 bits) in the format of JavaEWAH: runs of equal words,
+//! and literal words between them.
 
 mod build;
 

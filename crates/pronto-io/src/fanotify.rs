@@ -1,4 +1,4 @@
-//! Changes on whole file systems, as `fanotify(7)` tells them, and directories by their handles
+//! Events of whole file systems from `fanotify(7)`, and directories by their handles
 //! (`open_by_handle_at(2)`). Both need privileges: `CAP_SYS_ADMIN` and `CAP_DAC_READ_SEARCH`.
 
 use crate::dir::Directory;

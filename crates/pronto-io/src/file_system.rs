@@ -1,4 +1,4 @@
-//! File systems, and what is known of each: whether it is on this machine, and what it does well.
+//! Properties of file systems: local or remote, and supported features.
 
 use std::io;
 use std::os::fd::AsFd;

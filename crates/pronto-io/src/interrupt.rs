@@ -1,4 +1,4 @@
-//! Cancellation: a flag that long operations look at between steps.
+//! Cancellation: a flag that long operations check between steps.
 
 use std::fmt;
 use std::sync::Arc;

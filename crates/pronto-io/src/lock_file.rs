@@ -1,15 +1,13 @@
-//! Creating the file that shuts other processes out (`NAME.lock`), with a bounded wait for the
-//! process that holds it.
+//! Creates lock files (`NAME.lock`), with a bounded wait for the process that holds the lock.
 //!
-//! A waiter looks again after pauses that grow, each of a random length, so that many waiters do
-//! not look at the same moments. A lock file that is old when it is first seen was probably left
-//! by a process that died: the wait for it is short.
+//! A waiter tries again after pauses that grow and have a random part, so that many waiters do not
+//! try at the same moments. A lock file that is old when it is first seen was probably left by a
+//! dead process: the wait for it is short.
 //!
-//! Where the file system can make nameless files, a lock file is *marked*: it has the sticky bit,
-//! and its holder has an advisory lock (`flock`) on it from before it gets its name until after it
-//! loses that name. The kernel gives the advisory lock back when the holder dies, so that a marked
-//! file without one was left behind for certain, and a waiter takes it over. Git's lock files are
-//! never marked.
+//! On file systems with nameless files a lock file is *marked*: it has the sticky bit, and its
+//! holder has an advisory lock (`flock`) on it from before it gets its name until after it loses
+//! that name. The kernel releases the advisory lock when the holder dies. So a marked file without
+//! one has no owner, and a waiter takes it over. Git's lock files are never marked.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};

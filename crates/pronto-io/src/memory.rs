@@ -1,4 +1,4 @@
-//! What the allocator keeps of memory that was freed.
+//! Controls how much freed memory the allocator keeps.
 
 /// From now on large buffers (2 MiB and more) go back to the system as soon as they are freed, and
 /// so does what is free at the end of a heap beyond 16 MiB. By itself the C library keeps ever larger

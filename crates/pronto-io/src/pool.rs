@@ -1,11 +1,11 @@
-//! Workers that share one row of items. Each takes the next few items from the front, so the row
-//! is worked through in its order and nobody is left with a slice of his own at the end. Where
-//! workers on neighbouring items would wait for one another, items come in groups, and a group is
-//! one worker's while there are others to begin.
+//! Workers that share a sequence of items. Each takes the next few items from the front, so the
+//! items are processed in order, and no worker has a slice of its own left at the end. If workers
+//! on neighbouring items would wait for one another, items are grouped, and a group belongs to one
+//! worker while other groups are unclaimed.
 //!
-//! How many workers there are is either told, or follows what is measured: while workers mostly
-//! wait (a network file system) more are added as long as more gets done, and when adding brings
-//! nothing, or brings less (a disk that must seek), they go again.
+//! The number of workers is given, or follows measurements. While workers mostly wait (a network
+//! file system), more are added as long as throughput rises. If it does not rise, or falls (a disk
+//! that must seek), they are removed again.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

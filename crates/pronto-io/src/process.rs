@@ -1,9 +1,9 @@
-//! How the process starts: what the standard library's start does for `fn main`, without what
-//! takes a short command longer than its work.
+//! The start of the process: a replacement of the standard library's start for `fn main` without
+//! the parts that take longer than a short command.
 //!
-//! On Linux with glibc that is the search for the main thread's stack (the whole of
-//! `/proc/self/maps`, printed by the kernel and parsed) and the second stack for telling of an
-//! overflow of the first: some twenty system calls. Elsewhere the ordinary start is taken.
+//! On Linux with glibc those parts are the search for the main thread's stack (the kernel prints
+//! `/proc/self/maps`, which is then parsed) and the second stack for reporting an overflow of the
+//! first: about twenty system calls. Other systems use the ordinary start.
 
 use std::panic::{self, UnwindSafe};
 

@@ -1,11 +1,11 @@
-//! Bytes on their way in and out: one queue for each direction.
+//! Queues of received and sent bytes.
 //!
-//! - [`ReceiveQueue`]: received and not yet used, in one contiguous piece; parsers read in place.
-//! - [`SendQueue`]: to be sent, as a list of slices that stay where they are.
+//! - [`ReceiveQueue`]: received, unread bytes in one contiguous slice; parsers read in place.
+//! - [`SendQueue`]: bytes to be sent, as a list of slices that do not move.
 //!
-//! Both are bounded in bytes, never in items: a bound in items lets a few large ones through
-//! unbounded. Both count what they copy and allocate; with the feature `count-bytes` the sums over
-//! all queues of the process are kept in `totals` too, for benchmarks.
+//! Both are limited in bytes, never in items: a few large items would exceed a limit in items. Both
+//! count copied and allocated bytes. With the feature `count-bytes` the sums over all queues of the
+//! process are available in `totals`, for benchmarks.
 
 mod receive;
 mod send;

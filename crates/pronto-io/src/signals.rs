@@ -1,9 +1,9 @@
-//! SIGINT and its kin: the operation is asked to stop; if it does not within a second, or at a
-//! second signal, what [guards](crate::cleanup) watch over is removed and the process dies of the
-//! signal.
+//! SIGINT and similar signals. The first one interrupts the operation. If it does not end within a
+//! second, or at a second signal, the paths of [guards](crate::cleanup) are removed and the process
+//! dies of the signal.
 //!
-//! All of it happens in the handler. A thread that waits for signals could do as it likes, but it
-//! costs a short command a tenth of its time.
+//! The handler does all of this. A thread that waits for signals would be simpler, but costs a
+//! short command a tenth of its time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering::SeqCst};

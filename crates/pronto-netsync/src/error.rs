@@ -1,4 +1,4 @@
-//! What can go wrong between two peers.
+//! Errors between two peers.
 
 /// The sorts of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Frames: the units of the stream, and the credit that each channel needs.
+//! Frames, the units of the stream, and the credit of each channel.
 //!
-//! A frame is a length (four bytes, least first, of what follows it: 2 to 262,144), the type, the
-//! channel and the body. The body is read where it lies in the receive queue, which therefore never
-//! holds more than a frame needs and what the socket gave beyond it.
+//! A frame is a length (four bytes, least significant first, of the rest: 2 to 262,144), the type,
+//! the channel and the body. The body is read in place in the receive queue. So the queue holds at
+//! most one frame and what the socket returned beyond it.
 
 mod reader;
 mod writer;

@@ -1,7 +1,7 @@
-//! What a session needs of the repository beneath it.
+//! The interface of a session to its repository.
 //!
-//! The session says when; the repository does the work, in the thread that drives the session.
-//! Everything here is called with what the peer may see, so nothing else can reach it.
+//! The session decides when, and the repository does the work in the thread that drives the
+//! session. Every call is limited to what the peer may see.
 
 use std::io::Read;
 

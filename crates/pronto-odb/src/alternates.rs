@@ -1,5 +1,5 @@
-//! Which object directories a store looks in: its own and those it borrows from, and theirs.
-//! Format: `gitrepository-layout(5)`, `objects/info/alternates`.
+//! The object directories of a store: its own, its alternates, and theirs. Format:
+//! `gitrepository-layout(5)`, `objects/info/alternates`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

@@ -1,8 +1,8 @@
-//! Adding many objects at once: as one pack instead of a file for each.
+//! Adds many objects at once: as one pack instead of one file each.
 //!
-//! A loose object costs five system calls, an inode and a block at least; an entry of a pack costs
-//! none of these. From [`PACKED_FROM`] objects on that is worth a pack, which is Git's own measure
-//! (`fetch.unpackLimit`) for the same question. Fewer are written loose, as Git does.
+//! A loose object costs at least five system calls, an inode and a block; an entry of a pack costs
+//! none of these. From [`PACKED_FROM`] objects on a pack is written. This is Git's own threshold
+//! (`fetch.unpackLimit`) for the same decision. Fewer objects are written loose, as in Git.
 
 use std::collections::HashSet;
 use std::io::Read;

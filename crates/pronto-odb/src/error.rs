@@ -1,4 +1,4 @@
-//! What can be wrong with an object store.
+//! Errors of an object store.
 
 /// The error of this crate: a kind, the file, the offset in it and the object.
 pub type Error = pronto_io::error::Error<ErrorKind>;

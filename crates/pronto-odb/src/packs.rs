@@ -1,4 +1,4 @@
-//! One pack of a store: its files are opened when they are first needed.
+//! A pack of a store, whose files are opened on first use.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

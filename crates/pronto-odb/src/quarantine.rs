@@ -1,4 +1,4 @@
-//! Receiving objects that must not be seen before they are checked.
+//! The quarantine of received objects that are not yet checked.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};

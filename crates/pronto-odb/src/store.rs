@@ -1,4 +1,4 @@
-//! The object store: one object at a time by id, from wherever it is.
+//! The object store: reads objects by id from packs, loose files and alternates.
 
 mod batch;
 mod bitmapped;

@@ -1,4 +1,4 @@
-//! The store as the gix crates and the indexer want to see one.
+//! Implements the traits of gix crates and of the pack indexer for the store.
 
 use std::io::Read;
 

@@ -1,10 +1,10 @@
 //! The lock between processes that write objects and those that delete objects.
 //!
 //! A writer holds a shared lock from its first decision that an object need not be written until
-//! its references are set; a pruner holds it exclusively while it decides again and deletes. Both
-//! locks are advisory ones (`flock`) on directories that every repository has: the *gate* is
-//! `objects/pack`, the lock itself `objects`. No file is made. A file system that has no advisory
-//! locks leaves only the ages of files to protect objects, as in Git. See `docs/design/locks.md`.
+//! its refs are set. A pruner holds it exclusively while it decides again and deletes. Both locks
+//! are advisory ones (`flock`) on directories that every repository has: the *gate* is
+//! `objects/pack`, the lock itself `objects`. No file is created. On a file system without advisory
+//! locks only the ages of files protect objects, as in Git. See `docs/design/locks.md`.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};

@@ -1,4 +1,4 @@
-//! References: the type of their names, and their storage in reftables.
+//! Refs: the type of their names, and their storage in reftables.
 //!
 //! ```
 //! use pronto_refs::RefName;

@@ -1,4 +1,4 @@
-//! Which names references may have.
+//! Rules for names of refs.
 
 use bstr::{BStr, BString, ByteSlice};
 

@@ -1,4 +1,4 @@
-//! The name of a reference as a type: a value of it cannot lead out of the repository.
+//! The name of a ref as a type whose values cannot lead out of the repository.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! Where the other side is: URLs, the `host:path` of scp, and paths, told apart as Git does.
+//! Addresses of repositories: URLs, the `host:path` of scp, and paths, distinguished as in Git.
 
 use bstr::{BStr, BString, ByteSlice};
 

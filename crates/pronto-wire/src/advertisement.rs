@@ -1,5 +1,5 @@
-//! The references of the other side: the advertisement of versions 0 and 1, the greeting of
-//! version 2, and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
+//! The refs of the other side: the advertisement of versions 0 and 1, the greeting of version 2,
+//! and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};

@@ -1,4 +1,4 @@
-//! Bounds on what the other side can make us keep.
+//! Limits for data of the other side that are kept in memory.
 
 use crate::error::{Error, malformed};
 

@@ -1,4 +1,4 @@
-//! The protocol over a connection: what the state machines ask for is done here, blocking.
+//! The blocking client: runs the state machines of the protocol over a connection.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,4 +1,4 @@
-//! What can go wrong between here and the other side.
+//! Errors of transports and protocols.
 
 /// The sorts of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

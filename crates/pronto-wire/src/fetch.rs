@@ -1,8 +1,8 @@
-//! Asking for a pack: what is wanted, what is had, and the conversation about it.
+//! Requesting a pack: wants, haves, and the negotiation.
 //!
-//! [`v2::Conversation`] and [`v0::Conversation`] are the two dialects. Both are driven the same
-//! way and touch no socket: write a request, feed them the packets of the answer one by one until
-//! they say what comes [next](Next).
+//! [`v2::Conversation`] and [`v0::Conversation`] implement the protocol versions. Both are used in
+//! the same way and access no socket: write a request, then pass in the packets of the response one
+//! by one until the [next](Next) step is returned.
 
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId, oid};

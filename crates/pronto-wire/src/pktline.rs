@@ -1,7 +1,7 @@
-//! The framing of everything: packet lines, four hexadecimal digits of length and the payload.
+//! Packet lines: four hexadecimal digits of length, and the payload.
 //!
-//! The format is that of `gitprotocol-common(5)`. There is one parser, [`parse`]; it borrows from
-//! the bytes it is given.
+//! The format is that of `gitprotocol-common(5)`. The only parser is [`parse`]. It borrows from its
+//! input.
 
 use crate::error::{Error, malformed};
 

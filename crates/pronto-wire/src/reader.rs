@@ -1,4 +1,4 @@
-//! Packets from a byte stream, parsed in the receive queue where they lie.
+//! Reads packets from a byte stream, parsed in place in the receive queue.
 
 use std::io::{ErrorKind as ErrorCode, Read};
 

@@ -1,4 +1,4 @@
-//! URLs: the one parser for connections, credentials, settings, proxies and redirects, and the
+//! The only parser of URLs, for connections, credentials, settings, proxies and redirects, and the
 //! origin that secrets belong to.
 
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Removing from within a signal handler: system calls and the stack, no lock and no allocation.
+//! Removes paths from within a signal handler: only system calls and the stack, no lock, no
+//! allocation.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;

@@ -1,5 +1,5 @@
-//! Copying files and directories from one tree into another, by several workers. Where the file system
-//! can, a copy shares its blocks with the original.
+//! Copies files and directories from one tree into another, with several workers. Copies share
+//! blocks with their originals on file systems that support it.
 
 mod content;
 

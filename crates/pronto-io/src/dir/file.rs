@@ -1,4 +1,4 @@
-//! What files are, and what is in them.
+//! File types, and file contents.
 
 use std::fs::File;
 use std::io;

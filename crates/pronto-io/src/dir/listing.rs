@@ -1,4 +1,4 @@
-//! The names in a directory, in one buffer that is used again for the next directory.
+//! The names in a directory, in one buffer that is reused for the next directory.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Files that are being written.
+//! Files under construction.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! Removing a directory with everything in it, by several workers.
+//! Removes a directory with everything in it, with several workers.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Making a compressed bitmap, word by word.
+//! Builds a compressed bitmap, word by word.
 
 use super::WORD_LEN;
 

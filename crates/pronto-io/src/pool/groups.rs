@@ -1,5 +1,5 @@
-//! Items in groups, and who takes which: a group is one worker's as long as there are groups that
-//! nobody has begun; then all help where most is left.
+//! Grouped items, and their distribution: a group belongs to one worker as long as there are
+//! unclaimed groups; then all workers help where most items are left.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

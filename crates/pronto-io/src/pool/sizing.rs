@@ -1,5 +1,5 @@
-//! Decides how many workers there should be, by trying: it changes the number, looks whether more
-//! gets done, and keeps the change or takes it back.
+//! Decides the number of workers by trials: it changes the number, measures the throughput, and
+//! keeps or reverts the change.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;

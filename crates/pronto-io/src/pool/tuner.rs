@@ -1,4 +1,4 @@
-//! Measures what workers do, and says how many there should be.
+//! Measures workers, and proposes their number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Bytes to be sent, as slices that are not moved until they are written.
+//! Bytes to be sent, as slices that do not move until they are written.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};

@@ -1,4 +1,4 @@
-//! The receiving side: one frame at a time, in place, and what each channel may still send.
+//! The receiving side: one frame at a time, in place, and the remaining credit of each channel.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,5 @@
-//! The sending side: frames into the send queue, as far as credit and the queue's bound go.
+//! The sending side: writes frames into the send queue, within the credit and the limit of the
+//! queue.
 
 use std::io::{self, Write};
 use std::ops::Range;

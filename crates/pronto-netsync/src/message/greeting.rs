@@ -1,4 +1,4 @@
-//! What is said before anything is known: hello, accept, refusal; and credit.
+//! Messages of the greeting: hello, accept, error and credit.
 
 use super::{MAX_GLOBS, MAX_NAME_BYTES, MAX_TEXT_BYTES, choice, write_slice};
 use crate::Error;

@@ -1,4 +1,4 @@
-//! What is said once the refs are known: cut, wants, segments, what became of the refs, the end.
+//! Messages after the refs are known: cut, wants, segments, published refs, done.
 
 use super::{
     MARK_BYTES, MAX_HELD, MAX_NAME_BYTES, ObjectFormat, choice, read_marks, write_marks,

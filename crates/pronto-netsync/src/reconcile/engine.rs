@@ -1,4 +1,4 @@
-//! Taking turns: what is answered to what.
+//! The turns of a reconciliation: computes the answer to a message.
 
 use std::ops::{Deref, Range};
 

@@ -1,7 +1,7 @@
-//! Ranges as bytes.
+//! The encoding of ranges.
 //!
-//! A message is any number of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
-//! bound, and is the last), the bound if there is one, and what the mode says:
+//! A message is a sequence of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
+//! bound, and is the last), the bound if there is one, and the content of the mode:
 //!
 //! | mode | holds |
 //! |---|---|

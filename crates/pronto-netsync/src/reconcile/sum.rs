@@ -1,4 +1,4 @@
-//! Fingerprints: keyed digests of entries, added up, so that those of a range are a difference.
+//! Fingerprints: keyed digests of entries, added up, so that the sum of a range is a difference.
 
 use crate::varint;
 

@@ -1,4 +1,4 @@
-//! A message while it is written: what is not said in it is skipped.
+//! A message under construction. Ranges without content are skipped.
 
 use super::engine::Answer;
 use super::message::{write_head, write_key};

@@ -1,4 +1,4 @@
-//! What is said when, and the frames that wait to be sent.
+//! The state of the conversation, and the frames that wait to be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

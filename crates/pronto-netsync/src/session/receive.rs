@@ -1,4 +1,4 @@
-//! Segments on their way in, and what becomes of refs.
+//! Receiving segments, and publishing refs.
 
 use pronto_hash::ObjectId;
 

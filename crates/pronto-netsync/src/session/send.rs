@@ -1,4 +1,4 @@
-//! Segments on their way out.
+//! Sending segments.
 
 use std::io::Read as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Asking for many objects at once.
+//! Queries many objects at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

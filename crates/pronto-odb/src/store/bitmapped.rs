@@ -1,4 +1,4 @@
-//! Bitmaps of what commits lead to, beside the objects that their bits stand for.
+//! Reachability bitmaps, with the objects that their bits stand for.
 
 use std::sync::Arc;
 

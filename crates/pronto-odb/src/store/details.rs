@@ -1,4 +1,4 @@
-//! How an object is stored, and reading it piece by piece.
+//! The storage details of an object, and reading it piece by piece.
 
 use std::cell::RefCell;
 use std::io::{self, Cursor, Read};

@@ -1,4 +1,4 @@
-//! All ids, and those that start with a prefix.
+//! Lists all ids, and those with a prefix.
 
 use std::sync::Arc;
 

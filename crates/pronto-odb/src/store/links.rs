@@ -1,4 +1,4 @@
-//! What the trees of the largest pack lead to, for walks that need most of them.
+//! The objects named by trees of the largest pack, for walks that need most of them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Finding an object: packs first, then loose files, then packs that have come since.
+//! Finds an object: in packs, then in loose files, then in packs that were added meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;

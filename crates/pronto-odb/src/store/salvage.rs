@@ -1,4 +1,4 @@
-//! Taking what can be had out of a broken pack, as loose objects.
+//! Recovers objects of a damaged pack as loose objects.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Taking in a pack as loose objects.
+//! Unpacks a received pack into loose objects.
 
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Adding objects, one loose file each.
+//! Writes objects, one loose file each.
 
 use std::io::Read;
 

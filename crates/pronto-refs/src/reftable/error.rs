@@ -1,4 +1,4 @@
-//! What can be wrong with reftables.
+//! Errors of reftables.
 
 /// The error of this module: a kind and where it happened.
 pub type Error = pronto_io::error::Error<ErrorKind>;

@@ -1,4 +1,4 @@
-//! Records of references and of reflogs, borrowed from where they were read.
+//! Records of refs and reflogs, borrowed from the table.
 
 use bstr::BStr;
 use pronto_hash::oid;

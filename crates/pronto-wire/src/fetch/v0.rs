@@ -1,5 +1,5 @@
-//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or
-//! over one request after the other.
+//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or over
+//! separate requests.
 
 use pronto_hash::{Kind, ObjectId};
 

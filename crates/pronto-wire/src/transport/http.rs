@@ -1,4 +1,4 @@
-//! Smart HTTP: each request is a POST of its own (`gitprotocol-http(5)`).
+//! Smart HTTP: each request is a separate POST (`gitprotocol-http(5)`).
 
 use std::io::{self, Read};
 

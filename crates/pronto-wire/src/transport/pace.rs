@@ -1,4 +1,4 @@
-//! How long a read from the network may take.
+//! Limits for the duration of reads from the network.
 
 use std::io::{self, Read};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! A server as a child process: on this machine, or behind ssh.
+//! A server as a child process, on this machine or through ssh.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};

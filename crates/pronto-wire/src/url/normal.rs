@@ -1,4 +1,4 @@
-//! The normal form of URLs, in which the keys of the configuration are matched.
+//! The normal form of URLs, which configuration keys are matched against.
 
 use std::fmt;
 

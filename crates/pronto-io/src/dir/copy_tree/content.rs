@@ -1,4 +1,4 @@
-//! Copying one file or link.
+//! Copies one file or link.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;

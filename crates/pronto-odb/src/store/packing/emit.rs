@@ -1,4 +1,4 @@
-//! Writing the objects of a plan, one after the other, bases before what is made of them.
+//! Writes the objects of a plan in order, bases before their deltas.
 
 use std::io::{self, Write};
 

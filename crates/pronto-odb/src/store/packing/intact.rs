@@ -1,4 +1,4 @@
-//! Whether stored entries are what they were when they were written.
+//! Verifies that stored entries are undamaged.
 
 use std::io::{self, Read};
 use std::ops::Range;

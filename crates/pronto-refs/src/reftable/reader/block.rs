@@ -1,4 +1,4 @@
-//! One block: where its records are, and searching them.
+//! A block: the positions of its records, and searching them.
 
 use crate::reftable::error::Fault;
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16, be24};

@@ -1,4 +1,4 @@
-//! The key of the current record, put together from those before it.
+//! Assembles the key of the current record from those before it.
 
 use crate::reftable::error::Fault;
 

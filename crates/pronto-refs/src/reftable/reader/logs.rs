@@ -1,4 +1,4 @@
-//! Walking over the reflogs of a table.
+//! A cursor over the reflogs of a table.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Finding references by the object that they point at.
+//! Finds refs by the object that they point at.
 
 use pronto_hash::{ObjectId, oid};
 

@@ -1,4 +1,4 @@
-//! Walking over the references of a table.
+//! A cursor over the refs of a table.
 
 use bstr::BStr;
 

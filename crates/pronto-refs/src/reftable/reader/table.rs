@@ -1,4 +1,4 @@
-//! One table: its footer, its blocks, and what is found in it.
+//! A table: its footer, its blocks, and lookups.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

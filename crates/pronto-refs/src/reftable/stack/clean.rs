@@ -1,4 +1,4 @@
-//! Removing tables that no list names: left by processes that ended early.
+//! Removes tables that no list names, left by processes that ended early.
 
 use pronto_io::error::IoContext;
 

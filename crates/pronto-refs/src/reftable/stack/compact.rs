@@ -1,4 +1,4 @@
-//! Merging tables of a stack into one.
+//! Merges tables of a stack into one.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The locks of a stack: the one of its list, and those of tables that are compacted.
+//! The locks of a stack: that of its list, and those of tables that are compacted.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Walking over several tables as if they were one.
+//! Iterates over several tables as one.
 
 use std::cmp::Ordering;
 

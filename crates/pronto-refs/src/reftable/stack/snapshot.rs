@@ -1,4 +1,4 @@
-//! What a stack holds at one moment.
+//! The content of a stack at one moment.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Adding tables to a stack.
+//! Transactions, which add tables to a stack.
 
 use super::list::TableName;
 use super::locks::ListLock;

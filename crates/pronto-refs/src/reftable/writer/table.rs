@@ -1,4 +1,4 @@
-//! A table that is being written, section by section.
+//! A table under construction, section by section.
 
 use std::fmt;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The HTTP client with the user's settings in it.
+//! The HTTP client, configured with the user's settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Connections under the HTTP client that can be asked whether something has come.
+//! Connections for the HTTP client that can report whether data have arrived.
 //!
-//! The client's own keep their sockets to themselves. So the plain connections are made here, and
-//! what goes through proxies, or is encrypted, is built on top of them as the client does it.
+//! The client's own connections do not give access to their sockets. So plain connections are made
+//! here, and proxied or encrypted ones are built on top of them like in the client.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! One server, with all that belongs to its origin: connections, headers and credentials.
+//! A server with everything that belongs to its origin: connections, headers and credentials.
 
 use std::io;
 
