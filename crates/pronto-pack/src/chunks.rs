@@ -1,5 +1,5 @@
-//! The table of chunks that commit-graphs have after their header: for each chunk a name and where
-//! it is. Format: `gitformat-chunk(5)`.
+//! The table of chunks behind the header of a commit-graph: the name and position of each chunk.
+//! Format: `gitformat-chunk(5)`.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
-//! Commit-graphs read in place: what history is made of, without inflating a commit. Format:
+//! Commit-graphs read in place: the links of history without inflating commits. Format:
 //! `gitformat-commit-graph(5)`.
 //!
 //! A graph is one file, or a chain of files that build on one another. Opening checks headers,
-//! tables of chunks and fan-outs; nothing is copied or summed, so it costs the same whatever the
-//! size. What is found in the tables later is checked when it is used.
+//! tables of chunks and fan-outs. Nothing is copied or digested, so the cost does not depend on the
+//! size. Values in the tables are checked when they are used.
 
 pub mod bloom;
 mod chain;

@@ -1,5 +1,5 @@
-//! Deltas: instructions that make one object out of another by copying from it and inserting.
-//! Format: `gitformat-pack(5)`.
+//! Deltas: instructions that make an object from another one by copying and inserting. Format:
+//! `gitformat-pack(5)`.
 
 pub mod make;
 

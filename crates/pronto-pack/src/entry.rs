@@ -1,5 +1,5 @@
-//! The header of one entry of a pack: what it is, how large it is once inflated, and what it is
-//! based on if it is a delta. Format: `gitformat-pack(5)`.
+//! The header of a pack entry: its type, its inflated size, and the base of a delta. Format:
+//! `gitformat-pack(5)`.
 
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;

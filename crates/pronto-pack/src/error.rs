@@ -1,4 +1,4 @@
-//! What can be wrong with packs and the files beside them.
+//! Errors of packs and the files beside them.
 
 /// The error of this crate: a kind and where it happened.
 pub type Error = pronto_io::error::Error<ErrorKind>;

@@ -1,6 +1,6 @@
-//! The one way in which sorted tables of ids are searched: a fan-out of 256 counts, a guess where
-//! an id should be if ids are spread evenly, and a short search on the first 64 bits from there.
-//! Pack indexes, multi-pack-indexes and commit-graphs are all such tables.
+//! The search in sorted tables of ids: a fan-out of 256 counts, a guess of the position for evenly
+//! distributed ids, and a short search on the first 64 bits from there. Pack indexes,
+//! multi-pack-indexes and commit-graphs all use it.
 
 mod many;
 mod rows;

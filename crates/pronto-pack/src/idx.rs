@@ -1,8 +1,8 @@
 //! Pack indexes (`.idx`, versions 1 and 2) read in place. Format: `gitformat-pack(5)`.
 //!
-//! Opening costs the same whatever the size: the header, the fan-out and the size of the file are
-//! checked, the tables are neither copied nor summed. Every offset taken from the file is checked
-//! when it is used.
+//! The cost of opening does not depend on the size: the header, the fan-out and the size of the
+//! file are checked, and the tables are neither copied nor digested. Every offset is checked when
+//! it is used.
 
 mod scan;
 pub mod write;

@@ -1,5 +1,5 @@
-//! Indexing a pack as it arrives: one pass over the bytes, which are written, inflated, digested
-//! and resolved at the same time. See `docs/design/index-pack.md`.
+//! Indexes a pack as it arrives: one pass over the bytes, which are written, inflated, digested and
+//! resolved at the same time. See `docs/design/index-pack.md`.
 //!
 //! ```
 //! use pronto_pack::indexer::{Context, Options, index_stream};

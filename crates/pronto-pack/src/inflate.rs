@@ -1,4 +1,4 @@
-//! Inflation of the zlib streams of a pack: the inflated size is known, the deflated one is not.
+//! Inflates the zlib streams of a pack: the inflated size is known, the deflated one is not.
 
 use crate::error::{Error, ErrorKind};
 use sirocco::Format;

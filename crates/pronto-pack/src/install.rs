@@ -1,5 +1,4 @@
-//! The end of writing a pack: ids sorted, indexes written, and all files under their names, the index
-//! last.
+//! The last step of writing a pack: sorts ids, writes indexes, and names all files, the index last.
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};

@@ -1,8 +1,8 @@
 //! Multi-pack-indexes (versions 1 and 2) read in place: one table of ids for many packs. Format:
 //! `gitformat-pack(5)`.
 //!
-//! Opening checks the header, the table of chunks and the fan-out, and takes over the names of the
-//! packs; the tables are neither copied nor summed.
+//! Opening checks the header, the table of chunks and the fan-out, and copies the names of the
+//! packs. The tables are neither copied nor digested.
 
 pub mod chain;
 pub mod write;

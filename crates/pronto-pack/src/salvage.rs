@@ -1,8 +1,7 @@
-//! Taking out of a broken pack what can be taken out, one entry after the other, as
-//! `git unpack-objects -r` does: after an entry that cannot be inflated the next one is looked for
-//! where inflating stopped.
+//! Recovers objects of a damaged pack, one entry after another, like `git unpack-objects -r`: after
+//! an entry that cannot be inflated, the next one is expected where inflating stopped.
 //!
-//! Where that is, and what is said of it, is zlib's: so it is a port of zlib that inflates here.
+//! That place, and the messages about it, depend on zlib, so a port of zlib inflates here.
 
 mod stream;
 

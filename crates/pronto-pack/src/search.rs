@@ -1,13 +1,13 @@
-//! Looking for deltas: which of many objects is best made out of which other.
+//! Searches deltas: decides which of many objects is best stored as a delta of which other one.
 //!
-//! Objects are sorted so that those that are probably alike stand together (kind, name, size from
-//! large to small), and each is compared with those in a window before it. A delta that leads to
-//! a long chain must be smaller to be chosen. The rules are those that `git-pack-objects(1)`
-//! describes for `--window` and `--depth`.
+//! Objects are sorted so that probably similar ones are neighbours (type, name, size from large to
+//! small), and each is compared with those in a window before it. A delta at the end of a long
+//! chain must be smaller to be chosen. The rules are those that `git-pack-objects(1)` describes for
+//! `--window` and `--depth`.
 //!
-//! Budget: each content is read once, its table of blocks made once while it is in the window;
-//! memory for as many contents and tables as the window has places, for each thread, and for the
-//! deltas that are kept ([`Options::kept_bytes`]).
+//! Costs: each content is read once, and its table of blocks is computed once while it is in the
+//! window; memory for as many contents and tables as the window has places, for each thread, and
+//! for the deltas that are kept ([`Options::kept_bytes`]).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,7 +1,8 @@
-//! Writing a new pack: entries in, one after another; then the trailer, the index, and the names.
+//! Writes a new pack: entries one after another, then the trailer and the index; finally names the
+//! files.
 //!
-//! Deflating is the work, and it needs no writer: an [`Encoder`] for each thread makes entries,
-//! and the one [`PackWriter`] (behind a lock, if there are several threads) only appends them.
+//! Most of the work is deflating, which needs no writer. An [`Encoder`] for each thread makes
+//! entries, and the only [`PackWriter`] (behind a lock, if there are several threads) appends them.
 //!
 //! ```
 //! use pronto_hash::{Kind, digest};

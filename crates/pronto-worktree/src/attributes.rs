@@ -1,9 +1,9 @@
-//! What `.gitattributes` files and their kin say about paths.
+//! Attributes of paths from `.gitattributes` and similar files.
 //!
-//! [`Attributes`] is made once per operation, for a selection of attributes; every thread then
-//! has a [`Stack`] of its own, which shares what has been read. Rules that say nothing about the
-//! selection are dropped when they are read, so that a repository whose attributes concern, say,
-//! only diffs costs a checkout nothing.
+//! [`Attributes`] is created once for an operation and a selection of attributes. Every thread has
+//! its own [`Stack`], which shares the files that were read. Rules that do not concern the
+//! selection are dropped when they are read, so attributes that concern only diffs, for example,
+//! cost a checkout nothing.
 //!
 //! Precedence, from the strongest: `info/attributes`; the `.gitattributes` of the path's own
 //! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro

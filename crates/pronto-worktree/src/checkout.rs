@@ -1,8 +1,8 @@
-//! Carries out a plan: removes files, makes directories, writes files, and says what became of
-//! each. See `docs/design/checkout.md` for the budget and the reasons.
+//! Executes a plan: removes files, creates directories, writes files, and reports the result for
+//! each. See `docs/design/checkout.md` for costs and reasons.
 //!
 //! Every system call is relative to a directory handle and follows no link. A file that cannot be
-//! written is reported and leaves nothing behind; the others are written all the same.
+//! written is reported and leaves nothing behind; the others are still written.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the index or a tree differs from a tree, and what of that is renames.
+//! Differences between a tree and the index or another tree, with renames.
 
 mod cached;
 mod renames;

@@ -1,4 +1,4 @@
-//! What can go wrong between index and files.
+//! Errors of operations between index and files.
 
 /// The sorts of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! Blobs become file contents and file contents become blobs: line endings, `ident`,
-//! `working-tree-encoding`, and the programs of `filter.<name>` (gitattributes(5), "Effects").
+//! Conversion of blobs to file contents and back: line endings, `ident`, `working-tree-encoding`,
+//! and the programs of `filter.<name>` (gitattributes(5), "Effects").
 //!
-//! [`Settings`] is what configuration says, shared by all threads. A [`Conversion`] is what
-//! attributes and settings together say of one path. Towards the worktree, [`Internal`] does what
-//! needs no program and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
+//! [`Settings`] are the configuration, shared by all threads. A [`Conversion`] combines attributes
+//! and settings for one path. Towards the worktree, [`Internal`] does conversions without a program
+//! and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Which paths are ignored: `.gitignore` of each directory, `info/exclude`, `core.excludesFile`
-//! and patterns from a command line.
+//! Ignore rules: `.gitignore` of each directory, `info/exclude`, `core.excludesFile` and patterns
+//! from a command line.
 
 use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};

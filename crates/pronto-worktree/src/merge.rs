@@ -1,4 +1,4 @@
-//! Merges of three texts, line by line, as Git makes them: the same hunks, in the same places,
+//! Merges three texts line by line with the same result as Git: the same hunks, in the same places,
 //! byte for byte.
 
 mod lines;

@@ -1,4 +1,4 @@
-//! Where contents come from.
+//! The source of contents.
 
 use std::io::Read;
 

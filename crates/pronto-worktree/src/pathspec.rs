@@ -1,4 +1,4 @@
-//! Pathspecs: which paths a command is about.
+//! Pathspecs, which select the paths of a command.
 
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};

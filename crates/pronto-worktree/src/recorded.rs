@@ -1,4 +1,4 @@
-//! From what the file system says to what the index records.
+//! Converts metadata of the file system to the stat data of the index.
 
 use pronto_index::{Stat, Time};
 use pronto_io::dir::Metadata;

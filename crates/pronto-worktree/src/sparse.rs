@@ -1,4 +1,4 @@
-//! Which paths are to be in the worktree: `info/sparse-checkout`, in cone mode and not
+//! The paths of a sparse checkout: `info/sparse-checkout`, with and without cone mode
 //! (git-sparse-checkout(1), "Internals").
 
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
-//! How the files of a worktree differ from the index, and which are untracked: one walk in the
-//! order of directories, shared by several threads, that looks at each tracked file at most once
-//! and opens each directory at most once.
+//! Compares the files of a worktree with the index and finds untracked files: one walk in directory
+//! order, shared by several threads, that examines each tracked file at most once and opens each
+//! directory at most once.
 
 mod ahead;
 mod compare;

@@ -1,4 +1,4 @@
-//! The trees that an index makes. Directories whose cached tree is known are not looked into.
+//! Computes the trees of an index. Directories with a cached tree are not entered.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What attributes files say of paths, for those who ask.
+//! Queries of attributes of paths.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Writing bitmaps of what commits lead to, of a pack or a multi-pack-index.
+//! Writes reachability bitmaps of a pack or a multi-pack-index.
 //!
-//! Trees are not walked: each commit is compared with its parents, once, and what it brings is
-//! noted. All that a commit leads to is then the union of what it and its ancestors bring.
+//! Trees are not walked for each commit. Each commit is compared once with its parents, and the
+//! objects it introduces are recorded. The objects reachable from a commit are then the union of
+//! those that it and its ancestors introduce.
 
 mod brought;
 mod commits;

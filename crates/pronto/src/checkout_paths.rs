@@ -1,4 +1,4 @@
-//! Puts single paths back as the index or a tree has them: `checkout -- <path>` and `restore`.
+//! Restores single paths from the index or a tree: `checkout -- <path>` and `restore`.
 
 use std::collections::HashMap;
 

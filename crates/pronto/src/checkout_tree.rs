@@ -1,4 +1,5 @@
-//! A whole commit into an empty worktree: the last part of a clone. `HEAD` need not exist.
+//! Checks out a whole commit into an empty worktree, the last part of a clone. `HEAD` need not
+//! exist.
 
 use std::borrow::Cow;
 

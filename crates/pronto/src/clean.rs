@@ -1,8 +1,8 @@
-//! Removes files that are not tracked: `clean`.
+//! Removes untracked files: `clean`.
 //!
-//! A walk finds what goes, directory by directory, before anything is removed. Every call is
-//! relative to a directory handle and follows no link. What the index has, in whatever stage, is
-//! never named, and neither is a repository of its own unless that is asked for.
+//! A walk selects paths, directory by directory, before anything is removed. Every call is relative
+//! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
+//! and nested repositories only on request.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};

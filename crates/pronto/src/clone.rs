@@ -1,8 +1,8 @@
 //! Copying a repository: `git clone`.
 //!
-//! The new repository is put together under a name that nobody knows and gets its real one when it
-//! is whole, objects, references, configuration, index and files: whatever ends the process
-//! before, nothing is left that anyone takes for a repository. See [`clone`].
+//! The new repository is created under a temporary name and gets its real one when objects, refs,
+//! configuration, index and files are complete. Whatever ends the process before, nothing is left
+//! that looks like a repository. See [`clone`].
 
 mod announce;
 mod checkout;

@@ -1,5 +1,5 @@
-//! Configuration: every value from every file, in the order in which Git reads them, and typed
-//! getters over them with Git's rules.
+//! Configuration: all values of all files, in the order in which Git reads them, and typed getters
+//! with Git's rules.
 
 pub mod color;
 mod command;

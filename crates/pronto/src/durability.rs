@@ -1,4 +1,4 @@
-//! Which files have to be on the disk before they count: `core.fsync` and `core.fsyncMethod`.
+//! Which files are flushed to disk: `core.fsync` and `core.fsyncMethod`.
 
 use bstr::{BString, ByteSlice};
 use pronto_io::sync::SyncMethod;

@@ -1,5 +1,5 @@
-//! What Git reads from the environment of the process, captured once, so that the library never
-//! looks behind the caller's back.
+//! The environment variables that Git reads, copied once by the caller, so that the library never
+//! reads the environment of the process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! What can go wrong with a repository as a whole.
+//! Errors of a repository.
 
 /// The sort of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
-//! Taking what is new from another repository: `git fetch`.
+//! Getting new objects and refs from another repository: `git fetch`.
 //!
-//! Objects arrive in a quarantine and are moved in once they are whole and everything they link to
-//! is there; references then change in one transaction. A fetch that finds nothing new compares
-//! ids and reads no object. See [`fetch`].
+//! Objects arrive in a quarantine and are published when they are complete and connected. Refs then
+//! change in one transaction. A fetch that finds nothing new compares ids and reads no object. See
+//! [`fetch`].
 
 mod download;
 mod head_file;

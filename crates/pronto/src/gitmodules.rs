@@ -1,4 +1,5 @@
-//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not trusted.
+//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not
+//! trusted.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What files and other contents would be as objects: `hash-object`.
+//! Computes object ids of files and other contents: `hash-object`.
 
 use std::fs::File;
 use std::io::{self, Read};

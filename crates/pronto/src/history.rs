@@ -1,7 +1,7 @@
-//! Commits as a graph: from the commit-graph where that has them, else from the objects.
+//! The graph of commits: from the commit-graph if it contains them, otherwise from the objects.
 //!
-//! Git's rules say when the commit-graph counts: never where grafts, replaced objects or a cut of
-//! the history make the parents of a commit other than those it was written with.
+//! By Git's rules the commit-graph is ignored if grafts, replacements or a shallow history change
+//! the parents of commits.
 
 mod paint;
 

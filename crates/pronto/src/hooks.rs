@@ -1,4 +1,4 @@
-//! Programs that the repository runs at certain moments.
+//! Hooks: programs that the repository runs at certain points.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind as Io, Write};

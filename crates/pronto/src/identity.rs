@@ -1,4 +1,4 @@
-//! Who someone is: accounts of the system, and the author and committer of what is recorded.
+//! Identities: accounts of the system, and the author and committer of commits.
 
 use std::sync::OnceLock;
 

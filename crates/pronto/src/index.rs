@@ -1,5 +1,5 @@
-//! The index of a repository: read as it lies or with an entry for each file, and written back in
-//! the form that is configured.
+//! The index of a repository: read as stored or with an entry for each file, and written in the
+//! configured form.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Making repositories.
+//! Creating repositories.
 
 pub mod shared;
 mod template;
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub unchosen_branch: Option<BString>,
 }
 
-/// What a person is told who did not choose the name of the first branch.
+/// Returns the advice for a user who did not choose the name of the first branch.
 pub fn branch_advice(name: &BStr) -> String {
     format!(
         "Using '{name}' as the name for the initial branch. This default branch name\n\

@@ -1,4 +1,4 @@
-//! Which file of a repository a name stands for, linked worktrees and the environment considered.
+//! Paths of repository files, with linked worktrees and the environment taken into account.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! Files that are replaced as a whole: written beside under a name that shuts others out, then
-//! moved into place.
+//! Files that are replaced as a whole: written to a lock file, then renamed.
 
 use std::fs::File;
 use std::io::ErrorKind as Io;

@@ -1,10 +1,11 @@
 //! Maintenance of a repository: its tasks, which of them are due, and how they run.
 //!
-//! A task is work that Git's commands do (`repack`, `pack-refs`, …), in an order of Git's. This module
-//! knows which tasks the configuration asks for ([`Repository::maintenance_tasks`]), whether the state of
-//! the repository asks for one ([`Repository::needs_maintenance`]), and runs them one after the other
-//! under a lock ([`Repository::maintain`]). The commands themselves are run by a [`Runner`]: each in a process of
-//! its own, so that one that fails or takes much memory harms neither the others nor the caller.
+//! A task is work that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
+//! knows which tasks the configuration selects ([`Repository::maintenance_tasks`]) and whether the
+//! state of the repository needs one ([`Repository::needs_maintenance`]), and runs them one after
+//! another under a lock ([`Repository::maintain`]). A [`Runner`] runs the commands, each in a
+//! process of its own, so that one that fails or takes much memory harms neither the others nor the
+//! caller.
 
 mod automatic;
 mod conditions;

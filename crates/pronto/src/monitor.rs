@@ -1,4 +1,4 @@
-//! The file system monitor of a repository, as a process that runs beside its commands.
+//! The file system monitor of a repository, a process that runs beside its commands.
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::ByteSlice;

@@ -1,4 +1,4 @@
-//! Writing, verifying and thinning out the multi-pack-index of a repository.
+//! Writing, verifying and expiring the multi-pack-index of a repository.
 
 mod bitmap;
 mod expire;

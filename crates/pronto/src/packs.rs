@@ -1,4 +1,4 @@
-//! Packs on their way in: how configuration wants them indexed.
+//! Options of receiving packs, from the configuration.
 
 use pronto_hash::Kind;
 use pronto_pack::idx::Version;

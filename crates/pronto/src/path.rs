@@ -1,4 +1,4 @@
-//! Paths and bytes, and paths as Git normalises them.
+//! Conversions of paths and bytes, and Git's normalisation of paths.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

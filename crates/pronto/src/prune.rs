@@ -1,9 +1,9 @@
-//! Deleting objects that nothing leads to, and files that were left behind.
+//! Deletes unreachable objects, and abandoned temporary files.
 //!
-//! What leads to objects is looked at twice: first while others work, then again under the lock
-//! that keeps those out that write ([`pronto_odb::Store::begin_pruning`]), where only what is new
-//! is walked. Objects are deleted in pieces of bounded time, those that name others before those
-//! that they name: an object that is still there is whole at every moment, even after a crash.
+//! Reachability is computed twice: first while other processes work, then again under the lock that
+//! keeps writers out ([`pronto_odb::Store::begin_pruning`]), where only new objects are walked.
+//! Objects are deleted in batches of limited duration, and each object before those that it names.
+//! So every present object is complete at every moment, even after a crash.
 
 mod loose;
 mod marks;

@@ -1,4 +1,4 @@
-//! All objects that some objects lead to and others do not.
+//! The objects that are reachable from some objects and not from others.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,4 @@
-//! Upkeep of the logs of references: which there are, taking lines out, removing and adding
-//! (git-reflog(1)).
+//! Maintenance of reflogs: listing them, and removing and adding entries (git-reflog(1)).
 
 mod expire;
 mod reach;

@@ -1,4 +1,4 @@
-//! References: names for objects, in files of their own and packed into one, and their logs.
+//! Refs: loose and packed, and their reflogs.
 
 mod iterate;
 mod log;

@@ -1,4 +1,4 @@
-//! Remotes: other repositories, how to reach them, and what to take from them.
+//! Remotes: other repositories, how to reach them, and what to fetch from them.
 
 use bstr::{BStr, BString, ByteSlice};
 

@@ -1,9 +1,8 @@
-//! Putting the objects of a repository into few packs.
+//! Repacking the objects of a repository into few packs.
 //!
-//! At any moment every object that was there is there: a new pack is complete under its name before
-//! anything is removed, what no reference leads to is loose before its pack goes, an index of many
-//! packs names no pack that is about to go, and of loose objects only those are removed that are
-//! found in a pack that stayed.
+//! Every object is present at any moment. A new pack is complete under its name before anything is
+//! removed. Unreachable objects are loose before their pack is removed. A multi-pack-index names no
+//! pack that is about to be removed. Loose objects are removed only if a remaining pack has them.
 
 mod cruft;
 mod geometry;

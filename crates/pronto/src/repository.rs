@@ -1,4 +1,4 @@
-//! A repository: where it is, how it is configured, and what is in it.
+//! A repository: its location, its configuration, and access to its contents.
 
 pub(crate) mod discover;
 mod format;

@@ -1,5 +1,5 @@
-//! Names of objects: references, ids and their beginnings, and the ways from one object to
-//! another that `gitrevisions` describes.
+//! Revisions: names of objects by refs and abbreviated ids, and the suffixes that `gitrevisions`
+//! describes.
 
 mod abbreviate;
 mod commit;

@@ -1,7 +1,7 @@
-//! Sparse checkouts: a part of the tracked files is in the worktree (git-sparse-checkout(1)).
+//! Sparse checkouts: only a part of the tracked files is in the worktree (git-sparse-checkout(1)).
 //!
-//! Each change is made in Git's order: configuration of the worktree, files, index, and
-//! `info/sparse-checkout` last, so that whatever breaks off leaves patterns that were in force.
+//! Changes are made in Git's order: configuration of the worktree, files, index, and
+//! `info/sparse-checkout` last. So an interrupted change leaves the patterns that were in effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The shared half of a split index: which one there is, when there is to be a new one, and when
-//! old ones are removed.
+//! The shared file of a split index: finding it, deciding when to write a new one, and removing old
+//! ones.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::io::Write;

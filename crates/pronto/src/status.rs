@@ -1,5 +1,5 @@
-//! What has changed: `HEAD` against the index, the index against files, untracked files, and what
-//! is in progress.
+//! Status: compares `HEAD` with the index and the index with files, finds untracked files, and
+//! reports operations in progress.
 
 mod check_ignore;
 mod collect;

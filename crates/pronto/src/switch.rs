@@ -1,5 +1,5 @@
-//! Moves the worktree, the index and `HEAD` to another commit: what `checkout` of a branch and
-//! `switch` do. Files come first, then the index, then `HEAD`.
+//! Moves the worktree, the index and `HEAD` to another commit: `switch`, and `checkout` of a
+//! branch. Files change first, then the index, then `HEAD`.
 
 mod branch;
 mod left_behind;

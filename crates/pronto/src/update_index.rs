@@ -1,7 +1,6 @@
-//! Changing single entries of the index: `update-index`.
+//! Changes entries of the index: `update-index`.
 //!
-//! What is asked for is collected first, so that files can be hashed by several threads, and then
-//! done in order.
+//! Actions are collected first, so that several threads can hash files, and then applied in order.
 
 mod apply;
 mod caches;

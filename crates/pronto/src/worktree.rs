@@ -1,5 +1,5 @@
-//! What configuration says about the worktree: for checkout, status and everything between files
-//! and objects.
+//! The configuration of the worktree: for checkout, status and every conversion between files and
+//! objects.
 
 use std::path::PathBuf;
 use std::sync::Arc;

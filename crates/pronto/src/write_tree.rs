@@ -1,4 +1,4 @@
-//! A tree of what is in the index.
+//! Writes the index as a tree.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};

@@ -1,4 +1,4 @@
-//! Filters that tell which paths a commit may have changed against its first parent. Format:
+//! Bloom filters of the paths that a commit may have changed relative to its first parent. Format:
 //! `gitformat-commit-graph(5)`; the hash is MurmurHash3 (32 bits).
 
 /// How the filters of a commit-graph are made.

@@ -1,4 +1,4 @@
-//! Where the files of a commit-graph are, and whether those of a chain belong together.
+//! Finds the files of a commit-graph, and checks that those of a chain belong together.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! One file of a commit-graph: its header, its chunks, and what stands in them.
+//! A file of a commit-graph: its header and its chunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Bits on their way out, the lowest first (RFC 1951, 3.1.1).
+//! An output of bits, the lowest first (RFC 1951, 3.1.1).
 
 /// Where the output is: what is behind it can be given up by going back to it.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! The codes of a block: what each literal, length and distance is written as.
+//! The codes of a block for literals, lengths and distances.
 
 use std::sync::LazyLock;
 

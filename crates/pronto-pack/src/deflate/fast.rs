@@ -1,13 +1,14 @@
-//! Deflating fast: the first match is taken as it comes, and written at once.
+//! Fast deflation: the first match is taken and written at once.
 //!
-//! What makes other encoders slow where contents are small is that each block is gone over twice,
-//! to count its symbols and to write them in a code that was made for it. Here a block is written in the
-//! code of the one before it, the first one in a code that suits text: nothing is kept between
-//! finding and writing, and nothing is looked at again. Where the first block would have been much smaller
-//! in its own code it is written again in that. A block that does not become smaller is stored.
+//! Other encoders are slow for small contents because they process each block twice: to count its
+//! symbols, and to write them in a code made for it. This one writes a block in the code of the
+//! previous block, and the first block in a code for text. Nothing is stored between finding and
+//! writing. If the first block would be much smaller in a code of its own, it is written again in
+//! that. A block that does not become smaller is stored.
 //!
-//! Cost: for each byte that is not in a match a hash, a look into a table and a write of eight bytes; for
-//! each match three of these and the comparison. 64 KiB of memory, of which small contents use less.
+//! Cost: for each byte outside of a match a hash, a lookup in a table and a write of eight bytes;
+//! for each match three of these and the comparison. 64 KiB of memory, of which small contents use
+//! less.
 
 use super::bits::Bits;
 use super::codes::{Codes, Counts, TEXT_CODES};

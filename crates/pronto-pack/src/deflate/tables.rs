@@ -1,4 +1,4 @@
-//! What the format says of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
+//! The tables of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
 
 /// Literals, the end of a block, and lengths.
 pub(super) const LITERALS: usize = 286;

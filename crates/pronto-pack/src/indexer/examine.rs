@@ -1,4 +1,4 @@
-//! Looking at all objects of a pack that arrives without keeping it.
+//! Examines all objects of an arriving pack without storing it.
 
 use super::spool::Store;
 use super::tables::Base;

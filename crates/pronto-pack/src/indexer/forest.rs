@@ -1,5 +1,5 @@
-//! The deltas that wait when the pack has arrived, as trees: what can be made out of what. Plain
-//! arrays indexed by the numbers of entries; nothing is allocated for each delta.
+//! The deltas that wait when the pack has arrived, as trees by their bases. Plain arrays indexed by
+//! entry numbers; nothing is allocated for each delta.
 
 use super::arrive::Pending;
 use super::digesting::Ids;

@@ -1,4 +1,4 @@
-//! The phases of one call, and the threads of the first of them.
+//! The phases of indexing, and the threads of the first one.
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::Pool;

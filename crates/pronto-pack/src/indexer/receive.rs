@@ -1,5 +1,5 @@
-//! The thread that takes the pack in: finds where entries begin and end, which takes inflating
-//! them, and deals them out to the workers.
+//! The receiver thread: finds the ends of entries by inflating them, and distributes the entries to
+//! workers.
 
 use super::batch::{BATCH_BYTES, Batch, Filling, Item, Pool};
 use super::digesting::{self, Ids};

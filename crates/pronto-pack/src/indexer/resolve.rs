@@ -1,6 +1,5 @@
-//! Makes the objects of the deltas that wait, tree by tree, on all threads. A walk holds the
-//! contents on the way to where it is, and of these only the ones with children still to come:
-//! at most one for each halving of the tree.
+//! Resolves the waiting deltas, tree by tree, on all threads. A walk holds only those contents on
+//! its way that have children still to be resolved: at most one for each halving of the tree.
 
 use super::Surroundings;
 use super::buffers::{Content, Pool};

@@ -1,12 +1,11 @@
-//! Looking ahead: threads that have nothing else to do inflate entries that the receiver has not
-//! come to.
+//! Scouts: idle threads that look ahead and inflate entries that the receiver has not reached.
 //!
-//! Where entries begin is not known there. But few places look like the header of an entry with a
-//! zlib header behind it, and a stream that ends in the checksum of as many bytes as the header
-//! claims is no accident. Still it may be: a blob that holds a pack, stored without compression,
-//! looks just like a pack. So nothing that a scout found counts until the receiver, who knows,
-//! has come to exactly the place where the scout saw an entry begin; what does not fit is
-//! forgotten. A wrong guess costs time, never truth.
+//! A scout does not know where entries begin. But few places look like an entry header followed by
+//! a zlib header, and a stream whose checksum and length match the header is rarely accidental. It
+//! can still be wrong: a blob that contains a pack, stored without compression, looks like a pack.
+//! So a result counts only if the receiver, which knows the starts of entries, reaches exactly the
+//! place where the scout saw an entry begin. All other results are discarded. A wrong guess costs
+//! time, but never gives a wrong result.
 
 use super::batch::{BATCH_BYTES, Block, Pool};
 use super::segment::Segment;

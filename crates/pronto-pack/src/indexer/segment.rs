@@ -1,5 +1,5 @@
-//! A piece of the stream as it was read, for all who look at it: the receiver who parses it,
-//! scouts who look ahead, and the writer.
+//! A segment of the stream, shared by its users: the receiver that parses it, scouts that look
+//! ahead, and the writer.
 
 use super::scout::Scouted;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

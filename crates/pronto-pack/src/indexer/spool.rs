@@ -1,5 +1,5 @@
-//! The pack on its way to disk: written under a temporary name and digested, on a thread of its
-//! own if there is one to spare.
+//! Writes the arriving pack under a temporary name and digests it, on a thread of its own if one is
+//! available.
 
 use super::segment::Segment;
 use crate::error::{Error, ErrorKind};

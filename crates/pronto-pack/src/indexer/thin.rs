@@ -1,5 +1,4 @@
-//! A thin pack lacks the bases of some deltas: they are taken from what the destination has and
-//! put at the end of the pack, which then stands alone.
+//! Completes a thin pack: missing bases of deltas are read from the destination and appended.
 
 use super::buffers::Pool;
 use super::digesting::Ids;

@@ -1,5 +1,5 @@
-//! Packs that are there already, looked at without writing anything: whether their index is the
-//! right one, and what they are made of.
+//! Verifies existing packs without writing: whether their index is right, and which entries they
+//! have.
 
 use super::pipeline::{Done, duplicate};
 use super::spool::Store;

@@ -1,5 +1,5 @@
-//! The stream as it arrives: segments that are parsed in place and then handed on to be written.
-//! No byte is copied except the few of a header that the end of a segment cuts in two.
+//! The arriving stream: segments that are parsed in place and then handed to the writer. No byte is
+//! copied except those of a header that crosses the end of a segment.
 
 use super::segment::Segment;
 use super::spool::Sink;

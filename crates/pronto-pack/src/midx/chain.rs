@@ -1,4 +1,4 @@
-//! Chains of multi-pack-indexes, each of which covers packs that those below do not. Format:
+//! Chains of multi-pack-indexes. Each layer covers packs that the layers below do not. Format:
 //! Git's technical documentation of the multi-pack-index.
 
 use std::path::{Path, PathBuf};

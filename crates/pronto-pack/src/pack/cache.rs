@@ -1,4 +1,4 @@
-//! Bases of deltas, kept between objects: shared among threads in shards, bounded in bytes.
+//! The cache of delta bases: shared among threads in shards, limited in bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,5 +1,4 @@
-//! From an entry to an object: chains of deltas are followed to their end and back, without
-//! recursion.
+//! Decodes an entry to an object: follows the delta chain to its end and back, without recursion.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The entries of a pack in the order in which they lie there: where one ends, and whose it is.
+//! The entries of a pack in pack order: the end of each, and its row in the index.
 
 use super::{Pack, PackOffset};
 use crate::error::{Error, ErrorKind};

@@ -1,5 +1,5 @@
-//! Large objects that are deltas: each step of the chain is made in a file without a name, which is
-//! mapped as the base of the next one, so that memory does not grow with the object.
+//! Large deltified objects: each step of the chain is made in a nameless file, which is mapped as
+//! the base of the next step, so memory does not grow with the object.
 
 use std::fs::File;
 use std::io;

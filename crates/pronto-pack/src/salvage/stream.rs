@@ -1,4 +1,4 @@
-//! The bytes of a pack that may be broken, and the streams in it, inflated as zlib does it.
+//! The bytes of a possibly damaged pack, and its streams, inflated like zlib does.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Where the entries of a pack go: into files of a directory, or down a stream.
+//! Destinations of pack entries: files of a directory, or a stream.
 
 use std::io::Write;
 

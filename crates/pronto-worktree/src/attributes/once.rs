@@ -1,4 +1,4 @@
-//! Each directory is asked of once, however many threads come to it.
+//! Reads the attributes of each directory once, for all threads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

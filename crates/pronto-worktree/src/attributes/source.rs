@@ -1,4 +1,4 @@
-//! Where the `.gitattributes` of a directory is read from.
+//! The source of a directory's `.gitattributes`.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;

@@ -1,4 +1,4 @@
-//! What is put in a place, and how.
+//! Writes the content of a path.
 
 use std::io::{self, Read};
 

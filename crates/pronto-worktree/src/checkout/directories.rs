@@ -1,4 +1,4 @@
-//! What all workers know: the directories that files are written into, which are opened, and made where
+//! State that workers share: the open directories that files are written into, which are created if
 //! they are missing; and how files are replaced in them.
 
 use std::collections::HashMap;

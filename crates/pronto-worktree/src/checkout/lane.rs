@@ -1,6 +1,6 @@
-//! Files whose content a long-running process makes: one conversation, held by a thread of its own
-//! beside the workers. Requests follow one another without waiting where the process puts answers
-//! off (`delay`); what it owes is fetched in the end, as it becomes ready.
+//! Files whose content a long-running filter process makes: one conversation on a thread of its
+//! own, beside the workers. If the process can delay answers (`delay`), requests follow one another
+//! without waiting, and delayed contents are fetched at the end, as they become ready.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender};

@@ -1,4 +1,4 @@
-//! The first part of a plan: files go, then the directories that are empty.
+//! The first part of a plan: removes files, then empty directories.
 
 use std::io;
 use std::ops::{ControlFlow, Range};

@@ -1,4 +1,4 @@
-//! A plan from beginning to end.
+//! Runs a plan from beginning to end.
 
 use std::ops::{ControlFlow, Range};
 

@@ -1,8 +1,8 @@
-//! One worker: one path after another, from blob to file.
+//! A worker of the checkout: writes one path after another from blob to file.
 //!
-//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and of what it is converted to. A
-//! larger one that stays as it is goes from the object store to the file in pieces of 256 KiB. One
-//! that must be converted is held whole, by one worker at a time, and let go of afterwards.
+//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and its converted form. A larger
+//! one that is not converted is copied from the object store to the file in pieces of 256 KiB. One
+//! that must be converted is held as a whole, by one worker at a time, and freed afterwards.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The cached trees that an index can have: those it has, and those of a tree it agrees with.
+//! The possible cached trees of an index: its own, and those of a tree that it matches.
 
 use super::tree::{ReadTree, TreeEntry, read_tree};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! Deletions and additions that are the same file under another name, found in Git's order:
-//! equal content, then equal base names, then everything against everything.
+//! Rename detection in Git's order: equal content, then equal base names, then every pair of
+//! deletion and addition.
 
 use super::{Chunks, Difference, MOST_SIMILAR, Origin, Side};
 use bstr::{BStr, BString, ByteSlice};

@@ -1,4 +1,4 @@
-//! A tree against the index. Directories whose cached tree is the tree's own are not looked into.
+//! Compares a tree with the index. Directories with an equal cached tree are not entered.
 
 use super::{Difference, Side};
 use crate::names::{Name, compare};

@@ -1,4 +1,4 @@
-//! A tree against a tree. Subtrees that both share are not read.
+//! Compares two trees. Shared subtrees are not read.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;

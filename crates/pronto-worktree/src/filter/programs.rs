@@ -1,5 +1,5 @@
-//! The programs of `filter.<name>`: one run per file, or one long-running process that is given
-//! many files and may answer later.
+//! The programs of `filter.<name>`: one run for each file, or one long-running process that
+//! receives many files and may delay answers.
 
 use std::io::Read;
 use std::path::Path;

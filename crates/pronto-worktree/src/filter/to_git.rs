@@ -1,4 +1,4 @@
-//! From files to blobs: what `status`, `add` and `hash-object` need.
+//! Conversion of files to blobs, for `status`, `add` and `hash-object`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

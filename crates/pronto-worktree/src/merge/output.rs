@@ -1,4 +1,4 @@
-//! Hunks as a text.
+//! Writes hunks as a text.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! A closer look at conflicts: what both sides have in common is taken out of them, and conflicts
-//! with little between them become one again.
+//! Refines conflicts: removes the lines that both sides have in common, and joins conflicts with
+//! little between them.
 
 use super::lines::changes;
 use super::{Hunk, Taken, Texts};

@@ -1,4 +1,4 @@
-//! One pathspec.
+//! A pathspec.
 
 use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};

@@ -1,4 +1,4 @@
-//! What a sparse checkout holds, as it is set, listed and written.
+//! The definition of a sparse checkout, as it is set, listed and written.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! From a sparse index to one with an entry for each file.
+//! Expands a sparse index to one entry for each file.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;

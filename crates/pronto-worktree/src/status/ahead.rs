@@ -1,9 +1,9 @@
-//! Reading the names of a directory before its files are looked at.
+//! Lists a directory before its files are examined.
 //!
-//! On many network file systems a listing brings what is known of the files as well (`READDIRPLUS`),
-//! so that looking at them afterwards asks nobody. Whether it does so nobody tells beforehand. It is
-//! tried in some directories, and done in all of them as long as it pays; only where threads wait for
-//! the file system at all.
+//! On many network file systems a listing also returns the attributes of the files (`READDIRPLUS`),
+//! so examining them needs no further round trip. Whether it does so cannot be queried. It is tried
+//! in some directories and continued as long as it helps, and only if threads wait for the file
+//! system at all.
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 

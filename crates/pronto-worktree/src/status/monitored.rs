@@ -1,5 +1,5 @@
-//! What a file system monitor vouches for, as the walk uses it: entries that are not looked at,
-//! and parts of the untracked cache that are taken as they are.
+//! What a file system monitor vouches for: entries that are not examined, and parts of the
+//! untracked cache that are used unchanged.
 
 use super::Untracked;
 use super::remember::{Place, Remembered};

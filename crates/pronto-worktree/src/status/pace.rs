@@ -1,4 +1,4 @@
-//! How fast a thread of the walk gets on.
+//! Measures the progress of a thread of the walk.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! What the untracked cache says of directories that are as they were.
+//! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
 use super::remember::{Place, Seen};

@@ -1,4 +1,4 @@
-//! One thread's part of the walk.
+//! The part of the walk that one thread does.
 
 use super::ahead::Ahead;
 use super::pace::Pace;

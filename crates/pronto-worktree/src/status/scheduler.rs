@@ -1,8 +1,8 @@
-//! Sharing the directories of a worktree between threads: each works depth first on what it
-//! found itself, and gives away the widest part of it when another one has nothing to do.
+//! Distributes the directories of a worktree to threads. Each works depth first on directories that
+//! it found, and gives away the widest part when another thread is idle.
 //!
-//! There is a thread for each processor at first. Where they mostly wait (a network file system, a
-//! disk that has not been read yet) more come, as long as more gets done.
+//! At first there is one thread for each processor. If threads mostly wait (a network file system,
+//! a cold disk), more are added, as long as throughput rises.
 
 use super::ahead::Ahead;
 use super::ignore_files::IgnoreFiles;

@@ -1,4 +1,4 @@
-//! What the index does not know: untracked and ignored files and directories.
+//! Untracked and ignored files and directories.
 
 use super::remember::{Place, Seen};
 use super::scan::Scanner;

@@ -1,4 +1,4 @@
-//! The cached trees of the new index, out of those of the old one and a walk over trees.
+//! Computes the cached trees of the new index from those of the old one and a walk over trees.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;

@@ -1,5 +1,5 @@
-//! The entries of a tree object, in the order of the index. Trees that come from elsewhere may have
-//! another order, and names twice.
+//! The entries of a tree object, in index order. Trees made by others may have another order, and
+//! duplicate names.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::TreeRefIter;

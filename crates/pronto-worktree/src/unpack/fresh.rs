@@ -1,4 +1,4 @@
-//! Everything in a tree, into a worktree and an index where nothing is.
+//! Plans the checkout of a whole tree into an empty worktree and index.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,4 +1,4 @@
-//! Looks whether anything would be lost, at all paths of a plan at once.
+//! Checks all paths of a plan at once for content that would be lost.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};

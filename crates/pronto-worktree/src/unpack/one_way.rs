@@ -1,5 +1,4 @@
-//! The index becomes a tree and the worktree follows, whatever is there: `checkout -f`,
-//! `reset --hard`.
+//! Makes index and worktree equal to a tree, discarding changes: `checkout -f`, `reset --hard`.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,4 +1,4 @@
-//! Why a plan is not carried out: what it would lose.
+//! The reasons for which a plan is refused: content that it would lose.
 
 use bstr::{BStr, BString, ByteSlice};
 

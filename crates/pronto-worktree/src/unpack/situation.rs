@@ -1,4 +1,4 @@
-//! What is there before a plan is made: the index, the worktree, and how to compare them.
+//! The state before a plan is made: the index, the worktree, and how to compare them.
 
 use std::io;
 

@@ -1,8 +1,8 @@
-//! Entries and files follow the patterns of a sparse checkout, as far as nothing is lost by it.
+//! Applies the patterns of a sparse checkout to entries and files, as far as nothing is lost.
 //!
-//! Costs: one look at the patterns for each entry (one for each directory if they are a cone), and
-//! one `lstat` for each file that comes or goes. Files that are there although their entries say
-//! that they are not to be have lost that mark when the index was read.
+//! Costs: one check of the patterns for each entry (one for each directory in cone mode), and one
+//! `lstat` for each file that appears or disappears. Files that are present in spite of the
+//! skip-worktree bit have lost it when the index was read.
 
 use bstr::{BStr, BString};
 use pronto_index::{EntryRef, Flags, mode};

@@ -1,4 +1,4 @@
-//! Walks two trees side by side, over what differs.
+//! Walks two trees side by side, where they differ.
 
 use std::cmp::Ordering;
 

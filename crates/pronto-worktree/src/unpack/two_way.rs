@@ -1,5 +1,5 @@
-//! From one tree to another, as when switching branches: local changes stay where the trees
-//! agree, and where they do not, nothing is done if a local change would be lost.
+//! Moves from one tree to another, as when switching branches. Local changes stay where the trees
+//! agree. Elsewhere the plan is refused if a local change would be lost.
 //!
 //! The rules are the table of git-read-tree(1), "Two Tree Merge".
 

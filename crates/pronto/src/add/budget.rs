@@ -1,4 +1,4 @@
-//! How much of the contents of files all threads hold together.
+//! Limits the total memory for file contents of all threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

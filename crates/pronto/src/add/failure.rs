@@ -1,4 +1,4 @@
-//! Why a file cannot be staged, in Git's words.
+//! The reasons for which a file cannot be staged, in Git's words.
 
 use std::io;
 

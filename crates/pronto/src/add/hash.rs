@@ -1,12 +1,12 @@
-//! Files become objects: read once each, converted, digested many at a time, deflated and
-//! stored, by as many threads as pay.
+//! Turns files into objects: each is read once, converted, digested together with others, deflated
+//! and stored, in as many threads as are useful.
 //!
-//! For a new file that is an open, an `fstat`, a read and a close; no path is resolved twice.
+//! A new file costs an open, an `fstat`, a read and a close; no path is resolved twice.
 //!
-//! Memory: each thread holds up to a few dozen contents of up to a mebibyte; all together hold up
-//! to 256 MiB of larger ones, deflated and converted forms included. What is larger than 32 MiB is
-//! never held, but where it has to be converted: such a file counts three times over, and if that
-//! is more than all there is, it is held alone.
+//! Memory: each thread holds up to a few dozen contents of up to a mebibyte. All together hold up
+//! to 256 MiB of larger ones, including deflated and converted forms. Files above 32 MiB are never
+//! held in memory unless they must be converted: such a file counts three times, and if that
+//! exceeds the limit, it is held alone.
 
 use std::fs::File;
 use std::io::{self, Seek as _};

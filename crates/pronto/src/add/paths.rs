@@ -1,4 +1,4 @@
-//! Which of the paths that were asked for make no sense, and which are ignored.
+//! Finds invalid and ignored paths among the given ones.
 
 use std::collections::BTreeSet;
 

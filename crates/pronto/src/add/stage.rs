@@ -1,4 +1,4 @@
-//! What was found goes into the index: in the place of whatever cannot be beside it.
+//! Enters results into the index, replacing conflicting entries.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,4 +1,4 @@
-//! What each commit brings: the trees and blobs that none of its parents has in their place.
+//! The objects that a commit introduces: trees and blobs that no parent has at the same place.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! All that commits lead to, out of what each commit brings.
+//! Computes reachable objects from those that each commit introduces.
 
 use pronto_pack::bitmap::Bits;
 use pronto_pack::bitmap::write::Reach;

@@ -1,7 +1,7 @@
-//! Contents in files of new names.
+//! Contents in temporary files.
 //!
-//! They are written by the same engine as any others, into a directory of their own, and get their
-//! names from there: filters see the paths they know.
+//! The checkout engine writes them into a directory of their own, and they are renamed from there.
+//! So filters see the original paths.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;

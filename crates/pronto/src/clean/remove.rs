@@ -1,4 +1,4 @@
-//! Removing what was found.
+//! Removes the selected paths.
 
 use std::io;
 

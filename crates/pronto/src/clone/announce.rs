@@ -1,5 +1,5 @@
-//! The first line of a clone: said once it is certain that the clone is not left to someone else,
-//! but before anything else is said or asked.
+//! The first message of a clone: printed when it is certain that the clone is not handed over, and
+//! before any other message or question.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The first checkout, and fetching beforehand what a partial clone needs for it.
+//! The first checkout, after fetching the objects that a partial clone needs for it.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Which references to take, under which names, and which one to check out.
+//! Selects the refs to take, their local names, and the branch to check out.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,5 +1,4 @@
-//! Taking over the objects of a repository on the same machine: by hard links, or by pointing at
-//! them.
+//! Takes the objects of a repository on the same machine: by hard links, or as an alternate.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Getting the objects from the other side.
+//! Fetches the objects of a clone.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;

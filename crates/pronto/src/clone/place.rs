@@ -1,5 +1,5 @@
-//! The place of a new repository: free before, whole after, and nothing in between that anyone
-//! takes for a repository.
+//! The place of a new repository: unused before, complete after, and nothing in between that looks
+//! like a repository.
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher};

@@ -1,4 +1,4 @@
-//! What is cloned, and where to: paths, addresses, and the names made of them.
+//! The source and the destination of a clone: paths, URLs, and names derived from them.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Messages of commits: what is taken out of them before they are recorded.
+//! Cleanup of commit messages.
 
 use bstr::{BStr, BString, ByteSlice};
 

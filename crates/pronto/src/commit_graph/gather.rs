@@ -1,4 +1,4 @@
-//! Which commits a graph is to hold.
+//! Selects the commits of a graph.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Which layers of a chain stay, and putting a new file in its place.
+//! Decides which layers of a chain stay, and installs a new file.
 
 use std::collections::HashSet;
 use std::fs::{File, Permissions};

@@ -1,4 +1,4 @@
-//! Whether a commit-graph says what the commits say.
+//! Compares a commit-graph with the commits.
 
 use std::path::Path;
 

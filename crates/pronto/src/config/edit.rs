@@ -1,5 +1,4 @@
-//! Editing configuration files. What is not edited stays as it was, byte for byte; what is
-//! written looks as Git writes it.
+//! Edits configuration files. The rest of the file stays byte for byte; new text has Git's format.
 
 use std::fs::Permissions;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Reading configuration from all its places, in Git's order, following includes.
+//! Reads configuration from all its places, in Git's order, following includes.
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The grammar of configuration files: a cursor that yields one event after another, with the
-//! bytes each spans, so that one parser serves reading and editing.
+//! The parser of configuration files: a cursor that yields one event after another, with the bytes
+//! of each, so that one parser serves reading and editing.
 
 use std::ops::Range;
 

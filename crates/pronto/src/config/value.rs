@@ -1,4 +1,4 @@
-//! Typed readings of configured values, with Git's rules.
+//! Typed values, with Git's rules.
 
 /// Why a number could not be read; the words are Git's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

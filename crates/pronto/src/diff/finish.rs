@@ -1,4 +1,4 @@
-//! What is done with differences before they are told: submodules, renames, filters.
+//! Processes differences before they are returned: submodules, renames, filters.
 
 use super::walk::inspector;
 use super::{Difference, Found, Options, Side, is_submodule};

@@ -1,4 +1,4 @@
-//! Agreeing on what is missing, and bringing it into a quarantine.
+//! Negotiates what is missing, and receives it into a quarantine.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! Which references to take and what to call them.
+//! Maps remote refs to local names.
 
 use std::collections::{HashMap, HashSet};
 

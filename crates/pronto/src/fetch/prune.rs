@@ -1,4 +1,4 @@
-//! Removing references to what is gone on the other side.
+//! Removes tracking refs of branches that no longer exist on the other side.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

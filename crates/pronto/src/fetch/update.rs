@@ -1,4 +1,4 @@
-//! Moving references to what was fetched, and telling of it.
+//! Updates refs to the fetched values, and reports the results.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

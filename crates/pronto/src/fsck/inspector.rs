@@ -1,4 +1,4 @@
-//! The checks while the indexer has a pack in its hands.
+//! The checks of objects during indexing.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Commits and tags: lines of a header, then a message.
+//! Checks of commits and tags: header lines, then a message.
 
 use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;

@@ -1,4 +1,4 @@
-//! What objects link to, and of what kind that must be.
+//! The links of objects, and their expected types.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};

@@ -1,4 +1,4 @@
-//! What can be wrong with an object, and how bad it is unless configured otherwise.
+//! Findings about objects, with their default severities.
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! A walk from two sides that finds out which commits each of them leads to.
+//! A walk from two sides that determines which commits are reachable from which.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};

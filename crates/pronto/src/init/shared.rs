@@ -1,4 +1,4 @@
-//! Repositories that several people of one machine use (`core.sharedRepository`).
+//! Repositories shared by several users of a machine (`core.sharedRepository`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What new repositories are filled with.
+//! Templates of new repositories.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Maintenance that commands start by themselves.
+//! Maintenance that commands start automatically.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Whether the state of a repository asks for a task: Git's conditions for `--auto`.
+//! Whether the state of a repository needs a task: Git's conditions for `--auto`.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

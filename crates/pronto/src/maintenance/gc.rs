@@ -1,4 +1,4 @@
-//! Garbage collection: how it repacks, its lock, and its phases.
+//! Garbage collection: its lock, its phases, and its way of repacking.
 
 use std::ffi::OsString;
 use std::io::ErrorKind as Io;

@@ -1,4 +1,4 @@
-//! `gc.log`: what maintenance in the background had to say.
+//! `gc.log`: the messages of background maintenance.
 
 use std::io::ErrorKind as Io;
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Running tasks one after the other.
+//! Runs tasks one after another.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

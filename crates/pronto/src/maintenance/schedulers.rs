@@ -1,5 +1,5 @@
-//! Telling the scheduler of the machine to maintain repositories: cron, systemd, launchd, or the
-//! task scheduler of Windows. What is written are the files that Git writes, with another program.
+//! Registers maintenance with the scheduler of the machine: cron, systemd, launchd, or the task
+//! scheduler of Windows. The files are those that Git writes, with another program.
 
 mod cron;
 mod launchd;

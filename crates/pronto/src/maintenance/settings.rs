@@ -1,4 +1,4 @@
-//! What the configuration says of garbage collection.
+//! The configuration of garbage collection.
 
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! The bitmaps of a multi-pack-index that is being written.
+//! The bitmap of a multi-pack-index that is being written.
 
 use std::path::{Path, PathBuf};
 

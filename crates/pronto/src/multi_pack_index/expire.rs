@@ -1,4 +1,4 @@
-//! Removing packs that a multi-pack-index has no use for.
+//! Removes packs of which a multi-pack-index uses no object.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Covering new packs by one more layer of a chain.
+//! Adds a layer for new packs to a chain.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};

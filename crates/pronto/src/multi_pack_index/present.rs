@@ -1,4 +1,4 @@
-//! The multi-pack-index that is there: one file, or a chain of them.
+//! The present multi-pack-index: one file, or a chain.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Putting the objects of many packs into one.
+//! Combines the objects of many packs into one pack.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Whether a multi-pack-index says what the packs say.
+//! Compares a multi-pack-index with its packs.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
-//! Whether everything that the peer's tips lead to has come, or was here and is known of both.
+//! Checks that everything reachable from the peer's tips has arrived, or was present and is known
+//! to both.
 //!
-//! Stricter than `remote::connectivity`: what is in this repository, but not reachable from what the
-//! peer may see or gave before, does not count. A peer that knows the name of a hidden object cannot
-//! make it part of its history, and get it back with the next.
+//! This is stricter than `remote::connectivity`: an object of this repository that is not reachable
+//! from what the peer may see or sent before does not count. Otherwise a peer that knows the id of
+//! a hidden object could make it part of its history and receive it with the next sync.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Reaching a peer through a child process: on this machine, or behind ssh.
+//! Connects to a peer through a child process: on this machine, or through ssh.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;

@@ -1,8 +1,8 @@
-//! Which repository a peer is: two of them may not have one name.
+//! Identities of repositories, so that two of them cannot use one peer name.
 //!
-//! Each repository has sixteen bytes of chance that it tells its peers (`objects/netsync/+self`). With
-//! what it keeps of a peer it keeps those of the peer, and refuses another one of the same name. A
-//! copy of a whole repository, made by other means than a clone, passes for the repository.
+//! Each repository has sixteen random bytes that it sends to peers (`objects/netsync/+self`). The
+//! data of a peer contain the peer's bytes, and another repository with the same name is refused. A
+//! copy of a whole repository, made by other means than a clone, has the identity of the original.
 
 use std::fs::File;
 use std::io::{ErrorKind as IoKind, Write as _};

@@ -1,12 +1,12 @@
-//! What comes: each segment is indexed while it arrives, in a thread of its own, into a quarantine
-//! that stays until everything has come.
+//! The receiving side. A thread indexes each segment while it arrives into a quarantine, which
+//! stays until everything has arrived.
 //!
-//! Budget: each byte is copied once, into the piece that the indexer reads, and at most four such
-//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment. What
-//! deltas build on that is not in their own segment is put into the pack, too.
+//! Costs: each byte is copied once, into the piece that the indexer reads, and at most four such
+//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment.
+//! Bases of deltas outside of their segment are added to the pack.
 //!
-//! Memory is bounded whatever a peer sends: by the size of segments and of objects that are held,
-//! and by what the indexer keeps.
+//! Memory is limited whatever a peer sends: by the size of segments and of objects in memory, and
+//! by the tables of the indexer.
 
 mod segment;
 

@@ -1,4 +1,4 @@
-//! The key pair by which a user is known to peers: Ed25519, without certificates.
+//! The key pair that identifies a user to peers: Ed25519, without certificates.
 
 use std::fmt;
 use std::fs::File;

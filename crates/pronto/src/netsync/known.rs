@@ -1,4 +1,4 @@
-//! The peers that are known: their keys, and what each may do. One line for each:
+//! The list of known peers: their keys, and their permissions. One line for each:
 //!
 //! ```text
 //! NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...

@@ -1,4 +1,4 @@
-//! Letting the refs of a peer be known, when everything they lead to has come.
+//! Publishes the refs of a peer when everything reachable from them has arrived.
 
 use std::collections::BTreeSet;
 

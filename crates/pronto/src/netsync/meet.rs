@@ -1,4 +1,4 @@
-//! Reaching a peer by TCP, and seeing that it is the one that is meant.
+//! Connects to a peer by TCP and authenticates it.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What peers and their refs are called here.
+//! Local names of peers and their refs.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! What is sent: a sequence of objects, cut into packs. What is stored as a delta of something in the
-//! same pack goes out as it is stored; other deltas are looked for, against what the receiver has at
-//! the same place, too.
+//! The sending side: a sequence of objects, cut into packs. A delta whose base is in the same pack
+//! is sent as stored. Other deltas are searched, also against the receiver's objects at the same
+//! place.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;

@@ -1,15 +1,15 @@
-//! Serving many peers at once over TLS, one thread for each.
+//! A server of many peers over TLS, with one thread for each connection.
 //!
-//! What a connection may use grows with what is known of its peer:
+//! The resources of a connection grow with what is known about its peer:
 //!
 //! 1. A stranger (`lobby`) has a few seconds for the handshake and the greeting together, a thread,
-//!    a socket and less than 256 KiB. Nothing of any repository is said or looked at.
-//! 2. A peer with a known key waits for a place (`places`): a little memory for as long as the session
-//!    lasts. Each peer has a quarter of the places at most, and slow sessions lose theirs to others.
-//! 3. The memory that work needs (`gate`) is taken for each piece of work, and given back before the
-//!    session waits for the peer again. So a peer that stalls holds none of it.
+//!    a socket and less than 256 KiB. No repository is accessed or mentioned.
+//! 2. A peer with a known key waits for a place (`places`): a little memory for the duration of the
+//!    session. Each peer has at most a quarter of the places, and slow sessions lose theirs to others.
+//! 3. The memory for work (`gate`) is taken for each piece of work, and returned before the session
+//!    waits for the peer again. So a peer that stalls holds none of it.
 //!
-//! The list of peers is read for each connection: what was revoked counts from the next one on.
+//! The list of peers is read for each connection, so a revocation applies from the next one on.
 
 mod admit;
 mod gate;

@@ -1,4 +1,4 @@
-//! How far has come what a peer gives, as it is kept between two sessions.
+//! The position of a transfer from a peer, stored between sessions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Carrying a session over a stream: pipes to a child, a socket.
+//! Runs a session over a stream: pipes to a child, or a socket.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Walks over commits: what is reached, and what is above what both have.
+//! Walks over commits: reachable ones, and those above the common ones.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What is not to be packed again, because another pack has it.
+//! Objects that are not packed again because another pack has them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

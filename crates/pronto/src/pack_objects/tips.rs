@@ -1,4 +1,4 @@
-//! What else than references keeps objects: logs of references, and what is staged.
+//! Objects that reflogs and the index keep reachable.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

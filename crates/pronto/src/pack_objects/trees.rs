@@ -1,4 +1,4 @@
-//! Trees and blobs of selected commits, without those that the receiver has.
+//! Selects trees and blobs of commits, without those of the receiver.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Which objects are to stay whole: those at paths of which attributes files say `-delta`.
+//! Objects that are stored whole: those at paths with the attribute `-delta`.
 
 use bstr::BStr;
 use pronto_io::dir::Directory;

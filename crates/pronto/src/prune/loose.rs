@@ -1,4 +1,4 @@
-//! Loose objects that nothing leads to.
+//! Deletes unreachable loose objects.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The objects that something leads to.
+//! The set of reachable objects.
 
 use std::collections::HashSet;
 

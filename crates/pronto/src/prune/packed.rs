@@ -1,4 +1,4 @@
-//! Loose objects that are in a pack as well.
+//! Deletes loose objects that are packed as well.
 
 use pronto_hash::ObjectId;
 

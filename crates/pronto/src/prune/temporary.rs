@@ -1,4 +1,4 @@
-//! Files and directories that were left behind by processes that write objects.
+//! Removes abandoned temporary files and directories of writers.
 
 use std::path::Path;
 

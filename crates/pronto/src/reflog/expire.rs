@@ -1,4 +1,4 @@
-//! Which lines of logs are taken out, and when.
+//! Decides which reflog entries are removed.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! All references below a prefix, in order of their names, loose before packed.
+//! Iterates over refs below a prefix, in order of their names, loose before packed.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! The logs of references: what they held, since when, and why.
+//! Reflogs: the former values of refs, with times and reasons.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};

@@ -1,4 +1,4 @@
-//! References in files of their own.
+//! Loose refs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Packing: references with files of their own go into `packed-refs`, and the files go.
+//! Packs refs: writes loose refs into `packed-refs` and removes their files.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,7 +1,7 @@
-//! Changing references: all together or not at all.
+//! Transactions of refs: all changes or none.
 //!
-//! Each reference is locked, its old value compared, and its new value written beside it before
-//! the first one is moved into place. The hook `reference-transaction` may refuse in between.
+//! Each ref is locked, its old value is compared, and its new value is written to the lock file
+//! before the first one is renamed. The hook `reference-transaction` may refuse in between.
 
 pub(super) mod hook;
 mod initial;

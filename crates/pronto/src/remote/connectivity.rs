@@ -1,8 +1,8 @@
-//! Whether everything that is linked to is there.
+//! Checks that all linked objects are present.
 //!
-//! For a pack that has to stand alone (a clone), [`Links`] looks at every object while the
-//! indexer has it in its hands. For one that builds on what is here (a fetch), [`is_connected`]
-//! walks from the new tips to what was reachable before.
+//! For a pack that must be complete (a clone), [`Links`] examines every object during indexing. For
+//! one that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to what
+//! was reachable before.
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Names and passwords, from the user's credential helpers or the user.
+//! User names and passwords, from credential helpers or the user.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

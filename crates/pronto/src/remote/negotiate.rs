@@ -1,4 +1,4 @@
-//! The commits that are here, for the negotiation and for checks.
+//! The local commits, for the negotiation and for checks.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Taking in the pack that the other side sends, while it arrives.
+//! Receives and indexes the pack of the other side while it arrives.
 
 use std::io::Read;
 use std::path::Path;

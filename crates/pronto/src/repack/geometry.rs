@@ -1,4 +1,4 @@
-//! Packs of which each has many more objects than the next smaller one.
+//! Geometric repacking: each pack has many more objects than the next smaller one.
 
 use bstr::BString;
 use pronto_hash::ObjectId;

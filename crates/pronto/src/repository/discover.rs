@@ -1,4 +1,4 @@
-//! Finding the repository that a directory belongs to.
+//! Finds the repository of a directory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What makes a directory a repository, and files that stand in for one.
+//! Recognises repository directories, and files that point to one.
 
 use std::io::{ErrorKind as Io, Read};
 use std::path::{Path, PathBuf};

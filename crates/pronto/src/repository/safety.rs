@@ -1,4 +1,5 @@
-//! Whose repositories may be used: `safe.directory` and `safe.bareRepository`.
+//! Checks whether a repository of another user may be used: `safe.directory` and
+//! `safe.bareRepository`.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

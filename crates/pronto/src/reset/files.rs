@@ -1,4 +1,4 @@
-//! The modes that change files.
+//! The modes of `reset` that change files.
 
 use super::*;
 use crate::merge::lacking;

@@ -1,4 +1,4 @@
-//! Short forms: of ids, as long as they must be, and of the names of references.
+//! Abbreviations: of ids, as long as necessary, and of names of refs.
 
 use bstr::{BStr, BString};
 use pronto_hash::oid;

@@ -1,4 +1,4 @@
-//! What commits say about other commits and about themselves.
+//! Data of commits: parents, dates and messages.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;

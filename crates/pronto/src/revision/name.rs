@@ -1,4 +1,4 @@
-//! Names without a way behind them: references, ids, beginnings of ids.
+//! Names without suffixes: refs, ids, abbreviated ids.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;

@@ -1,4 +1,4 @@
-//! The ways from one object to another: `^2`, `~3`, `^{tree}`, `^{/text}`.
+//! Suffixes that lead from one object to another: `^2`, `~3`, `^{tree}`, `^{/text}`.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;

@@ -1,4 +1,4 @@
-//! Commits by what their messages say: `:/text`, `^{/text}`.
+//! Finds commits by their messages: `:/text`, `^{/text}`.
 
 use std::collections::{BinaryHeap, HashSet};
 use std::ops::ControlFlow;

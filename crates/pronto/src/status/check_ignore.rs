@@ -1,4 +1,4 @@
-//! Which line of which ignore file decides about a path.
+//! Finds the line of an ignore file that decides about a path.
 
 use super::ignores::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result, path};

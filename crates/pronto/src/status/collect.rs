@@ -1,4 +1,4 @@
-//! Putting the parts of a status together.
+//! Combines the parts of a status.
 
 use super::contents::{Contents, read_tree};
 use super::conversion::Converter;

@@ -1,4 +1,4 @@
-//! What `ls-files` asks of the worktree: which entries are gone or differ, and what is untracked.
+//! Queries of `ls-files`: entries that are missing or differ, and untracked files.
 
 use super::conversion::Converter;
 use super::settings::walk_options;

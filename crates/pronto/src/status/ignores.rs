@@ -1,4 +1,4 @@
-//! Where ignore patterns come from.
+//! The sources of ignore patterns.
 
 use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};

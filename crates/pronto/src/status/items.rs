@@ -1,5 +1,5 @@
-//! Status for those who cannot wait: prompts and editors. What is found comes one by one, as it is
-//! found, and the search ends when nobody wants more or its time is over.
+//! Incremental status for prompts and editors. Results are delivered as they are found, and the
+//! search ends when the receiver is gone or the time is over.
 
 use super::{Options, Report};
 use crate::{ErrorKind, Repository, Result};

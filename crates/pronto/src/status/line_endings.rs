@@ -1,4 +1,4 @@
-//! Which line endings files have, and are to have.
+//! The present and the configured line endings of files.
 
 use crate::attributes::{AttributeCheck, Selection, State};
 use crate::{Repository, Result, path};

@@ -1,4 +1,4 @@
-//! Asking a file system monitor what changed: Git's daemon or pronto's, or a hook.
+//! Queries a file system monitor for changes: Git's daemon, pronto's, or a hook.
 
 use super::Options;
 use crate::hooks::tie_to;

@@ -1,9 +1,9 @@
-//! Status when nothing has changed since the last one, and a monitor says so.
+//! The fast path of status when a monitor reports that nothing has changed since the last one.
 //!
-//! Budget, whatever the number of entries: of the index the header, the cached tree of the top,
-//! what the monitor said and the untracked cache are read; of the objects the commit of `HEAD`. No
-//! call for any file of the worktree, no allocation for any entry. The untracked cache costs one
-//! pass over its directories.
+//! Costs, for any number of entries: the header of the index, the cached tree of the top, the
+//! monitor's data and the untracked cache are read, and the commit of `HEAD`. No call for any file
+//! of the worktree, no allocation for any entry. The untracked cache costs one pass over its
+//! directories.
 
 use super::collect::tree_of;
 use super::monitor::Asked;

@@ -1,4 +1,4 @@
-//! What configuration and environment say about looking at the worktree.
+//! Settings of a status from configuration and environment.
 
 use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};

@@ -1,5 +1,5 @@
-//! Which operation is in progress: merge, rebase, cherry-pick, revert, am, bisect; and where a
-//! detached `HEAD` came from.
+//! The operation in progress: merge, rebase, cherry-pick, revert, am, bisect; and the origin of a
+//! detached `HEAD`.
 
 use crate::refs::name::candidates;
 use crate::{Repository, Result};

@@ -1,4 +1,4 @@
-//! Submodules, looked into by a status of their own in this process.
+//! Submodules, examined by a status of their own in this process.
 
 use super::{Options, SubmoduleState};
 use crate::environment::LOCAL_VARIABLES;

@@ -1,4 +1,4 @@
-//! The upstream of a branch, and how far both have gone from each other.
+//! The upstream of a branch, and the number of commits ahead and behind.
 
 use crate::history::{Painting, Until};
 use crate::{Repository, Result};

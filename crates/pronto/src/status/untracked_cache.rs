@@ -1,4 +1,4 @@
-//! The untracked cache of the index: whether it may be gone by, and what is to become of it.
+//! The untracked cache of the index: whether it may be used, and whether it is kept.
 
 use super::ignores::ExcludeContents;
 use super::{Ignored, Options, Untracked};

@@ -1,4 +1,4 @@
-//! Writing the index after a look at the files, so that the next look is faster.
+//! Writes refreshed data to the index, so that the next status is faster.
 
 use super::monitor::Told;
 use super::untracked_cache::Fate;

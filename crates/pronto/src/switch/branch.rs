@@ -1,4 +1,4 @@
-//! New branches, and what they follow.
+//! Creates branches, and sets their upstream.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

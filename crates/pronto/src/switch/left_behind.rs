@@ -1,4 +1,4 @@
-//! Commits that nothing leads to any more once `HEAD` leaves them.
+//! Commits that become unreachable when `HEAD` leaves them.
 
 use std::ops::ControlFlow;
 

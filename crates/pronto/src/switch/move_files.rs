@@ -1,4 +1,4 @@
-//! Files and index, from one commit to another.
+//! Moves files and index from one commit to another.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

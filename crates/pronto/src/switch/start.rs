@@ -1,4 +1,4 @@
-//! What a name on the command line means to those who switch.
+//! Resolves a name on the command line for `switch` and `checkout`.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;

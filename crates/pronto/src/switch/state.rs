@@ -1,4 +1,4 @@
-//! Operations in progress: what forbids to switch, and what is given up by it.
+//! Operations in progress: those that forbid switching, and those that switching ends.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,4 +1,4 @@
-//! Doing one thing after the other.
+//! Applies actions one after another.
 
 mod marks;
 

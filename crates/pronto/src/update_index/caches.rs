@@ -1,4 +1,4 @@
-//! What the index holds beside its entries: caches that are made, taken away, or changed.
+//! Caches of the index beside its entries: adding, removing and changing them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

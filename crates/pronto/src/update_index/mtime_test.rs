@@ -1,4 +1,4 @@
-//! Whether the times of directories tell what an untracked cache has to know.
+//! Tests whether the times of directories are reliable enough for an untracked cache.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What both sides have.
+//! Determines the common commits of both sides.
 
 use std::collections::{HashMap, HashSet};
 

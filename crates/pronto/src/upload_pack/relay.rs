@@ -1,4 +1,4 @@
-//! Going on with a conversation by way of another server.
+//! Continues a conversation through another server.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Sending the pack, and how far it is.
+//! Sends the pack and the progress.
 
 use std::io::{self, IoSlice, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};

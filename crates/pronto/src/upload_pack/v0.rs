@@ -1,4 +1,4 @@
-//! Versions 0 and 1: references at once, then one negotiation.
+//! Versions 0 and 1: the advertisement, then one negotiation.
 
 use std::collections::HashSet;
 

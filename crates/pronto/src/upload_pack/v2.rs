@@ -1,4 +1,4 @@
-//! Version 2: commands that stand for themselves.
+//! Version 2: independent commands.
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;

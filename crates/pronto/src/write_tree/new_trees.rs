@@ -1,5 +1,5 @@
-//! Trees on their way into the store: loose ones if they are few, a pack if they are many. How many
-//! there will be, nobody knows before the last.
+//! Stores new trees: loose if they are few, as a pack if they are many. Their number is not known
+//! before the last one.
 
 use gix_object::Kind;
 use pronto_hash::ObjectId;

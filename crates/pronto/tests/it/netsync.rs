@@ -213,7 +213,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
 #[test]
 fn a_delta_cannot_read_what_is_hidden() {
     let scene = Scene::new();
-    // As somebody would write it who has no more than the name: a delta on the hidden object.
+    // Written by an attacker who knows only the id: a delta on the hidden object.
     scene.sandbox.git("", &["clone", "-q", "victim", "forge"]);
     for (name, end) in [("old", ""), ("new", "and more\n")] {
         let text = "a secret that nobody may read\n".repeat(50) + end;
@@ -482,7 +482,7 @@ fn hidden_refs_are_neither_shown_nor_moved() {
     git(&["update-ref", "refs/heads/secret/a", &hidden]);
     git(&["update-ref", "refs/heads/secret/b", "main"]);
     git(&["config", "transfer.hideRefs", "refs/heads/secret"]);
-    // Only main is told.
+    // Only main is advertised.
     let mut victim = scene.looked_at(true);
     let offers = [offer("refs/heads/secret/a", &hidden, None)];
     assert_eq!(victim.complete(&offers).expect("they are read"), [false]);

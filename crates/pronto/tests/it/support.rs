@@ -1,4 +1,4 @@
-//! Making repositories with stock git, apart from the configuration of whoever runs the tests.
+//! Creates repositories with stock git, without the user's configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

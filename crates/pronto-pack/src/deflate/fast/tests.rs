@@ -1,4 +1,4 @@
-//! What was deflated is inflated by zlib-rs, which knows nothing of how it was made.
+//! Tests that inflate the output with zlib-rs.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 

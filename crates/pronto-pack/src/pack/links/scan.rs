@@ -1,4 +1,4 @@
-//! Which entries of a pack are trees, and of what they are deltas.
+//! Determines which entries of a pack are trees, and their delta bases.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! The entries of a tree, found out from those of the tree that it is a delta of: what the delta
-//! copies is not parsed again.
+//! The entries of a tree, derived from those of its delta base. Entries that the delta copies are
+//! not parsed again.
 
 use crate::delta::parse_copy;
 

@@ -1,4 +1,4 @@
-//! Decoding all trees of a pack, those that are made of one another by one worker.
+//! Decodes all trees of a pack. Trees of one delta family belong to one worker.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,6 +1,5 @@
-//! Divides two texts at a point of the shortest way from one to the other, until nothing is left
-//! that both have. The way is sought from both ends at once; where it is long, a good point found
-//! so far is taken.
+//! Divides two texts at a point of the shortest edit path, until they have no lines in common. The
+//! path is searched from both ends at once; if it is long, a good point found so far is used.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The entries of several trees side by side.
+//! Iterates over the entries of several trees side by side.
 
 use super::super::Side;
 use super::rules::Slot;

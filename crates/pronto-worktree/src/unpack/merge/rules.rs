@@ -1,4 +1,4 @@
-//! What becomes of one path, by the tables of git-read-tree(1) and trivial-merge.
+//! Decides the result for one path, by the tables of git-read-tree(1) and trivial-merge.
 
 use pronto_index::EntryRef;
 

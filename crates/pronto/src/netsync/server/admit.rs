@@ -1,4 +1,4 @@
-//! Who is let in to what.
+//! Decides which peers may access which repositories.
 
 use std::net::TcpStream;
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A repository whose work waits for a permit: memory for it is held only while this side works.
+//! A repository whose work waits for a permit, so that it holds memory only while this side works.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
 //! Places of sessions, shared fairly among peers.
 //!
-//! A session has a place from the time at which it is let in until its end. Each peer has a quarter
-//! of them at most, so a few peers that stall leave places for others. When all are taken, who waits
-//! takes the place of a session whose peer is slow, or of a peer or network that has more than it
-//! itself has.
+//! A session has a place from its admission to its end. Each peer has at most a quarter of them, so
+//! a few stalled peers leave places for others. When all are taken, a waiting session takes the
+//! place of one whose peer is slow, or of a peer or network that has more places than its own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Taking references out of `packed-refs`.
+//! Removes refs from `packed-refs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
