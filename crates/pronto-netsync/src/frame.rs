@@ -95,7 +95,7 @@ types! {
     CommitRange = 8 on Commits,
     /// All segments were sent.
     Sent = 9 on Transfer,
-    /// Tips accepted, what is there beside refs, byte budget, where to resume.
+    /// Accepted tips, commits held besides, byte budget, position to resume at.
     Want = 10 on Control,
     /// A segment begins.
     Segment = 11 on Transfer,

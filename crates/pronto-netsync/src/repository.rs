@@ -36,8 +36,8 @@ pub struct Request {
     pub tips: Vec<ObjectId>,
     /// Commits that both sides hold completely.
     pub common: Vec<ObjectId>,
-    /// All commits that the peer lacks above the common ones, sorted by id, if that was
-    /// found out: of others it has everything. Without it, the peer has nothing above them.
+    /// All commits above the common ones that the peer lacks, sorted by id, if commits were
+    /// reconciled. Without it, the peer has nothing above them.
     pub lacking: Option<Vec<ObjectId>>,
     /// Commits that the peer holds besides. Ones that are not here say nothing.
     pub held: Vec<ObjectId>,
@@ -89,11 +89,11 @@ pub enum Content {
 ///
 /// An error of any call ends the session; what was received before stays in quarantine.
 pub trait Repository {
-    /// What tells this repository from others, wherever it is reached: 64 bytes at most, the same
-    /// every time. Empty if it cannot say.
+    /// Returns the identity of this repository, wherever it is accessed: at most 64 bytes, always
+    /// the same. Empty if it has none.
     ///
     /// # Errors
-    /// What is kept cannot be read.
+    /// The stored identity cannot be read.
     fn identity(&mut self) -> Result<Vec<u8>, Error> {
         Ok(Vec::new())
     }
@@ -127,11 +127,12 @@ pub trait Repository {
         each: &mut dyn FnMut(&Offer),
     ) -> Result<(), Error>;
 
-    /// Which of the offers are here with everything they lead to, and seen by the peer: reachable
-    /// from refs that it may see or that it gave before. One that cannot be told is not.
+    /// Returns which of the offers are complete here and visible to the peer: reachable from refs
+    /// that it may see or that it sent before. If that cannot be determined, an offer is not
+    /// complete.
     ///
     /// # Errors
-    /// An object that is there cannot be read.
+    /// An existing object cannot be read.
     fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error>;
 
     /// Calls `each` with the committer's date (seconds; before 1970 counts as 0) and the id of
@@ -146,9 +147,9 @@ pub trait Repository {
         each: &mut dyn FnMut(u64, &ObjectId),
     ) -> Result<(), Error>;
 
-    /// Begins to receive: which of the offers are wanted, and what is here of those already.
-    /// `eligible` has a mark for each offer: no other is wanted, and nothing may be said of it.
-    /// Those that are complete are not eligible, nor are those that the user excluded.
+    /// Begins to receive: returns which of the offers are wanted, and what has been received of
+    /// them already. `eligible` has a mark for each offer: no other may be wanted or mentioned.
+    /// Complete offers and those that the user excluded are not eligible.
     ///
     /// # Errors
     /// [`Busy`](crate::ErrorKind::Busy) while another session receives from the same peer; or the
@@ -216,8 +217,8 @@ impl Matcher {
     }
 }
 
-/// `*` stands for any bytes, slashes too, `?` for one. Goes back to the last `*` alone, so the
-/// cost is the product of the lengths at most.
+/// Matches a glob in which `*` stands for any bytes, including slashes, and `?` for one. Backtracks
+/// only to the last `*`, so the cost is at most the product of the lengths.
 fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

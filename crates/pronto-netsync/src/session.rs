@@ -54,7 +54,7 @@ pub struct Options {
     pub globs: Globs,
     /// The repository that is meant, as the peer names it; empty if it has only one.
     pub repository: Vec<u8>,
-    /// Thirty-two bytes that nobody can guess, new for each session.
+    /// Thirty-two unpredictable bytes, new for each session.
     pub nonce: [u8; 32],
     /// What may be under way to this side, for each channel.
     pub window_bytes: u64,
@@ -123,7 +123,7 @@ pub struct Report {
     pub confirmed_segments: u64,
     /// What became of the peer's refs here.
     pub published: Vec<PublishedRef>,
-    /// What became of our refs at the peer's.
+    /// The results for this side's refs at the peer.
     pub published_there: Vec<PublishedRef>,
     /// Whether one of the two sides only wanted to know.
     pub is_dry_run: bool,
@@ -153,7 +153,8 @@ impl<R: Repository> Session<R> {
         Ok(session)
     }
 
-    /// The side that is spoken to. `admit` sees the greeting before anything is said of this side.
+    /// Creates the responding side. `admit` sees the greeting before anything is sent about this
+    /// side.
     pub fn respond(options: Options, admit: Admit<R>) -> Self {
         Session::new(&options.clone(), Some((options, admit)))
     }
@@ -194,7 +195,7 @@ impl<R: Repository> Session<R> {
         !self.writer.queue().is_empty()
     }
 
-    /// Whether more can be taken in now. While it cannot, the peer is slower than we are.
+    /// Returns whether more input can be accepted now. If not, the peer does not read fast enough.
     pub fn wants_input(&self) -> bool {
         !self.has_failed && !self.talk.is_peer_done() && self.reader.queue().free_bytes() > 0
     }
@@ -328,7 +329,7 @@ impl<R: Repository> Session<R> {
             return;
         }
         let kind = *error.kind();
-        // What is wrong with a repository is nobody's business but its owner's.
+        // Errors of a repository are reported only to its owner.
         let text = match kind {
             ErrorKind::Repository => "the repository of the peer failed".to_owned(),
             _ => error.message().to_owned(),

@@ -53,8 +53,8 @@ fn is_valid_component(component: &[u8], stars: &mut u32) -> bool {
     true
 }
 
-/// Whether the file that `name` stands for is surely below the repository: good enough to read or
-/// delete a reference, where [`is_valid`] would keep a badly named one from being removed.
+/// Returns whether the file of `name` is certainly below the repository. This is sufficient to read
+/// or delete a ref; [`is_valid`] would prevent the removal of a badly named one.
 pub fn is_safe(name: &BStr) -> bool {
     let name = strip_worktree(name);
     match name.strip_prefix(b"refs/") {

@@ -31,12 +31,11 @@ pub struct RemoteRef {
     pub id: Option<ObjectId>,
     /// What the tag it points to points to in the end, if it points to a tag.
     pub peeled: Option<ObjectId>,
-    /// The reference it stands for, if it is symbolic and the other side names one. A name that no
-    /// reference can have counts as none.
+    /// The target of a symbolic ref, if the other side names one. An invalid name counts as none.
     pub symref_target: Option<RefName>,
 }
 
-/// All that is said in the first message of the other side.
+/// The content of the first message of the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// The version it chose.
@@ -55,7 +54,7 @@ pub struct Greeting {
 /// else, in a few hundred bytes.
 const MOST_CAPABILITY_BYTES: usize = 1 << 20;
 
-/// How many capabilities there may be: each reference of version 0 is looked for among them.
+/// The maximum number of capabilities: each ref of version 0 is searched among them.
 const MOST_CAPABILITIES: usize = 1024;
 
 /// Takes the first message packet by packet.

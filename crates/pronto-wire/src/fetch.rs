@@ -100,7 +100,7 @@ pub trait Negotiator {
     fn acknowledge(&mut self, id: &oid) -> Result<bool, Error>;
 }
 
-/// The one who has nothing: a clone.
+/// A negotiator without commits: for a clone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

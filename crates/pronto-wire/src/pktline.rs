@@ -50,10 +50,10 @@ pub enum Parsed<'a> {
     },
 }
 
-/// Parses the packet line at the start of `bytes`. O(1): the payload is not looked at.
+/// Parses the packet line at the start of `bytes`. O(1): the payload is not read.
 ///
 /// # Errors
-/// If the length is not four hexadecimal digits, or is one that no packet can have.
+/// The length is not four hexadecimal digits, or is invalid.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Error> {
     let Some(header) = bytes.first_chunk::<4>() else {
         return Ok(Parsed::Incomplete { length: 4 });

@@ -63,7 +63,7 @@ pub trait Connection: Read + Send {
         None
     }
 
-    /// What tells whether something has come that nobody has read; `None` where that cannot be
+    /// Returns a function that reports whether unread data have arrived; `None` if that cannot be
     /// known.
     fn readiness(&self) -> Option<Readiness> {
         None
@@ -157,8 +157,8 @@ pub struct Options {
     pub policy: Policy,
     /// How to reach hosts by ssh.
     pub ssh: Ssh,
-    /// The program that connects to daemons in our place, called with host and port
-    /// (`core.gitProxy`, `GIT_PROXY_COMMAND`).
+    /// A program that connects to daemons, called with host and port (`core.gitProxy`,
+    /// `GIT_PROXY_COMMAND`).
     pub git_proxy: Option<OsString>,
     /// How long to wait for the other side.
     pub limits: Limits,
@@ -252,7 +252,7 @@ fn connect_first(
     Err(last)
 }
 
-/// The value of `GIT_PROTOCOL` that asks for `version`; nothing for version 0.
+/// Returns the value of `GIT_PROTOCOL` that requests `version`; `None` for version 0.
 fn version_parameter(version: Version) -> Option<&'static str> {
     match version {
         Version::V0 => None,

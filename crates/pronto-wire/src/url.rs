@@ -104,8 +104,8 @@ impl Url {
         &self.path
     }
 
-    /// The path and the query without escapes, and without slashes at its ends: what helpers that
-    /// know users by path are told.
+    /// Returns the path and the query without escapes, and without slashes at the ends, for
+    /// credential helpers that distinguish users by path.
     pub fn decoded_path(&self) -> BString {
         decoded(self.path.trim_matches('/').as_bytes())
     }

@@ -128,8 +128,8 @@ impl FrameReader {
         self.consumed[header.channel.index()] += header.frame_bytes() as u64;
     }
 
-    /// What `channel` has to be granted now: nothing until half of its window was consumed, or so
-    /// much that what is left would not take a whole frame. Who calls it sends the credit.
+    /// Returns the credit to be granted to `channel` now: none until half of its window was
+    /// consumed, or the remaining credit is less than a full frame. The caller sends it.
     pub fn take_grant(&mut self, channel: Channel) -> Option<u64> {
         let at = channel.index();
         let spare = self.window[at].saturating_sub((HEADER_BYTES + MAX_FRAME_BYTES) as u64);

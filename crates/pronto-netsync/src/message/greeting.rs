@@ -60,12 +60,12 @@ impl Role {
         }
     }
 
-    /// Whether who has it gives.
+    /// Returns whether a side with this role sends.
     pub fn gives(self) -> bool {
         self != Role::Sink
     }
 
-    /// Whether who has it takes.
+    /// Returns whether a side with this role receives.
     pub fn takes(self) -> bool {
         self != Role::Source
     }
@@ -122,7 +122,7 @@ pub struct Hello {
     pub capabilities: u64,
     /// The repository that is meant; empty if there is only one.
     pub repository: Vec<u8>,
-    /// What tells its repository from others with the same name; empty if it does not say.
+    /// The identity of the sender's repository; empty if it has none.
     pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
@@ -219,7 +219,7 @@ impl Accept {
 /// Why a side ends the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What programs go by.
+    /// The code, for programs.
     pub code: u64,
     /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
     pub text: String,

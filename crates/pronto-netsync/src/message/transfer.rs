@@ -40,7 +40,7 @@ impl Cut {
 pub struct Resume {
     /// How many objects of all that are to be sent.
     pub objects: u64,
-    /// Stands for them, in their order. Only the sender knows how.
+    /// A mark that identifies the objects in their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
 }
 

@@ -22,7 +22,7 @@ use crate::varint::{self, Cursor};
 const MODE: u8 = 3;
 const UNBOUNDED: u8 = 4;
 
-/// What is said of a range.
+/// The content of a range.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Skip,

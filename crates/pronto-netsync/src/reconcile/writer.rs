@@ -15,7 +15,7 @@ pub(super) struct Writer {
     pub(super) out: Vec<u8>,
     bound: Vec<u8>,
     limit: usize,
-    /// Whether something is asked that the peer has to answer.
+    /// Whether the message contains something that the peer must answer.
     pub(super) has_asked: bool,
     /// Whether the message ended before everything was said.
     pub(super) is_cut: bool,

@@ -22,7 +22,7 @@ pub(super) struct Receiving {
     current: Option<Incoming>,
     segments: u64,
     was_all_sent: bool,
-    /// The last of our refs that the peer has spoken of.
+    /// The last ref of this side that the peer has reported on.
     last_published: Option<Vec<u8>>,
 }
 
@@ -126,7 +126,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// What became of our refs at the peer's.
+    /// Handles the results for this side's refs at the peer.
     pub(super) fn published(
         &mut self,
         body: &[u8],

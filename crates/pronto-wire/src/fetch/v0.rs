@@ -56,11 +56,11 @@ enum State {
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a fetch of `request` from the side that said `greeting`. `stateless` says that each
-    /// request meets a new process that remembers nothing (HTTP).
+    /// Begins a fetch of `request` from the side that sent `greeting`. `stateless` says that each
+    /// request reaches a new process without state (HTTP).
     ///
     /// # Errors
-    /// If that side cannot do what is asked.
+    /// That side does not support the request.
     pub fn new(
         request: &'a Request,
         greeting: &'a Greeting,

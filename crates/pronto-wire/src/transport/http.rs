@@ -30,7 +30,7 @@ pub enum Redirects {
     Always,
 }
 
-/// What proves who we are.
+/// Credentials of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// A name and a password, for the basic scheme.

@@ -27,7 +27,7 @@ pub(super) struct Shape {
     pub(super) id_len: usize,
 }
 
-/// What is known of a block before its records are looked at.
+/// The outline of a block, known before its records are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outline {
     pub(super) kind: BlockKind,

@@ -158,12 +158,11 @@ impl<'s> Refs<'s> {
         })
     }
 
-    /// The next reference; `None` at the end. Allocates nothing, but that names grow the buffers
-    /// they are put together in.
+    /// Returns the next ref, or `None` at the end. Allocates only when a name exceeds its buffer.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
-    // Not an `Iterator`: what it gives out is borrowed from it.
+    /// A table is malformed.
+    // Not an `Iterator`, because the returned values are borrowed from it.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"
@@ -211,11 +210,12 @@ impl<'s> Logs<'s> {
         })
     }
 
-    /// The next entry; `None` at the end. Allocates when it inflates a larger block than before.
+    /// Returns the next entry, or `None` at the end. Allocates when it inflates a larger block than
+    /// before.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
-    // Not an `Iterator`: what it gives out is borrowed from it.
+    /// A table is malformed.
+    // Not an `Iterator`, because the returned values are borrowed from it.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"

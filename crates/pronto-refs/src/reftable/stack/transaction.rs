@@ -47,8 +47,8 @@ impl Additions<'_> {
 }
 
 impl Stack {
-    /// Takes the lock on the stack and looks at what it holds then. Three system calls, and
-    /// those of [`snapshot`](Self::snapshot). The directory must exist.
+    /// Takes the lock of the stack, then reads its content. Three system calls, and those of
+    /// [`snapshot`](Self::snapshot). The directory must exist.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] when another process holds the lock for longer than
@@ -123,13 +123,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes the tables part of the stack, all at once, and compacts it if that is due and nobody
-    /// else does. Costs six system calls without compaction, and those of
-    /// [`Stack::snapshot`] after a change.
+    /// Makes the tables part of the stack, all at once, and compacts it if that is due and no other
+    /// process does it. Costs six system calls without compaction, and those of [`Stack::snapshot`]
+    /// after a change.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: nothing was changed. Those of [`Stack::snapshot`] and of a compaction: the
-    /// transaction is done nevertheless, as [`Stack::snapshot`] tells once it can.
+    /// [`ErrorKind::Io`]: nothing was changed. After errors of [`Stack::snapshot`] and of a
+    /// compaction the transaction is complete nevertheless.
     pub fn commit(self) -> Result<()> {
         let Transaction {
             stack,

@@ -261,7 +261,7 @@ impl<W: Write> TableWriter<W> {
             has_any = true;
             let key = &object.id[..id_len];
             match self.add(key, &Value::Object(object.blocks)) {
-                // Too many blocks to name: all have to be looked at.
+                // Too many blocks to list: readers must examine all of them.
                 Err(error) if *error.kind() == ErrorKind::Record => {
                     self.add(key, &Value::Object(&[]))
                 }

@@ -28,9 +28,9 @@ pub struct Options {
     pub ssl_ca_info: Option<PathBuf>,
     /// A directory of such certificates (`http.sslCAPath`).
     pub ssl_ca_path: Option<PathBuf>,
-    /// Our own certificate (`http.sslCert`).
+    /// The client certificate (`http.sslCert`).
     pub ssl_cert: Option<PathBuf>,
-    /// The key of our certificate, if it is in another file (`http.sslKey`).
+    /// The key of the client certificate, if it is in another file (`http.sslKey`).
     pub ssl_key: Option<PathBuf>,
     /// More headers (`http.extraHeader`).
     pub extra_headers: Vec<ExtraHeader>,
@@ -54,8 +54,8 @@ pub struct ExtraHeader {
 }
 
 impl ExtraHeader {
-    /// Whether it may go to an origin to which the user was redirected: one that the user set for
-    /// this URL, or one that tells nobody who the user is.
+    /// Returns whether a header may be sent to an origin to which the user was redirected: one that
+    /// the user set for this URL, or one that does not identify the user.
     fn may_follow(&self) -> bool {
         const SECRET: [&str; 8] = [
             "auth",
