@@ -59,7 +59,7 @@ pub(crate) enum Rest {
 }
 
 /// An option before the command that sets an environment variable.
-struct Stand {
+struct OptionVariable {
     name: &'static str,
     variable: &'static str,
     /// The value of the variable; `None` for the value of the option.
@@ -67,12 +67,12 @@ struct Stand {
     help: &'static str,
 }
 
-const OPTIONS: &[Stand] = &[
+const OPTIONS: &[OptionVariable] = &[
     valued("--git-dir", "GIT_DIR", "Use the repository at this path"),
     valued(
         "--work-tree",
         "GIT_WORK_TREE",
-        "Use the working tree at this path",
+        "Use the worktree at this path",
     ),
     valued("--namespace", "GIT_NAMESPACE", "Use this namespace of refs"),
     valued(
@@ -96,43 +96,43 @@ const OPTIONS: &[Stand] = &[
         "--no-optional-locks",
         "GIT_OPTIONAL_LOCKS",
         "0",
-        "Take no lock that can be done without",
+        "Do not take optional locks",
     ),
-    fixed("--no-advice", "GIT_ADVICE", "0", "Print no hints"),
+    fixed("--no-advice", "GIT_ADVICE", "0", "Do not print advice"),
     fixed(
         "--literal-pathspecs",
         "GIT_LITERAL_PATHSPECS",
         "1",
-        "Take pathspecs literally",
+        "Treat pathspecs literally",
     ),
     fixed(
         "--no-literal-pathspecs",
         "GIT_LITERAL_PATHSPECS",
         "0",
-        "Do not take pathspecs literally",
+        "Do not treat pathspecs literally",
     ),
     fixed(
         "--glob-pathspecs",
         "GIT_GLOB_PATHSPECS",
         "1",
-        "Take all pathspecs as globs",
+        "Treat all pathspecs as globs",
     ),
     fixed(
         "--noglob-pathspecs",
         "GIT_NOGLOB_PATHSPECS",
         "1",
-        "Take no pathspec as a glob",
+        "Treat no pathspec as a glob",
     ),
     fixed(
         "--icase-pathspecs",
         "GIT_ICASE_PATHSPECS",
         "1",
-        "Match pathspecs in any case",
+        "Match pathspecs without regard to case",
     ),
 ];
 
-const fn valued(name: &'static str, variable: &'static str, help: &'static str) -> Stand {
-    Stand {
+const fn valued(name: &'static str, variable: &'static str, help: &'static str) -> OptionVariable {
+    OptionVariable {
         name,
         variable,
         value: None,
@@ -145,8 +145,8 @@ const fn fixed(
     variable: &'static str,
     value: &'static str,
     help: &'static str,
-) -> Stand {
-    Stand {
+) -> OptionVariable {
+    OptionVariable {
         name,
         variable,
         value: Some(value),
@@ -179,10 +179,10 @@ pub(crate) fn define(definition: Definition) -> Definition {
             "NAME=VARIABLE",
             "Set a configuration variable to the value of an environment variable",
         ),
-        with_value("exec-path", "PATH", "Where git finds its programs"),
+        with_value("exec-path", "PATH", "The directory of git's programs"),
         flag("paginate", "Pass the output through a pager").short('p'),
-        flag("no-pager", "Use no pager").short('P'),
-        flag("bare", "Take the repository as one without a working tree"),
+        flag("no-pager", "Do not use a pager").short('P'),
+        flag("bare", "Treat the repository as bare"),
     ];
     arguments.extend(OPTIONS.iter().map(|option| {
         let name = option.name.trim_start_matches('-');
@@ -195,9 +195,9 @@ pub(crate) fn define(definition: Definition) -> Definition {
         with_value(
             "trace-chrome",
             "FILE",
-            "Leave a trace that Chrome and Perfetto open",
+            "Write a trace for Chrome and Perfetto",
         ),
-        flag("list-native", "List the commands that pronto runs itself"),
+        flag("list-native", "List the native commands"),
         flag("version", "Show the version").short('v'),
         flag("help", "Show the commands, or the manual of one").short('h'),
     ]);

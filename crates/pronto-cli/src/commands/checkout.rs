@@ -11,7 +11,7 @@ use pronto::status::Pathspec;
 use pronto::switch::{NewBranch, Options, Start};
 
 use crate::commands::pathspecs::{self, Source};
-use crate::commands::putting_back::{self, Telling};
+use crate::commands::restoring::{self, Reporting};
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
     let specs = specs.iter().map(|spec| spec.as_bstr());
     let pathspec = repository.pathspec(specs).map_err(CliError::of)?;
-    put_back((&repository, context), args, start, pathspec)
+    restore_paths((&repository, context), args, start, pathspec)
 }
 
 impl Args {
@@ -140,7 +140,7 @@ impl Args {
 /// Returns the style of recreated conflicts, if they are recreated.
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merges() {
-        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
     }
 }
@@ -263,7 +263,7 @@ fn switch_branch(
     switching::switch((repository, context), common, &options)
 }
 
-fn put_back(
+fn restore_paths(
     (repository, context): (&Repository, &mut Context),
     args: &Args,
     source: Option<Start>,
@@ -284,10 +284,10 @@ fn put_back(
         worktree: true,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
     };
-    let telling = Telling {
+    let reporting = Reporting {
         quiet: args.common.quiet,
         progress: args.common.progress,
         count: context.separator.is_none() && !args.plain.is_empty(),
     };
-    putting_back::put_back((repository, context), &options, &telling)
+    restoring::restore((repository, context), &options, &reporting)
 }

@@ -10,9 +10,9 @@ use super::sync;
 use crate::{CliError, Context, ExitCode, fallback};
 
 /// The division of work.
-const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH, and is then merged, or rebased upon, \
-as 'git pull' does it: with its configuration (pull.ff, pull.rebase), messages and hooks. Without --netsync \
-the whole call is git's: 'git pull -h' shows its options.";
+const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH. Then it is merged, or the current branch is \
+rebased onto it, as by 'git pull': with its configuration (pull.ff, pull.rebase), messages and hooks. \
+Without --netsync the whole call goes to git: 'git pull -h' shows its options.";
 
 /// Arguments of `pull`.
 #[derive(clap::Args, Debug)]

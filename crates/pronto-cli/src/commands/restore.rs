@@ -10,7 +10,7 @@ use pronto::merge::Style;
 use pronto::switch::Start;
 
 use crate::commands::pathspecs::{self, Source};
-use crate::commands::putting_back::{self, Telling};
+use crate::commands::restoring::{self, Reporting};
 use crate::commands::switching;
 use crate::paths::pathspec_error;
 use crate::{CliError, Context, ExitCode};
@@ -126,18 +126,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         worktree,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
     };
-    let telling = Telling {
+    let reporting = Reporting {
         quiet: args.quiet,
         progress: args.progress,
         count: false,
     };
-    putting_back::put_back((&repository, context), &options, &telling)
+    restoring::restore((&repository, context), &options, &reporting)
 }
 
 /// Returns the style of recreated conflicts, if they are recreated.
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merge || args.conflict.is_some() {
-        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
     }
 }

@@ -9,12 +9,12 @@ use crate::{CliError, Context, ExitCode};
 
 /// What to report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Telling {
-    /// Only errors.
+pub(crate) struct Reporting {
+    /// Whether only errors are printed.
     pub(crate) quiet: bool,
     /// `--progress`, `--no-progress`.
     pub(crate) progress: Option<bool>,
-    /// The number of written files.
+    /// Whether the number of written files is printed.
     pub(crate) count: bool,
 }
 
@@ -30,12 +30,12 @@ pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Styl
 }
 
 /// Restores files and reports the result.
-pub(crate) fn put_back(
+pub(crate) fn restore(
     (repository, context): (&Repository, &mut Context),
     options: &Options,
-    telling: &Telling,
+    reporting: &Reporting,
 ) -> Result<ExitCode, CliError> {
-    let progress = context.progress(telling.progress, telling.quiet);
+    let progress = context.progress(reporting.progress, reporting.quiet);
     let interrupt = context.interrupt.clone();
     let report = repository
         .checkout_paths(options, &*progress, &interrupt)
@@ -49,13 +49,13 @@ pub(crate) fn put_back(
     if !report.errors.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    if !telling.quiet {
+    if !reporting.quiet {
         for path in &report.unmerged {
             context.warn(&format!("path '{path}' is unmerged"));
         }
     }
     let failed = switching::tell_failures(context, &report.warnings, &report.failed);
-    let counts = telling.count && !telling.quiet && options.worktree;
+    let counts = reporting.count && !reporting.quiet && options.worktree;
     if counts && report.recreated > 0 {
         let count = report.recreated;
         let conflicts = if count == 1 { "conflict" } else { "conflicts" };

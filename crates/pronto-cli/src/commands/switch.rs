@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use pronto::refs::Head;
 use pronto::switch::Options;
 
-use crate::commands::putting_back;
+use crate::commands::restoring;
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     repository.refuse_while_in_progress()?;
     context.report();
     let merge = match merges {
-        true => Some(putting_back::style(args.conflict.as_deref(), &repository)?),
+        true => Some(restoring::style(args.conflict.as_deref(), &repository)?),
         false => None,
     };
     let options = Options {

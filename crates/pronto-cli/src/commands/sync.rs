@@ -22,11 +22,11 @@ use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
 /// When to use this command.
-const WHEN: &str = "Sync is for two repositories of the same standing: each gets what the other has, \
-in one conversation, without a remote that is configured or a server, and goes on where it was cut. The \
-branches of the peer become refs/remotes/NAME/*; own branches move only with --ff, and never back. Use \
-fetch and push with servers, where only one direction is meant, or where the other side has no pronto. A \
-peer at netsync:// runs 'serve --netsync --listen'; 'netsync' says who is trusted with what.";
+const WHEN: &str = "Sync exchanges the commits of two repositories in both directions, in one conversation, without a \
+configured remote or a server. An interrupted sync resumes where it stopped. The branches of the peer \
+become refs/remotes/NAME/*; own branches move only with --ff, and only forward. Use fetch and push with \
+servers, for one direction only, or if the other side has no pronto. A peer at netsync:// runs \
+'serve --netsync --listen'; 'netsync' manages trusted peers.";
 
 /// Arguments of `sync`.
 #[derive(clap::Args, Debug)]
@@ -132,16 +132,16 @@ fn report(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let moved = session.repository().map(|beneath| beneath.moved().to_vec());
-    let told = tell::Told {
+    let summary = tell::Summary {
         peer,
         own_name,
         report: session.report(),
         moved: &moved.unwrap_or_default(),
     };
     match (args.json, args.quiet) {
-        (true, _) => told.as_json(&mut context.out)?,
+        (true, _) => summary.as_json(&mut context.out)?,
         (false, true) => {}
-        (false, false) => told.as_text(&mut context.out)?,
+        (false, false) => summary.as_text(&mut context.out)?,
     }
     Ok(())
 }
