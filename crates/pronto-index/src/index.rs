@@ -58,11 +58,11 @@ impl Index {
     }
 
     /// Reads the index at `path`; an empty one if there is no file. Costs one pass over the
-    /// entries of which a few bytes each are looked at; version 4 and split indexes are unpacked.
+    /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], or [`ErrorKind::Unsupported`] for an unknown
-    /// version or an unknown extension that is needed.
+    /// version or an unknown required extension.
     pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
         Self::open_with(path, kind, &OpenOptions::default())
     }
@@ -355,7 +355,7 @@ impl Index {
         self.outline.timestamp()
     }
 
-    /// What tells this file from another one at its path; `None` if there was none.
+    /// Returns the identity of the file; `None` if there was none.
     pub fn identity(&self) -> Option<Identity> {
         self.outline.identity()
     }
@@ -391,7 +391,7 @@ impl Index {
     }
 
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
-        // What the monitor said, it said of other positions.
+        // The monitor's data are for other positions.
         let holds = signature != extension::FSMONITOR || !self.is_expanded();
         self.outline.extension(signature).filter(|_| holds)
     }
@@ -400,7 +400,7 @@ impl Index {
         self.outline.hash_len()
     }
 
-    /// Puts other entries in the place of those that were read.
+    /// Puts other entries in place of those that were read.
     pub(crate) fn replace_entries(
         &mut self,
         entries: Unpacked,

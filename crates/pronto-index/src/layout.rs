@@ -19,7 +19,7 @@ pub(crate) const LONG_NAME: u16 = 0xfff;
 /// Longer paths are refused in version 4, where a few bytes could claim any number of them.
 const LONGEST_PATH_BYTES: usize = 32 * 1024;
 
-/// How far before the entry that is looked at memory is asked for: what some twenty entries take.
+/// The prefetch distance: about twenty entries.
 const AHEAD_BYTES: usize = 2048;
 /// What a processor loads at once.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -101,7 +101,7 @@ fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Erro
     Ok(Vec::with_capacity(count))
 }
 
-/// Finds the entries of a file of version 2 or 3. Looks at a few bytes of each.
+/// Locates the entries of a file of version 2 or 3. Reads a few bytes of each.
 pub(crate) fn locate(
     bytes: &[u8],
     from: usize,
@@ -141,7 +141,7 @@ pub(crate) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Appends an entry: the fixed part as it lies in a file, then its path.
+    /// Appends an entry: the fixed part in the format of the file, then its path.
     pub(crate) fn push(&mut self, fixed: &[u8], path: &[u8]) -> Result<(), Error> {
         let start = u32::try_from(self.bytes.len())
             .map_err(|_| corrupt("index entries take more than 4 GiB"))?;

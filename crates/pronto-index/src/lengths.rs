@@ -105,7 +105,7 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
         at = at.wrapping_add(u32::from(length) * UNIT as u32);
         start
     }));
-    // As a sum that cannot wrap, which also tells that none before did.
+    // The sum cannot wrap, so it also shows that no earlier sum did.
     let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let end = usize::try_from(from as u64 + total * UNIT as u64).ok()?;
     (end <= limit).then_some(Table { starts, end })

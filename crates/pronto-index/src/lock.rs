@@ -99,7 +99,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
-    // Nobody waits for what cannot be had.
+    // There is no wait for a lock that is held.
     if lock_path.symlink_metadata().is_ok() || !read.is_current(&index) {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
 //! Directories in file order: each is followed by everything below it. Shared by cached trees and
 //! the untracked cache.
 
-/// Follows directories as they come, to tell where each ends.
+/// Follows directories in file order and determines where each ends.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     open: Vec<Open>,
@@ -55,8 +55,8 @@ impl Nesting {
     }
 }
 
-/// The positions of the directories directly below the one at `at`, where `end` tells the position
-/// after all that are below one.
+/// Returns the positions of the directories directly below the one at `at`. `end` returns the
+/// position after everything below a directory.
 pub(crate) fn children(at: usize, end: impl Fn(usize) -> usize) -> impl Iterator<Item = usize> {
     let last = end(at);
     let mut next = at + 1;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
 
-/// What tells one file at the index's path from another.
+/// The identity of an index file, which distinguishes files at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -76,8 +76,8 @@ impl Identity {
     }
 }
 
-/// An index file whose entries have not been looked at, if it says where they end. Immutable,
-/// `Send + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
+/// An index file whose entries have not been located, if it states where they end. Immutable, `Send
+/// + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
 #[derive(Debug)]
 pub struct Outline {
     kind: Kind,
@@ -294,7 +294,7 @@ impl Outline {
             .unwrap_or_default()
     }
 
-    /// What tells this file from another one at its path; `None` if there was none.
+    /// Returns the identity of the file; `None` if there was none.
     pub fn identity(&self) -> Option<Identity> {
         self.identity
     }

@@ -131,14 +131,13 @@ pub enum Cover {
 }
 
 impl<'a> Content<'a> {
-    /// Puts one entry in the place of each directory of which nothing is to be in the worktree,
-    /// where `trees` knows its tree. `cover` says it of a path without a slash at its end.
-    /// Directories with submodules, or with a file that is there in spite of all, stay as they
-    /// are; so does everything if there are conflicts. What a file system monitor said is
-    /// forgotten, as in Git.
+    /// Replaces each directory that is completely outside of the patterns by one entry, if `trees`
+    /// knows its tree. `cover` decides for a path without a trailing slash. Directories with
+    /// submodules, or with a present file, stay as they are; so does everything if there are
+    /// conflicts. The data of a file system monitor are discarded, as in Git.
     ///
-    /// The second value is whether all has been done: not if there are directories left whose
-    /// trees are not known. It may be called again with trees that know more.
+    /// The second value says whether everything was collapsed: not if directories remain whose
+    /// trees are unknown. Then it may be called again with more trees.
     #[must_use]
     pub fn collapse(
         mut self,

@@ -150,7 +150,7 @@ impl Content<'_> {
     }
 }
 
-/// What is to be said of the entries of a shared file.
+/// The differences of the entries of a shared file.
 #[derive(Default)]
 struct Difference<'a> {
     /// Positions in the shared file.

@@ -176,8 +176,8 @@ impl Stat {
         }
     }
 
-    /// The size as the index records it: modulo 2³², except that a multiple of 4 GiB other than
-    /// zero is recorded as 2³¹, because zero marks an entry whose content must be looked at.
+    /// Returns the size in the form of the index: modulo 2³², except that a multiple of 4 GiB other
+    /// than zero is recorded as 2³¹, because zero marks an entry whose content must be compared.
     pub fn recorded_size(size_bytes: u64) -> u32 {
         match size_bytes as u32 {
             0 if size_bytes != 0 => 0x8000_0000,

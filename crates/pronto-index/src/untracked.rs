@@ -35,14 +35,14 @@ pub struct UntrackedCache<'a> {
     pub info_exclude: ExcludeFile,
     /// `core.excludesFile`.
     pub excludes_file: ExcludeFile,
-    /// How directories were looked at: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
+    /// How directories were walked: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
     pub flags: u32,
     /// The name of the ignore files of directories.
     pub exclude_per_directory: Cow<'a, BStr>,
     /// In the order of the file: a directory, then all below it. The top comes first; empty if
     /// nothing is known.
     directories: Vec<UntrackedDirectory<'a>>,
-    /// Made when one is first looked for by its name.
+    /// Built at the first lookup by name.
     children: OnceLock<Children>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> UntrackedCache<'a> {
     /// Each file is named.
     pub const ALL: u32 = 0;
 
-    /// A cache that knows nothing yet, for the place that `ident` tells (without a NUL).
+    /// Creates an empty cache for the place that `ident` states (without a NUL).
     pub fn new(ident: &[u8], flags: u32, kind: Kind) -> UntrackedCache<'a> {
         let nothing = ExcludeFile {
             stat: Stat::default(),
@@ -384,7 +384,7 @@ fn parse_directories<'a>(
     let mut nesting = Nesting::default();
     for at in 0..count {
         let (directory, children) = parse_directory(data, kind)?;
-        // Git keeps those of one directory in order, and looks for them by that.
+        // Git sorts those of one directory and searches them in this order.
         if let Some((_, Some(before))) = nesting.above()
             && directories[before].name >= directory.name
         {

@@ -62,7 +62,7 @@ impl<'a> Content<'a> {
         self.fsmonitor = crate::carry::fsmonitor(base, &self.entries);
     }
 
-    /// What the file system monitor said of these entries, parsed now.
+    /// Parses the data of the file system monitor for these entries.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
@@ -101,7 +101,7 @@ pub enum Version {
     Four,
 }
 
-/// Whether the file tells where its entries lie, for readers with many threads.
+/// Whether the file contains the positions of its entries, for readers with many threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffsetTable {
     /// `index.threads`, where 0 means as many as there are cores. `None` if it is not set.

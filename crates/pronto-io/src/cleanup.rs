@@ -22,7 +22,7 @@ pub(crate) use in_handler::remove_all_in_handler;
 /// read its own meanwhile.
 type Slot = AtomicPtr<c_char>;
 
-/// Slots of one allocation, which is never freed: what the handler looks at stays.
+/// Slots of one allocation, which is never freed, so the handler can always read them.
 struct Block {
     slots: [Slot; Self::SLOTS],
     older: Option<&'static Block>,
@@ -66,9 +66,9 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The path stays in the slot until there is nothing left: a signal that comes meanwhile
-        // ends the process, and finishes this before.
-        // SAFETY: nobody but this guard frees what is in its slot.
+        // The path stays in the slot until removal is complete: a signal that arrives meanwhile
+        // ends the process, and removes the rest first.
+        // SAFETY: only this guard frees the content of its slot.
         if let Some(path) = unsafe { self.slot.load(SeqCst).as_ref() } {
             // SAFETY: a C string that came from `into_raw`.
             remove(&to_path(unsafe { CStr::from_ptr(path) }));

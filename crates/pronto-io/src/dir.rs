@@ -241,11 +241,11 @@ impl Directory {
         Ok(target.into_bytes())
     }
 
-    /// Makes the file `name`, which must not exist in any form, for writing. `executable` asks for
-    /// the mode 0777 instead of 0666, less the umask.
+    /// Creates the file `name`, which must not exist in any form, for writing. `executable`
+    /// requests the mode 0777 instead of 0666, less the umask.
     ///
     /// # Errors
-    /// Those of `openat(2)`: `EEXIST` when there is anything of that name already.
+    /// Those of `openat(2)`: `EEXIST` if the name exists.
     pub fn create_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
         self.create_with(name, OFlags::WRONLY, executable)
     }
@@ -286,8 +286,8 @@ impl Directory {
         FileSystem::of(&self.fd)
     }
 
-    /// A path that leads to this very directory as long as it is open, wherever it is by now: for calls
-    /// that take nothing but paths. Asks nobody; only on Linux there is something at it.
+    /// Returns a path that leads to this directory as long as it is open, wherever it is moved: for
+    /// calls that only accept paths. No system call. The path is valid only on Linux.
     pub fn open_path(&self) -> std::path::PathBuf {
         use std::os::fd::AsRawFd;
         format!("/proc/self/fd/{}", self.fd.as_raw_fd()).into()

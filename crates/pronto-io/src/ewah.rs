@@ -5,8 +5,8 @@ mod build;
 
 pub use build::Builder;
 
-/// A bitmap in its compressed form. Checked when it is parsed: a claim of more words than there
-/// may be, or than are there, is not accepted, so walking it costs no more than its bounds.
+/// A compressed bitmap. It is checked when it is parsed: more words than permitted, or than exist,
+/// are an error, so the cost of iterating is limited.
 #[derive(Clone, Copy, Debug)]
 pub struct Ewah<'a> {
     len: u32,

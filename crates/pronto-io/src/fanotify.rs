@@ -50,7 +50,7 @@ impl Group {
             | libc::FAN_NONBLOCK
             | libc::FAN_CLOEXEC;
         let access = (libc::O_RDONLY | libc::O_CLOEXEC) as libc::c_uint;
-        // SAFETY: the call takes two numbers and touches no memory of ours.
+        // SAFETY: the call takes two numbers and accesses no memory.
         let fd = unsafe { libc::fanotify_init(flags, access) };
         own(fd).map(|fd| Group { fd })
     }
@@ -65,7 +65,7 @@ impl Group {
         self.mark(flags, WANTED, directory)
     }
 
-    /// Asks for what becomes of the names in `directory` alone.
+    /// Requests events for names in `directory` only.
     ///
     /// # Errors
     /// Those of [`add_file_system`](Self::add_file_system).
@@ -74,7 +74,7 @@ impl Group {
         self.mark(flags, libc::FAN_CREATE | libc::FAN_DELETE, directory)
     }
 
-    /// Asks for nothing any more. What is in the queue stays there.
+    /// Removes all marks. Events in the queue stay.
     ///
     /// # Errors
     /// Those of `fanotify_mark(2)`.
@@ -177,7 +177,7 @@ fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the system has just given it, and nobody else knows of it.
+    // SAFETY: the kernel has just returned it, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

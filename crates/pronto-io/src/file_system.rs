@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::{StatFs, fstatfs};
 
-/// What is known of each device, so that `statfs` is asked once for each. There are few.
+/// Known devices, so that `statfs` is called once for each. There are few.
 static KNOWN: RwLock<Vec<(u64, FileSystem)>> = RwLock::new(Vec::new());
 
 const XFS: u64 = 0x5846_5342;

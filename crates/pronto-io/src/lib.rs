@@ -65,8 +65,8 @@ pub mod view;
 #[doc(hidden)]
 pub use tracing as __tracing;
 
-/// Enters a region of the trace until the returned guard is dropped: category and label as in
-/// Git's trace2 (`region_enter`, `region_leave`). A load and a branch when nobody listens.
+/// Enters a region of the trace until the returned guard is dropped: category and label as in Git's
+/// trace2 (`region_enter`, `region_leave`). A load and a branch without a subscriber.
 ///
 /// ```
 /// let _region = pronto_io::region!("index", "do_read_index");

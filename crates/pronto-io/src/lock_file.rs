@@ -70,8 +70,8 @@ pub struct LockFile {
     path: PathBuf,
     sync: SyncMethod,
     is_written: bool,
-    // These go in this order: nobody may be named as the holder of a lock that is free, and a marked
-    // file without an open descriptor would be taken over.
+    // The fields are dropped in this order: no process may be named as the holder of a free lock,
+    // and a marked file without an open descriptor would be taken over.
     process: Option<Guard>,
     guard: Guard,
     created: Option<Created>,
@@ -81,13 +81,13 @@ impl LockFile {
     /// Takes the lock on `target`: creates `target.lock`, which must not exist, and waits up to
     /// `patience` for it to disappear. A marked one whose holder is dead is taken over.
     ///
-    /// Costs one system call where nobody holds the lock, three for a marked one; four more where
-    /// processes are recorded ([`record_processes`]).
+    /// Costs one system call for a free lock, three for a marked one, and four more if processes
+    /// are recorded ([`record_processes`]).
     ///
     /// # Errors
-    /// [`ErrorKind::Held`] when it is held for longer, in Git's words and with the process that was
-    /// recorded as its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the
-    /// system as its source, when the file cannot be created.
+    /// [`ErrorKind::Held`] if it is held for longer, in Git's words and with the recorded process
+    /// of its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the system
+    /// as its source, if the file cannot be created.
     pub fn acquire(
         target: impl Into<PathBuf>,
         marking: Marking,
@@ -337,7 +337,7 @@ struct Wait {
     random: RandomState,
 }
 
-/// What tells one lock file from the next under the same name.
+/// The identity of a lock file, which distinguishes files under the same name.
 #[derive(PartialEq, Eq)]
 struct Identity {
     device: u64,

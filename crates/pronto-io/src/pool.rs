@@ -58,8 +58,8 @@ const LONG_BATCH: Duration = Duration::from_millis(1);
 /// Starting a thread costs about as much as so many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
-/// How many threads this process may run at once: its processors, or its share of them. Found out
-/// once, by a dozen system calls, so ask only where there is work for several.
+/// Returns how many threads this process may run at once: its processors, or its share of them.
+/// Determined once by a dozen system calls, so call it only if there is work for several threads.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -106,7 +106,7 @@ pub fn run_groups<S>(
         Workers::Adaptive { most } => {
             let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
             let start = match worth_starting.min(most) {
-                // Nobody has to be asked.
+                // No query is necessary.
                 0 | 1 => 1,
                 several => cores().min(several),
             };
@@ -167,7 +167,7 @@ where
             .name("worker".into())
             .spawn_scoped(scope, || self.work_through(scope));
         if spawned.is_err() {
-            // The machine has no thread for us: the workers that there are do it.
+            // If no thread can be started, the existing workers continue.
             self.alive.fetch_sub(1, Relaxed);
         }
     }

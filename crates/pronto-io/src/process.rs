@@ -70,8 +70,8 @@ fn open_standard_streams() {
     }
 }
 
-/// Lets writing to a pipe that nobody reads fail instead of ending the process. Children get the
-/// signal's default back from the standard library.
+/// Makes writing to a pipe without a reader fail instead of ending the process. The standard
+/// library resets the signal to its default in children.
 fn ignore_closed_pipes() {
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

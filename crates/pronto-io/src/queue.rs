@@ -31,9 +31,9 @@ impl std::error::Error for Full {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes copied by the queue itself: moved within it, or into it from a slice. Bytes that a
-    /// read puts there are not copies of ours.
+    /// read puts there do not count.
     pub copied_bytes: u64,
-    /// Bytes asked of the allocator. A buffer that grows counts in full.
+    /// Bytes requested from the allocator. A buffer that grows counts in full.
     pub allocated_bytes: u64,
 }
 

@@ -70,7 +70,7 @@ impl Replacement {
         &self.path
     }
 
-    /// Puts the file in the place of `target`, which must be on the same file system.
+    /// Puts the file in place of `target`, which must be on the same file system.
     ///
     /// Costs two system calls.
     ///

@@ -34,13 +34,13 @@ static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 /// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
 /// the process was started to ignore stay so, and cost a system call more than the five others. To be
 /// called before there are other threads, and by one of them: a later call puts another interrupt
-/// in the place of the first, whose flag is never freed.
+/// in place of the first, whose flag is never freed.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
 pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
     INTERRUPT.store(interrupt.leak(), SeqCst);
-    // Nobody else is to decide whether the second can be over.
+    // The inherited signal mask must not block the alarm.
     unblock(libc::SIGALRM);
     for signal in WATCHED {
         let before = handle(signal)?;
@@ -77,10 +77,10 @@ pub fn end_if_asked(farewell: impl FnOnce(i32)) {
     }
 }
 
-/// Ends the process by `signal`, as if nobody had ever handled it; by the exit code 128 + `signal` if that
-/// does not end processes. Any thread may call it, and signal handlers.
+/// Ends the process by `signal`, as if it had never been handled; by the exit code 128 + `signal`
+/// if the signal does not end processes. May be called from any thread and from signal handlers.
 pub fn die_of(signal: i32) -> ! {
-    // SAFETY: functions that POSIX allows in signal handlers; the default action runs no code of ours.
+    // SAFETY: functions that POSIX allows in signal handlers; the default action runs no Rust code.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);

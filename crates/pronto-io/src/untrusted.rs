@@ -22,7 +22,7 @@ pub const LARGEST_POINTER_BYTES: u64 = 1 << 20;
 /// The bound for a file that grows with the history of a repository.
 pub const LARGEST_TABLE_BYTES: u64 = 2 << 30;
 
-/// Bytes that are asked for at once of a file that has grown since it was opened.
+/// The size of reads from a file that has grown since it was opened.
 const GROWN_BYTES: u64 = 64 << 10;
 
 /// What to do when the last component of a path is a symbolic link.

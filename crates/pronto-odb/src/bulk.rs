@@ -59,8 +59,8 @@ enum State {
 }
 
 impl Store {
-    /// Begins to add about `expected` objects. With fewer than [`PACKED_FROM`] each is looked for
-    /// and written on its own; else the store is listed once.
+    /// Begins to add about `expected` objects. Fewer than [`PACKED_FROM`] are looked up and written
+    /// one by one; otherwise the store is listed once.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.

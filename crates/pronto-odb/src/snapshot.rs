@@ -252,7 +252,7 @@ fn open_multi(
     MultiIndex::from_view(view, path, options.kind).map(Arc::new)
 }
 
-/// Newest first: what is young is asked for most.
+/// Sorts packs, the newest first, because recent objects are read most.
 fn sort(packs: &mut [Arc<PackFile>]) {
     packs.sort_by(|a, b| {
         let newest_first = b.listed.modified.cmp(&a.listed.modified);
@@ -268,8 +268,8 @@ struct Listing {
 }
 
 impl Listing {
-    /// Reads one directory. A pack counts when its index and the pack itself are there. The packs'
-    /// ages are asked only when there is a choice.
+    /// Reads a directory. A pack counts if both the pack and its index exist. The ages of packs are
+    /// read only if there are several.
     fn read(directory: &Path) -> Result<Listing, Error> {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,

@@ -40,7 +40,7 @@ use crate::{alternates, loose};
 /// How many replacements of replacements are followed.
 const MAX_REPLACE_DEPTH: usize = 5;
 
-/// So many large objects at most are made out of deltas at the same time.
+/// The number of large objects that are built from deltas at the same time.
 const CHAINS: usize = 16;
 
 /// All objects of a repository.
@@ -97,7 +97,7 @@ struct Scratch {
 
 impl Store {
     /// Opens the object directory at `objects` and reads its list of alternates. Packs are listed
-    /// when something is looked for.
+    /// at the first lookup.
     ///
     /// # Errors
     /// `Io` when a list of alternates exists and cannot be read.
@@ -253,8 +253,8 @@ impl Store {
         Ok(found.or_else(|| id.is_empty_tree().then_some(empty_tree)))
     }
 
-    /// As [`header`](Self::header), of an object whose [`position`](Self::position) is known:
-    /// saves the search. Should its pack be gone, the object is looked for.
+    /// Does the same as [`header`](Self::header) for an object whose [`position`](Self::position)
+    /// is known, which saves the search. If its pack is gone, the object is searched.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -312,8 +312,8 @@ impl Store {
         })
     }
 
-    /// As [`find`](Self::find), of an object whose [`position`](Self::position) is known: saves
-    /// the search. Should its pack be gone, the object is looked for.
+    /// Does the same as [`find`](Self::find) for an object whose [`position`](Self::position) is
+    /// known, which saves the search. If its pack is gone, the object is searched.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -396,7 +396,7 @@ impl Store {
         .map_err(|error| pack.failed(error))
     }
 
-    /// What packs there are, listing them first if nobody has.
+    /// Returns the list of packs, and lists them first if that has not happened.
     fn snapshot(&self) -> Result<arc_swap::Guard<Arc<Snapshot>>, Error> {
         let snapshot = self.inner.snapshot.load();
         if snapshot.generation > 0 {
@@ -461,7 +461,7 @@ fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pa
     }
 }
 
-/// Lifts an error of a pack's index and says which object was looked for.
+/// Adds the searched object to an error of a pack index.
 #[cold]
 fn on_object(error: pronto_pack::Error, id: &oid) -> Error {
     from_pack(error).on_object(id)

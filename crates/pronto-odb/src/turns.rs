@@ -153,10 +153,10 @@ impl Drop for Pruning {
 }
 
 impl Store {
-    /// Says that this process now writes objects, or relies on objects that it has found: none is
-    /// pruned by another process of this kind until [`finish_writing`](Self::finish_writing) or
-    /// the end of the store. Everything that writes through the store calls it; who relies on
-    /// what is there before setting a reference has to call it before looking. Costs five system
+    /// Declares that this process writes objects or relies on objects that it has found. Other
+    /// processes of pronto prune none of them until [`finish_writing`](Self::finish_writing) or the
+    /// end of the store. Everything that writes through the store calls it. A caller that relies on
+    /// existing objects before it sets a ref must call it before looking them up. Costs five system
     /// calls the first time, and waits for a pruner that is deleting. Packs that are gone by then
     /// are forgotten, even if they are open: one `stat` for each directory if packs were listed.
     ///
@@ -188,11 +188,11 @@ impl Store {
         self.writing().finish();
     }
 
-    /// Waits up to `patience` until nobody writes, and keeps writers out from then on; `None` if
-    /// others write all the time. Ends the writing of this store. While it waits, newcomers are
-    /// kept out for 200 ms at a time at most.
+    /// Waits up to `patience` until no process writes, and keeps writers out from then on; `None`
+    /// if others write all the time. Ends the writing of this store. While it waits, new writers
+    /// are kept out for at most 200 ms at a time.
     ///
-    /// What is to be deleted has to be decided again after this: references may have been set.
+    /// The decision what to delete must be repeated afterwards, because refs may have been set.
     pub fn begin_pruning(&self, patience: Duration) -> Option<Pruning> {
         self.finish_writing();
         let deadline = Instant::now() + patience;

@@ -133,7 +133,7 @@ pub struct Options {
     pub in_place: InPlace,
 }
 
-/// Whether files get new content in place, where nobody can tell that from a new file in the place of
+/// Whether files get new content in place, where nobody can tell that from a new file in place of
 /// the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InPlace {

@@ -212,7 +212,7 @@ impl Repository {
     }
 }
 
-/// Without force, what is no directory stays in the place of one.
+/// Without force, what is no directory stays in place of one.
 fn refuse_obstacle(prepared: &Prepared<'_>, options: &Options, path: &BStr) -> Result<()> {
     for slash in path.find_iter("/") {
         let above = path[..slash].as_bstr();

@@ -112,7 +112,7 @@ impl Repository {
             let mut path = difference.path;
             let at = index.find(path.as_bstr(), 0).unwrap_or_else(|at| at);
             near.extend(stood_for(&index, at, path.as_bstr()).map(ToOwned::to_owned));
-            // A file in the place of a directory.
+            // A file in place of a directory.
             path.push(b'/');
             near.insert(path);
         }

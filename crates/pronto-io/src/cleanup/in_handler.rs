@@ -16,7 +16,7 @@ use super::slots;
 /// the stack of whichever thread the signal has interrupted, and a descriptor.
 const DEEPEST: u32 = 256;
 
-/// Bytes of directory entries that are asked for in one call: more than the longest name takes.
+/// The buffer for directory entries: more than the longest name takes.
 const CHUNK_BYTES: usize = 1024;
 
 /// Removes what every live guard watches over, the latest first. What it takes out of the list is

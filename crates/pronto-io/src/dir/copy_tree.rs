@@ -44,7 +44,7 @@ pub struct TreeCopy<'a> {
     pub workers: Workers,
     /// Counts files.
     pub meter: &'a Meter,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
     /// Whether a path may not be made in the target; asked with whether it is a directory.
     pub is_barred: &'a (dyn Fn(&[u8], bool) -> bool + Sync),

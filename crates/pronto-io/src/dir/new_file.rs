@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use super::{Metadata, retry};
 
-/// A file that is being written, from its beginning: one that did not exist before, or one that nobody
-/// else has open. Dropping it closes it and leaves it.
+/// A file that is written from its beginning: a new one, or one that no other process has open.
+/// Dropping it closes it and leaves it.
 #[derive(Debug)]
 pub struct NewFile {
     pub(super) fd: OwnedFd,

@@ -95,7 +95,7 @@ impl Overwriter {
         file.finish().map(Some)
     }
 
-    /// What the file is, if nobody can tell it from a new one afterwards.
+    /// Returns the metadata of the file, if the result cannot be distinguished from a new file.
     fn suitable(&self, file: &NewFile, executable: bool) -> Option<Stat> {
         let stat = rustix::fs::fstat(file).ok()?;
         let metadata = Metadata::new(&stat);
@@ -111,7 +111,7 @@ impl Overwriter {
         (fits && is_quick() && is_ours()).then_some(stat)
     }
 
-    /// Whether nobody else has the file open. It stays so until we close it.
+    /// Returns whether no other process has the file open. This stays true until it is closed here.
     fn lease(&self, file: BorrowedFd<'_>) -> bool {
         match lease(file) {
             Ok(()) => true,

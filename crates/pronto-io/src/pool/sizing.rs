@@ -9,8 +9,8 @@ use super::tuner::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
-/// But not while it is found out whether something far away answers many at once: what more of them get
-/// done then is beyond what chance does.
+/// The window while it is unknown whether a remote system answers many requests at once. The gain
+/// of more workers is then larger than chance.
 const FIRST_WINDOW: Duration = Duration::from_millis(1);
 /// After so many in which they did not wait there are no more of them.
 const FIRST_WINDOWS: u32 = 4;
@@ -31,7 +31,7 @@ const EARNED: f64 = 1.10;
 /// What fewer must gain: a disk that seeks gains far more than chance does.
 const CALMED: f64 = 1.25;
 
-/// So many workers that only read are there as soon as they wait.
+/// The number of workers that start at once when workers that only read wait.
 const BOLD: usize = 16;
 
 /// Windows in which they waited, after which it is believed.
@@ -70,7 +70,7 @@ pub(super) struct Controller {
 struct Trial {
     before: usize,
     rate_before: f64,
-    /// The first window after a change is half the old number: it is not looked at.
+    /// The first window after a change contains half of the old number and is ignored.
     settled: bool,
 }
 
@@ -174,7 +174,7 @@ impl Controller {
                     }
                     self.settle_down();
                     if gained > EARNED {
-                        // Perhaps by chance: looked at for longer.
+                        // Perhaps by chance: measure longer.
                         return;
                     }
                 }
@@ -207,7 +207,7 @@ impl Controller {
         }
     }
 
-    /// From now on windows are long enough to tell a gain from chance.
+    /// Makes windows long enough to distinguish a gain from chance.
     fn settle_down(&mut self) {
         self.first = None;
         self.window = SHORTEST_WINDOW;
@@ -233,7 +233,7 @@ impl Controller {
                 .min(self.most)
         };
         self.try_fewer = false;
-        // A few more would not be told from chance.
+        // The gain of a few more could not be distinguished from chance.
         let is_little = target > self.target && target < self.target + self.target / 2;
         if target == self.target || is_little {
             return;
@@ -330,7 +330,7 @@ mod tests {
             assert_eq!(controller.target, target);
         }
         assert_eq!(controller.window, SHORTEST_WINDOW);
-        // Something else has the processors for a moment, and nobody waits for anything.
+        // Another process uses the processors for a moment, and no worker waits.
         let near = Load {
             worker: 0.95,
             cores: 0.95,

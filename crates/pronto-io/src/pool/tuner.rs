@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::sizing::Controller;
 
-/// Items that take less than this did not wait for anything: how much was computed is not asked of
-/// the kernel then.
+/// Below this duration an item cannot have blocked, so the CPU clock is not read.
 const QUICK: Duration = Duration::from_micros(5);
 
 /// Items that take this long together are worth a look at both clocks, which takes a hundredth of it.
 const WORTH_A_LOOK: Duration = Duration::from_micros(100);
 
-/// Items between two looks at the clock, at most.
+/// The maximum number of items between two clock reads.
 const MOST_PER_LOOK: u64 = 16;
 
 /// Quick items are added to the shared counters in batches of this size.
@@ -81,8 +80,8 @@ impl Tuner {
         u64::try_from(next).map_or(MOST_PER_LOOK, |next| next.clamp(1, MOST_PER_LOOK))
     }
 
-    /// Looks at the measurements, if it is time and nobody else does. The new number of workers if
-    /// it changes.
+    /// Evaluates the measurements, if it is time and no other worker does so. Returns the new
+    /// number of workers if it changes.
     pub fn review(&self) -> Option<usize> {
         let mut controller = self.controller.try_lock().ok()?;
         let target = controller.review(Instant::now(), &self.waits)?;
@@ -168,8 +167,8 @@ pub fn waits() -> Option<u64> {
     None
 }
 
-/// The processor time of this thread. By the C library: rustix looks for the kernel's own function
-/// itself, and where there is none (under valgrind) it crashes.
+/// Returns the processor time of this thread through the C library. rustix looks up the kernel's
+/// vDSO function itself and crashes where there is none (under valgrind).
 fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

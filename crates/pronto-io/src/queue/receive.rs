@@ -20,7 +20,7 @@ pub struct ReceiveQueue {
     start: usize,
     end: usize,
     limit: usize,
-    /// The most that waited since the size was last looked at, and what was consumed since.
+    /// The most unread bytes since the size was last checked, and the bytes consumed since.
     most_waiting: usize,
     passed: usize,
     moved: u64,

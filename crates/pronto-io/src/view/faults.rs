@@ -19,13 +19,13 @@ const MAX_BLOCKS: usize = 26;
 static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];
 
-/// The slots that nobody uses, for those who enter maps.
+/// The free slots, for new maps.
 static FREE: Mutex<Free> = Mutex::new(Free {
     slots: Vec::new(),
     blocks: 0,
 });
 
-/// How often a map was marked: as long as it is zero, no map need be looked at.
+/// The number of marks. As long as it is zero, no map need be checked.
 static MARKED: AtomicUsize = AtomicUsize::new(0);
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
@@ -155,7 +155,7 @@ fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // SAFETY: asks for a number.
+        // SAFETY: queries a number.
         let page_len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         if let Ok(page_len @ 1..) = usize::try_from(page_len) {
             PAGE_LEN.store(page_len, Ordering::Relaxed);
@@ -183,7 +183,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
 }
 
-/// Puts zeros in the place of the map that `address` lies in, from its page on, after marking it.
+/// Puts zeros in place of the map that `address` lies in, from its page on, after marking it.
 /// All of the rest at once: what lies behind is gone as well, and a page at a time would make more
 /// maps than a process may have.
 fn replace(address: usize) -> bool {

@@ -10,7 +10,7 @@ use crate::error::{Error, from_pack};
 use crate::loose;
 use crate::snapshot::Snapshot;
 
-/// With fewer ids than this, loose objects are asked for one by one.
+/// Below this number of ids, loose objects are checked one by one.
 const FEW: usize = 64;
 
 /// The objects of a store, for queries of very many objects: packs as of the start, and loose
@@ -24,7 +24,7 @@ pub struct Inventory {
     loose: Vec<LooseListing>,
 }
 
-/// The loose objects of one directory, listed as they are asked for.
+/// The loose objects of one directory, listed on demand.
 #[derive(Debug)]
 struct LooseListing {
     objects: PathBuf,
@@ -86,8 +86,8 @@ impl Inventory {
         &self.store
     }
 
-    /// Appends the places of those of `ids` that are there to `found`, in rising order. As
-    /// with [`Store::contains_batch`], ids that rise cost least.
+    /// Appends the places of existing `ids` to `found`, in ascending order. As with
+    /// [`Store::contains_batch`], ascending ids cost least.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.

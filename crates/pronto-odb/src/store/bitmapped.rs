@@ -167,7 +167,7 @@ impl Bitmapped {
         }
     }
 
-    /// Tells `found` the hashes of names that are kept, with the ids of the objects.
+    /// Calls `found` with each stored hash of a name and the id of its object.
     ///
     /// # Errors
     /// As [`bit`](Self::bit).

@@ -192,9 +192,9 @@ impl Store {
         })
     }
 
-    /// The object at `offset`, shared with the cache of bases; `None` if it, or what it is made of,
-    /// takes at least `below` bytes. Who asks for objects of one chain at the same time waits, so that
-    /// what they have in common is made once.
+    /// Returns the object at `offset`, shared with the cache of bases; `None` if it, or a base,
+    /// takes at least `below` bytes. Concurrent requests for objects of one chain wait, so common
+    /// parts are built once.
     fn share_below(
         &self,
         pack: &PackFile,

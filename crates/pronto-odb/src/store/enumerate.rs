@@ -74,8 +74,8 @@ impl Store {
         Ok(ids)
     }
 
-    /// How many hex digits, at least `least`, are needed to tell `id` from all other objects.
-    /// `id` itself need not be there.
+    /// Returns how many hex digits, at least `least`, distinguish `id` from all other objects. `id`
+    /// itself need not exist.
     ///
     /// # Errors
     /// As [`prefix`](Self::prefix).

@@ -49,20 +49,20 @@ pub struct Contents<'a> {
     /// The objects, each once. Those that are not stored in packs keep this order; of two that are
     /// alike the first becomes the base.
     pub members: &'a [Member],
-    /// Objects that the receiver has, and that are tried as bases: with any of these the pack is
-    /// *thin*, and only one who has them can complete it.
+    /// Objects of the receiver that are tried as bases. With any of these the pack is *thin*, and
+    /// only a receiver that has them can complete it.
     pub bases: &'a [Member],
     /// Whether the receiver has an object besides: then stored deltas of it are used as well.
     pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
-    /// Objects for which no deltas are looked for, nor of them for others. What is stored as a
-    /// delta may stay one.
+    /// Objects that are neither deltified nor used as bases in the search. Objects stored as deltas
+    /// may stay deltas.
     pub whole: Option<&'a HashSet<ObjectId>>,
 }
 
 /// How a pack is made.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How deltas are looked for. A window or depth of zero means that none are.
+    /// The search for deltas. A window or depth of zero disables it.
     pub search: search::Options,
     /// Whether deltas may name their base by its distance (`--delta-base-offset`).
     pub offset_deltas: bool,
@@ -98,7 +98,7 @@ impl Default for Options {
 pub struct Counts {
     /// How many objects it has.
     pub objects: u32,
-    /// How many of them are deltas, if their entries were looked at.
+    /// How many of them are deltas, as far as their entries were read.
     pub deltas: u32,
     /// How many were taken as they are stored, one by one.
     pub reused: u32,

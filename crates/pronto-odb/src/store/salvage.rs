@@ -22,9 +22,9 @@ pub struct Salvaged {
 }
 
 impl Store {
-    /// Writes each object of a pack that can be had as a loose one, however broken the rest is, up
-    /// to where it cannot be read any further: see [`salvage::salvage`]. Objects that are there
-    /// already are marked as used.
+    /// Writes each recoverable object of a pack as a loose one, however damaged the rest is, up to
+    /// the place where it cannot be read further: see [`salvage::salvage`]. Existing objects are
+    /// marked as used.
     pub fn salvage(
         &self,
         input: &mut dyn Read,

@@ -10,8 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::loose;
 
 impl Store {
-    /// Adds an object and gives its id. One that is there already is marked as used and not
-    /// written again.
+    /// Adds an object and returns its id. An existing object is marked as used instead.
     ///
     /// # Errors
     /// `Io` when it cannot be written, `Collision` when its content is part of a known attack on
@@ -41,8 +40,8 @@ impl Store {
         loose::write::write(self.path(), self.options(), id, kind, content)
     }
 
-    /// Adds an object of `size_bytes` from a stream, without ever holding it whole. One that is
-    /// there already is marked as used, and what was written of it is removed.
+    /// Adds an object of `size_bytes` from a stream without holding it in memory. If it exists, it
+    /// is marked as used, and the written file is removed.
     ///
     /// # Errors
     /// As [`write`](Self::write), and `Corrupt` when the stream is of another size.

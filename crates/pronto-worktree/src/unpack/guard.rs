@@ -261,7 +261,7 @@ fn obstacle(
     Ok(None)
 }
 
-/// A directory in the place of a file: everything in it must be tracked and leave, or be ignored.
+/// A directory in place of a file: everything in it must be tracked and leave, or be ignored.
 fn refuse_directory(
     situation: &Situation<'_>,
     free: &Free<'_>,

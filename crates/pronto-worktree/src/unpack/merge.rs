@@ -351,7 +351,7 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
-    /// Whether a reset would put a file in the place of a directory, if there is one, or take it
+    /// Whether a reset would put a file in place of a directory, if there is one, or take it
     /// away. As in Git that does not count where a tracked file should be already.
     fn takes_directory(&self, verdict: Verdict, has_entry: bool) -> bool {
         let request = self.request;

@@ -13,11 +13,11 @@ pub struct Refusals {
     pub directories: Vec<BString>,
     /// The directory where the user is, which would become a file.
     pub current_directory: Vec<BString>,
-    /// Untracked files in the place of new ones.
+    /// Untracked files in place of new ones.
     pub overwritten: Vec<BString>,
-    /// Untracked files in the place of removed ones.
+    /// Untracked files in place of removed ones.
     pub removed: Vec<BString>,
-    /// Entries in the place of those of a tree that is read into a directory.
+    /// Entries in place of those of a tree that is read into a directory.
     pub overlapping: Vec<BString>,
 }
 

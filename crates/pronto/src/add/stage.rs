@@ -169,7 +169,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Puts `entry` in the place of all that cannot be beside it.
+    /// Puts `entry` in place of all that cannot be beside it.
     pub(crate) fn replace(&mut self, entry: Entry) {
         self.make_room(entry.path.as_bstr());
         self.edit.set(entry);

@@ -18,7 +18,7 @@ use super::conditions::failed;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// The variable by which tests put programs in the place of those of a scheduler:
+/// The variable by which tests put programs in place of those of a scheduler:
 /// `NAME:COMMAND,…`. A scheduler that it does not name is not there.
 const STAND_INS: &str = "GIT_TEST_MAINT_SCHEDULER";
 
@@ -196,7 +196,7 @@ impl Schedules<'_> {
         })
     }
 
-    /// What tests put in the place of the program of `scheduler`.
+    /// What tests put in place of the program of `scheduler`.
     fn stand_in(&self, scheduler: Scheduler) -> Option<&str> {
         let all = self.repository.environment().text(STAND_INS)?;
         let mut pairs = all.split(',').filter_map(|pair| pair.split_once(':'));

@@ -83,7 +83,7 @@ impl Asked {
 
     /// Finds the entries of `index` that it is about.
     pub(super) fn locate(self, index: &Index) -> Told {
-        // What was known is of other positions, once entries were put in the place of directories.
+        // What was known is of other positions, once entries were put in place of directories.
         let before = self.before.filter(|_| !index.is_expanded());
         let dirty = match (&self.answer, &before) {
             (Answer::Paths { paths, .. }, Some(before)) => {

@@ -22,7 +22,7 @@ pub(super) type Entry = (Vec<u8>, u32);
 #[derive(Default)]
 pub(super) struct Ahead {
     entries: HashMap<u32, Entry>,
-    /// The row up to which all have been looked at.
+    /// The row up to which all have been processed.
     end: u32,
 }
 

@@ -303,7 +303,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Writes an entry that is there.
+    /// Writes a stored entry.
     fn write_encoded(&mut self, row: &Row, bytes: &[u8], crc: u32) -> Result<(), Error> {
         self.flush()?;
         self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;

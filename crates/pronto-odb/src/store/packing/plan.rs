@@ -138,10 +138,10 @@ impl<'a> Plan<'a> {
         u32::try_from(count).map_err(too_many)
     }
 
-    /// Decides for each object, reading the headers of entries, and looks for deltas.
+    /// Decides for each object by reading entry headers, and searches deltas.
     ///
     /// # Errors
-    /// An object is not there or cannot be read; or it was interrupted.
+    /// An object is missing or cannot be read; or it was interrupted.
     pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
         self.look_at_entries(contents)?;
         let heights = self.cut_chains()?;
@@ -164,10 +164,10 @@ impl<'a> Plan<'a> {
         at.ok().map(|at| self.by_id[at])
     }
 
-    /// Asks for kind and size of what is not taken as it is stored.
+    /// Reads type and size of an object that is not reused as stored.
     ///
     /// # Errors
-    /// The object is not there or cannot be read.
+    /// The object is missing or cannot be read.
     pub(super) fn make_fresh(&mut self, number: u32) -> Result<(), Error> {
         let row = &mut self.rows[number as usize];
         let missing = || Error::new(ErrorKind::Missing, format!("bad object {}", row.id));
@@ -299,7 +299,7 @@ fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Ro
     search.rows
 }
 
-/// Objects that are looked for in one file after the other.
+/// A search for objects in one file after another.
 struct Search {
     rows: Vec<Row>,
     /// The numbers of the rows that were not found yet.
