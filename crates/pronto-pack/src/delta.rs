@@ -21,7 +21,7 @@ pub struct Sizes {
     pub header_len: usize,
 }
 
-/// Reads the sizes at the start of `delta`; at most 20 bytes are looked at.
+/// Reads the sizes at the start of `delta`, which take at most 20 bytes.
 ///
 /// # Errors
 /// `Corrupt` if it ends within them or one does not fit 64 bits.

@@ -82,8 +82,8 @@ impl Entry {
         })
     }
 
-    /// Appends the header to `out` as Git writes it and says how many bytes that took.
-    /// [`header_len`](Entry::header_len) is not looked at.
+    /// Appends the header to `out` in Git's encoding and returns its length. Ignores
+    /// [`header_len`](Entry::header_len).
     pub fn encode(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let type_number = match self.header {

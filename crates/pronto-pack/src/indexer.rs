@@ -198,7 +198,7 @@ pub struct Outcome {
     pub leftover: Vec<u8>,
 }
 
-/// How the indexer asks for objects that are there already. Called from one thread at a time.
+/// The indexer's access to existing objects. Called from one thread at a time.
 pub trait Existing: Sync {
     /// Appends the places of those of `ids` that exist to `found`. `ids` are in rising order; a
     /// call comes for each few ten thousand, so an implementation can merge instead of search.
@@ -214,8 +214,8 @@ pub trait Existing: Sync {
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
-/// Someone who looks at every object of the pack: for fsck, or to see what it links to. Called
-/// from many threads, once for each entry, in no order; an error refuses the pack.
+/// Inspects every object of the pack: for fsck, or to collect links. Called from many threads, once
+/// for each entry, in no order; an error refuses the pack.
 pub trait Inspect: Sync {
     /// An object of the pack.
     ///
@@ -243,18 +243,18 @@ pub trait Inspect: Sync {
 /// Who takes part in indexing besides the input.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What the destination has: collisions are looked for, and bases of thin packs.
+    /// The objects of the destination, for collisions and for bases of thin packs.
     pub existing: Option<&'a dyn Existing>,
-    /// Where the bases of thin packs are looked for instead, if not everything that exists may be
-    /// one. Asked when all else of the pack is known.
+    /// The permitted bases of thin packs, if not every existing object may be one. Queried when
+    /// everything else of the pack is known.
     pub bases: Option<&'a dyn Existing>,
-    /// Who looks at every object.
+    /// The inspector of every object.
     pub inspect: Option<&'a dyn Inspect>,
     /// Who watches.
     pub progress: &'a dyn Progress,
     /// Called when the whole pack has arrived and its checksum is right.
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
-    /// Who may stop it; none if nobody.
+    /// The interrupt, if the operation can be interrupted.
     pub interrupt: Option<&'a Interrupt>,
     /// Says whether reading the input now would not have to wait for anybody: always for a file,
     /// never without this. Threads that have nothing else to do then look ahead in the input; what

@@ -209,9 +209,9 @@ impl MultiIndex {
         }
     }
 
-    /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
-    /// each that is listed. If they rise, each search starts where the one before ended; otherwise
-    /// several are searched side by side.
+    /// Looks up many ids, in any order. Calls `found` with the place in `ids` and the position of
+    /// each id that is listed. If they ascend, each search starts where the previous one ended;
+    /// otherwise several are searched side by side.
     ///
     /// # Errors
     /// As [`find`](Self::find).

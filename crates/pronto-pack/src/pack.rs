@@ -126,7 +126,7 @@ impl Pack {
         self.count == 0
     }
 
-    /// What tells this pack from all others in a [`BaseCache`].
+    /// Returns the key that identifies this pack in a [`BaseCache`].
     pub fn key(&self) -> PackKey {
         self.key
     }

@@ -36,10 +36,10 @@ pub trait Salvage {
     /// As [`object`](Self::object), and those of `content`.
     fn large_blob(&mut self, size_bytes: u64, content: &mut dyn Read) -> Result<ObjectId, Error>;
 
-    /// The base `id`, if it is there.
+    /// Returns the base `id`, if it exists.
     ///
     /// # Errors
-    /// Whether it is there cannot be found out.
+    /// Whether it exists cannot be determined.
     fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
 
     /// Called with Git's messages about what could not be saved.
@@ -61,7 +61,7 @@ pub struct Options {
     pub limit_bytes: Option<u64>,
     /// Larger blobs are not held whole.
     pub large_bytes: u64,
-    /// Whether nothing is taken, only looked at: deltas are not applied.
+    /// Whether objects are only examined: deltas are not applied.
     pub dry_run: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Candidate {
     pub name_hash: u32,
     /// The size of its content.
     pub size_bytes: u64,
-    /// It is only looked at as a base: the receiver of the pack has it.
+    /// It is only a candidate for a base: the receiver of the pack has it.
     pub is_base_only: bool,
     /// The pack in which it is stored whole, if there is one. Two objects that are stored so in one
     /// pack were compared when that was made.
@@ -100,8 +100,8 @@ pub trait Contents: Sync {
     fn read(&self, number: u32, out: &mut Vec<u8>) -> Result<(), Error>;
 }
 
-/// Sorts `candidates` and says which of them are to be deltas of which others. `meter` counts
-/// those that were looked at.
+/// Sorts `candidates` and decides which of them become deltas of which others. `meter` counts
+/// processed ones.
 ///
 /// # Errors
 /// Those of `contents`; `Interrupted`.

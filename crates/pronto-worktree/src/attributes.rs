@@ -27,7 +27,7 @@ pub use names::Mentioned;
 pub use once::Once;
 pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
-/// What is said of one attribute.
+/// The state of an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Nothing, or `!attr`.
@@ -153,24 +153,24 @@ impl Shared {
     }
 }
 
-/// Tells the attributes of one path after another; cheapest when paths of one directory come
-/// together.
+/// Returns the attributes of one path after another; cheapest if paths of one directory are
+/// consecutive.
 pub struct Stack {
     shared: Arc<Shared>,
     directory: BString,
     /// For each component of `directory`: where it ends, and the rules there.
     levels: Vec<(usize, Option<Arc<List>>)>,
-    /// What has been said so far of each attribute and macro, while a path is looked at.
+    /// The states of all attributes and macros so far, while a path is processed.
     slots: Vec<Slot>,
     states: Vec<State>,
 }
 
 impl Stack {
-    /// What is said of each selected attribute for `path`, in the order of the selection. With a
-    /// slash at its end it is a directory, else a file.
+    /// Returns the state of each selected attribute for `path`, in the order of the selection. A
+    /// path with a slash at its end is a directory, otherwise a file.
     ///
     /// # Errors
-    /// When an attributes file on the way cannot be read.
+    /// An attributes file on the way cannot be read.
     pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path.as_bstr(), true),

@@ -92,13 +92,13 @@ pub struct Context<'a> {
     pub top: &'a Directory,
     /// Where contents come from.
     pub objects: &'a dyn Objects,
-    /// What is said of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
+    /// The attributes of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
     pub attributes: &'a Attributes,
     /// How contents are converted.
     pub settings: &'a Settings,
     /// Receives the progress of "Updating files" and "Filtering content".
     pub progress: &'a dyn Progress,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
 }
 
@@ -133,8 +133,8 @@ pub struct Options {
     pub in_place: InPlace,
 }
 
-/// Whether files get new content in place, where nobody can tell that from a new file in place of
-/// the old one.
+/// Whether the content of files is replaced in place if the result cannot be distinguished from a
+/// new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InPlace {
     /// Each file is removed, and a new one made.
@@ -160,7 +160,7 @@ impl Default for Options {
     }
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// For each item to be written its recorded stat data, or `None` if it was not written.

@@ -96,13 +96,13 @@ pub struct Settings {
     pub check_roundtrip: Vec<BString>,
     /// The hash of the repository, for `ident`.
     pub hash: Kind,
-    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need to be told.
+    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need it.
     pub git_dir: Option<PathBuf>,
     /// The top of the worktree, absolute: where programs run.
     pub worktree: Option<PathBuf>,
-    /// The full name of the ref that is being checked out: long-running programs are told.
+    /// The full name of the ref that is being checked out, for long-running programs.
     pub ref_name: Option<BString>,
-    /// The commit or tree that is being checked out: long-running programs are told.
+    /// The commit or tree that is being checked out, for long-running programs.
     pub treeish: Option<ObjectId>,
 }
 
@@ -227,7 +227,7 @@ impl Conversion {
         driver: None,
     };
 
-    /// Whether blobs become files unchanged, so that their contents need not be looked at.
+    /// Returns whether blobs become files unchanged, so that their contents need not be read.
     pub fn keeps_towards_worktree(&self, settings: &Settings) -> bool {
         !self.runs_program(settings, Direction::ToWorktree)
             && !self.changes_towards_worktree(settings)

@@ -10,7 +10,8 @@ use crate::{Error, ErrorKind};
 
 /// A place that has objects. Used by many threads at once.
 pub trait Objects: Send + Sync {
-    /// Puts the content of the object into `buffer`, replacing what is there, and says its kind.
+    /// Reads the content of the object into `buffer`, replacing the old content, and returns its
+    /// type.
     ///
     /// # Errors
     /// [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`].
@@ -158,7 +159,7 @@ pub(crate) struct LargeBlob {
 }
 
 impl LargeBlob {
-    /// All of it into `buffer`, replacing what is there.
+    /// Reads everything into `buffer`, replacing the old content.
     pub(crate) fn read_into(mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
         let limit = |_| Error::new(ErrorKind::CorruptObject, "object is too large for memory");
         let size = usize::try_from(self.size_bytes).map_err(|_| limit(()))?;

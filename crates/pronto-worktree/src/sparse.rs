@@ -138,7 +138,7 @@ impl Sparse {
     }
 }
 
-/// Remembers what was said of the last directory.
+/// Caches the result for the last directory.
 #[derive(Debug)]
 pub struct Matcher<'a> {
     sparse: &'a Sparse,

@@ -128,11 +128,11 @@ impl SubmoduleState {
 
 /// Looks into submodules.
 pub trait Submodules: Sync {
-    /// How the submodule at `path`, for which `staged` is in the index, differs from that. One
-    /// that is not checked out does not differ.
+    /// Returns how the submodule at `path` differs from the index entry `staged`. One that is not
+    /// checked out does not differ.
     ///
     /// # Errors
-    /// What keeps it from being looked at.
+    /// The reason why it cannot be examined.
     fn inspect(&self, path: &BStr, staged: &oid) -> Result<SubmoduleState, Error>;
 }
 
@@ -227,19 +227,19 @@ pub struct Outcome {
     pub refreshed: Vec<(usize, Stat)>,
     /// Newly found untracked files, for the next [`Remembered`]: see [`renew`].
     pub news: Vec<News>,
-    /// Entries that were looked at and are as they were, if there is a monitor: it can vouch for
-    /// them from now on.
+    /// Entries that were examined and are unchanged, if there is a monitor: it can vouch for them
+    /// from now on.
     pub verified: Vec<u32>,
-    /// What could not be looked at.
+    /// Paths that could not be examined.
     pub problems: Vec<(BString, std::io::Error)>,
-    /// Tracked files that were looked at.
+    /// The number of tracked files that were examined.
     pub stat_count: usize,
     /// Entries among those of which Git would look at the content, because the index is as old as
     /// their files: see [`Stat::is_racy_by_second`].
     pub racy_count: usize,
     /// Directories that were opened.
     pub open_count: usize,
-    /// Tracked files that are there though their entries say that they are not to be.
+    /// The number of tracked files that are present in spite of their skip-worktree bit.
     pub present_sparse: usize,
 }
 

@@ -45,8 +45,8 @@ pub enum Decision {
     Plan(Unpacked),
     /// Something would be lost. Nothing has been done.
     Refused(Refusals),
-    /// It cannot be told by a sparse index: ask again with an entry for each file. Only
-    /// [`two_way`] says so, and nothing has been done.
+    /// A sparse index is not sufficient: call again with an entry for each file. Only [`two_way`]
+    /// returns this, and nothing has been done.
     Expand,
 }
 

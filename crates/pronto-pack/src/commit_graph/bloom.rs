@@ -25,7 +25,7 @@ impl Default for Settings {
 /// A commit that changes more paths than this gets a filter that says yes to everything.
 pub const MAX_CHANGED_PATHS: usize = 512;
 
-/// No sensible filter asks for more hashes; a file that does would cost its reader time.
+/// The limit of hashes. Filters use far fewer, and a larger number would cost the reader time.
 const MOST_HASHES: u32 = 1 << 10;
 
 const SEEDS: [u32; 2] = [0x293a_e76f, 0x7e64_6e2c];

@@ -53,7 +53,7 @@ pub(super) struct Codes {
     pub(super) distances: [Word; DISTANCES + 2],
     /// Of literals, the end and lengths.
     code_lengths: [u8; LITERALS],
-    /// What tells the codes to a reader.
+    /// The encoded form of the codes.
     header: Vec<Word>,
 }
 
@@ -124,7 +124,7 @@ impl Codes {
     }
 }
 
-/// The lengths of the codes as they are told (RFC 1951, 3.2.7).
+/// Encodes the lengths of the codes (RFC 1951, 3.2.7).
 fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     let used = |lengths: &[u8]| lengths.iter().rposition(|length| *length > 0);
     let literals = &literals[..used(literals).map_or(0, |at| at + 1).max(FIRST_LENGTH)];

@@ -29,14 +29,14 @@ const COUNTED: usize = 8 << 10;
 const LAST_BLOCK: usize = 8 << 10;
 /// So many bytes are read at once.
 const WORD: usize = 8;
-/// Matches are looked for up to so many bytes before the end.
+/// Matches are searched up to this many bytes before the end.
 const MARGIN: usize = WORD + 4;
-/// After so many bytes without a match every other one is looked at, and fewer still from there on.
+/// After this many bytes without a match every second position is tried, and fewer from there on.
 const PATIENCE: usize = 64;
 /// What a stored block may hold.
 const STORED: usize = 0xffff;
 
-/// Smaller contents are not taken: to tell their code takes some 80 bytes.
+/// Smaller contents are not accepted: their code would take about 80 bytes.
 pub(super) const LEAST_BYTES: usize = 512;
 /// Larger contents are not taken.
 pub(super) const MOST_BYTES: usize = 1 << 30;
@@ -276,7 +276,8 @@ fn same(content: &[u8], mut before: usize, at: usize) -> usize {
     now - at
 }
 
-/// Whether `counts` would take much less in a code of their own, which has to be told as well.
+/// Returns whether `counts` would take much less space in a code of their own, including its
+/// description.
 fn is_ill_suited(codes: &Codes, counts: &Counts) -> bool {
     let total: u32 = counts.literals.iter().sum();
     let whole = log2(total);

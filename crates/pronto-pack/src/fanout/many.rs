@@ -1,5 +1,5 @@
-//! The search of many ids in any order, side by side: as many places of the table are read for each
-//! as in the search of one, but all of a group are asked for before the first is waited for.
+//! Searches many ids in any order, side by side. Each needs as many memory accesses as a single
+//! search, but the accesses of a group are started before the first is awaited.
 
 use std::ops::Range;
 

@@ -16,7 +16,7 @@ const LINE_LEN: usize = 64;
 /// cost more memory than they save guesses, half as many the reverse (measured).
 const FEW_ROWS: u32 = 16;
 
-/// How many rows are looked at one by one where the next of many ids may be.
+/// The number of rows that are compared one by one for the next of many ids.
 const NEAR_ROWS: u32 = 4;
 
 /// From how many rows of a bucket on it takes one more guess to come as near.
@@ -104,7 +104,7 @@ impl<'a> Ids<'a> {
         near.unwrap_or_else(|| self.search(rows, id, |_| ()))
     }
 
-    /// Looks at `rows` one after the other; `None` if `id` belongs behind them.
+    /// Compares `rows` one after another; `None` if `id` is behind them.
     #[inline]
     fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
         let wanted = prefix64(id.as_bytes());
@@ -133,8 +133,8 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// A guess that is better than `guess`, by how far the prefix there is from `wanted`; asks for
-    /// the memory that is read next: that of the next correction, or after the last one that of
+    /// Returns a better guess than `guess`, computed from the distance of the prefix there to
+    /// `wanted`. Prefetches the memory of the next step: the next correction, or after the last one
     /// [`search_near`](Self::search_near).
     #[inline]
     pub(super) fn better_guess(
@@ -157,7 +157,7 @@ impl<'a> Ids<'a> {
         guess
     }
 
-    /// Asks for the memory with the prefixes of `count` rows from `first` on.
+    /// Prefetches the prefixes of `count` rows from `first` on.
     #[inline]
     pub(super) fn prefetch_rows(&self, first: u32, count: u32) {
         let place = first as usize * self.row_len + self.id_offset;

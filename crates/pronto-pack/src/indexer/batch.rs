@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) const BATCH_BYTES: usize = 512 << 10;
 /// How many entries travel together at most.
 const BATCH_ITEMS: usize = 2048;
-/// How many blocks and lists are kept that nobody uses.
+/// The number of unused blocks and lists that are kept.
 const MOST_SPARE: usize = 32;
 
 /// Memory for inflated entries, of [`BATCH_BYTES`] unless it holds one that is larger.
@@ -109,7 +109,7 @@ impl Pool {
         self.spare().lists.pop().unwrap_or_default()
     }
 
-    /// Takes back what nobody else holds of `batch`.
+    /// Takes back the parts of `batch` that no other owner holds.
     pub(super) fn put(&self, batch: Batch) {
         let Batch { block, mut items } = batch;
         items.clear();

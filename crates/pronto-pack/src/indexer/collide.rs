@@ -8,7 +8,7 @@ use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId};
 
-/// How many ids are asked about at once.
+/// The number of ids in one query.
 const ASKED_AT_ONCE: usize = 1 << 16;
 
 /// Compares received objects with existing ones. An object that does not exist costs only a place

@@ -13,7 +13,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A pack all of whose objects have been looked at. It goes when this is dropped.
+/// A pack whose objects have all been examined. Dropping it removes the file.
 pub struct Examined {
     outcome: Outcome,
     pack: Arc<Pack>,

@@ -65,7 +65,7 @@ pub(super) struct Done {
 }
 
 impl Run<'_> {
-    /// Indexes what `input` gives; the bytes go to `store`, or are there already.
+    /// Indexes `input`. The bytes go to `store`, or are there already.
     pub(super) fn index(&self, input: &mut dyn Read, store: Store) -> Result<(Done, Store), Error> {
         let before = self.surroundings(Meter::new("", None));
         let arrival = {

@@ -63,8 +63,8 @@ pub(super) struct Receiver<'a, 'w> {
     ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// One for each worker, being filled.
     batches: Vec<Filling>,
-    /// What is known of the segment of this number: of the first, which nobody can have looked at,
-    /// nothing.
+    /// The results for the segment of this number; none for the first, in which no thread looks
+    /// ahead.
     scouted: Scouted,
     scouted_number: u64,
     /// The worker that whole objects go to, for now.

@@ -215,7 +215,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Makes everything that is made out of `frame`, for who drives a walker by himself.
+    /// Resolves all deltas based on `frame`, for a caller that runs a single walker.
     pub(super) fn walk(&mut self, frame: Frame) -> Result<(), Error> {
         self.stack.push(frame);
         while !self.stack.is_empty() {

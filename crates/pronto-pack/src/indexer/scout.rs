@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How far a scout looks for the first entry.
+/// How far a scout searches the first entry.
 const SEARCH_BYTES: usize = 128 << 10;
 /// What one segment may become: 16 blocks, 8 MiB.
 const MOST_BLOCKS: usize = 16;
@@ -40,7 +40,7 @@ pub(super) struct Scouted {
     pub(super) blocks: Vec<Arc<Block>>,
 }
 
-/// Segments that nobody has looked at, the nearest first. No more than are read ahead.
+/// Segments without a scout, the nearest first; as many as are read ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     open: Mutex<VecDeque<Arc<Segment>>>,
@@ -88,7 +88,7 @@ impl<'a> Scout<'a> {
         }
     }
 
-    /// Looks at one segment, if there is one that nobody has looked at.
+    /// Examines one segment, if there is one without a scout.
     pub(super) fn look(&mut self) -> bool {
         while let Some(segment) = self.ahead.next() {
             if let Some(claim) = segment.claim() {

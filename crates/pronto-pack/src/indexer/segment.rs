@@ -19,7 +19,7 @@ pub(super) struct Segment {
 
 /// How far looking ahead has come.
 enum Scouting {
-    /// Nobody has looked.
+    /// No thread has looked ahead.
     Open,
     /// A scout is at it.
     UnderWay,
@@ -31,7 +31,7 @@ enum Scouting {
 
 /// The state in which the receiver finds a segment.
 pub(super) enum Arrival {
-    /// Nobody looked ahead, nor will anyone now.
+    /// No thread looked ahead, and none will.
     Unknown,
     /// A scout is not done yet.
     UnderWay,
@@ -79,7 +79,7 @@ impl Segment {
         matches!(*self.scouting(), Scouting::Open)
     }
 
-    /// Takes it upon the caller to look ahead here, if nobody has.
+    /// Claims the segment for looking ahead, unless another thread has.
     pub(super) fn claim(&self) -> Option<Claim<'_>> {
         let mut scouting = self.scouting();
         matches!(*scouting, Scouting::Open).then(|| {
@@ -88,7 +88,8 @@ impl Segment {
         })
     }
 
-    /// What is known when the receiver gets here. Nobody begins to look ahead after that.
+    /// Returns the results when the receiver reaches the segment. No thread may begin to look ahead
+    /// afterwards.
     pub(super) fn arrive(&self) -> Arrival {
         let mut scouting = self.scouting();
         match std::mem::replace(&mut *scouting, Scouting::Over) {
@@ -126,7 +127,7 @@ pub(super) struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// Tells what was found.
+    /// Stores the results.
     pub(super) fn settle(self, scouted: Scouted) {
         self.segment.settle(Scouting::Done(scouted));
         std::mem::forget(self);
@@ -134,7 +135,7 @@ impl Claim<'_> {
 }
 
 impl Drop for Claim<'_> {
-    /// A scout that failed keeps nobody waiting.
+    /// A scout that failed does not block the receiver.
     fn drop(&mut self) {
         self.segment.settle(Scouting::Over);
     }

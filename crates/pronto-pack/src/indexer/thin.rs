@@ -37,7 +37,7 @@ struct Added {
 
 /// A thin pack that has been completed.
 pub(super) struct Fixed {
-    /// The ids of the added and of what was made out of them.
+    /// The ids of the appended bases and of the objects made from them.
     pub(super) ids: Ids,
     pub(super) added: u32,
     /// The new checksum, if anything was added.

@@ -161,7 +161,7 @@ impl Checked {
     }
 }
 
-/// Compares what is written to it with what is there.
+/// Compares written bytes with an existing file.
 struct Comparison<'a> {
     view: &'a View,
     at: u64,

@@ -229,9 +229,8 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Reads ahead until there are `most` segments, or `ready` says that the next byte may not
-    /// have come. Each that will not grow any more goes to `full`. What goes wrong is said when
-    /// the place is reached.
+    /// Reads ahead until there are `most` segments, or `ready` says that a read may block. Complete
+    /// segments are passed to `full`. An error is reported when its position is reached.
     pub(super) fn read_ahead(
         &mut self,
         most: usize,
@@ -365,7 +364,7 @@ impl<'a> Window<'a> {
         self.segments.push_back(Arc::new(segment));
     }
 
-    /// Reads once into the last segment, which must have room. Then nobody else has seen it.
+    /// Reads once into the last segment, which must have room. No other thread has seen it.
     fn read(&mut self) -> std::io::Result<()> {
         let last = self.segments.back_mut().and_then(Arc::get_mut);
         let last = last.expect("a segment with room is not shared");

@@ -40,11 +40,11 @@ pub struct CachedBase {
     pub bytes: Arc<Vec<u8>>,
 }
 
-/// A bounded cache of delta bases. Share it among all packs and threads behind an [`Arc`]. A look
-/// takes one short lock of one shard, and another one of all large bases while there are any; what
-/// has not been asked for since the last time round goes first. Bases of a MiB and more have a
-/// quarter of it to themselves: who reads a chain of them needs only the last few, and they would
-/// push out all that is small.
+/// A limited cache of delta bases. Share it among all packs and threads in an [`Arc`]. A lookup
+/// takes one short lock of a shard, and another one of all large bases while there are any. Entries
+/// that were not used since the last pass are evicted first. Bases of a MiB and more have a quarter
+/// of the cache: a reader of a chain needs only the last few, and they would evict everything
+/// small.
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],

@@ -118,9 +118,9 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    /// Kind and size of the object at `offset` of `pack`. Inflates at most the first bytes of a
-    /// delta, where the size is; the kind is at the end of the chain, or at the first base whose
-    /// kind this decoder found out lately.
+    /// Returns type and size of the object at `offset` of `pack`. Inflates at most the first bytes
+    /// of a delta, which contain the size. The type is at the end of the chain, or at the first
+    /// base whose type this decoder has determined lately.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).

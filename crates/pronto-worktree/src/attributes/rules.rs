@@ -64,7 +64,7 @@ pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
         .collect()
 }
 
-/// The lines of a text of ours.
+/// Parses a built-in text.
 pub(super) fn parse_definition(text: &str) -> Vec<Definition> {
     parse(text.as_bytes(), true)
 }
@@ -79,7 +79,7 @@ pub(super) struct Names {
     macros: Vec<Assignments>,
 }
 
-/// Numbered attributes and what is said of them, the strongest first.
+/// Numbered attributes with their states, the strongest first.
 type Assignments = Vec<(usize, State)>;
 
 impl Names {
@@ -183,8 +183,8 @@ impl List {
         self.rules.is_empty()
     }
 
-    /// Fills in what no stronger rule has said of `path`. `basename` is where its last component
-    /// starts.
+    /// Fills in states of `path` that no stronger rule has set. `basename` is the start of its last
+    /// component.
     pub(super) fn apply(
         &self,
         (path, is_directory): (&BStr, bool),

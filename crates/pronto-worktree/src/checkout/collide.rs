@@ -16,7 +16,7 @@ use super::write::Writer;
 use super::{Context, Obstructions, Options, Outcome, Plan, split};
 use crate::recorded::recorded;
 
-/// What tells one file from another.
+/// The identity of a file.
 type Identity = (u32, u32);
 
 fn identity(stat: &Stat) -> Identity {

@@ -19,7 +19,7 @@ const PIECE_LEN: usize = 256 * 1024;
 /// What is put in a place.
 pub(super) enum Content<'a> {
     File(&'a [u8]),
-    /// A file whose content has not been looked at yet.
+    /// A file whose content has not been read yet.
     Stream(&'a mut dyn Read),
     /// A file of another worktree that may have the content, and a buffer for verifying it.
     Twin(&'a Twin<'a>, &'a mut Vec<u8>),
@@ -35,7 +35,7 @@ pub(super) enum Trouble {
 }
 
 impl Content<'_> {
-    /// Puts it into the file that is there, if that can be and comes to the same as a new file.
+    /// Replaces the content of the existing file, if the result equals a new file.
     pub(super) fn overwrite(
         &self,
         in_place: Option<&Overwriter>,

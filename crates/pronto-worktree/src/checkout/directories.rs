@@ -36,8 +36,8 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// Waits until nobody has a large content in memory, and keeps others from it until the guard
-    /// is dropped.
+    /// Waits until no worker has a large content in memory, and keeps others from it until the
+    /// guard is dropped.
     pub(super) fn one_large_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl<'a> Opened<'a> {
             return Ok(self.shared.top);
         }
         if let Some(at) = self.kept.iter().rposition(|(kept, _)| kept == path) {
-            // The last is the one that is asked for next.
+            // The last one is used next.
             if at + 1 != self.kept.len() {
                 let entry = self.kept.remove(at);
                 self.kept.push(entry);

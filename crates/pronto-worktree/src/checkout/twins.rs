@@ -59,7 +59,7 @@ pub struct Twins {
 struct Sibling {
     top: Directory,
     index: Index,
-    /// Its file system shares nothing with ours.
+    /// Whether its file system cannot share blocks with this one.
     is_unfit: AtomicBool,
 }
 
@@ -73,8 +73,9 @@ pub(super) struct Twin<'a> {
 }
 
 impl Twins {
-    /// Those that `find` names, the most promising first. With `always`, however few files there are,
-    /// they are shared on any file system that lets them, and it is said if none does.
+    /// Creates the list of worktrees that `find` returns, the most promising first. With `always`,
+    /// any number of files is shared on any file system that permits it, and a message is printed
+    /// if none does.
     pub fn new(
         kind: Kind,
         always: bool,

@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, objects};
 /// the contents of all workers together take 64 MiB at most.
 pub(super) const STREAMED_FROM_BYTES: u64 = 1 << 20;
 
-/// What became of one item.
+/// The result for an item.
 pub(super) enum Written {
     /// It is there.
     Done(Stat),
@@ -58,7 +58,7 @@ pub(super) struct Writer<'a> {
     programs: Option<Programs>,
     /// What a program has made.
     pub(super) filtered: Vec<u8>,
-    /// What was found out, by item.
+    /// The stat data, by item.
     pub(super) done: Vec<(u32, Stat)>,
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
@@ -92,7 +92,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the item and remembers what became of it.
+    /// Writes the item and records the result.
     pub(super) fn write(&mut self, next: Next, item: &Item) {
         let written = self
             .try_write(item, next.position)
@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
         }
         let mut piece = std::mem::take(&mut self.blob);
         let mut twins = twins.of(item);
-        // Whatever went wrong: the file is written then, and that tells whether it can be.
+        // On any failure the file is written instead, which reports errors.
         let shared = twins.find_map(|twin| {
             let content = Content::Twin(&twin, &mut piece);
             self.place(item, content).ok()
@@ -293,7 +293,7 @@ impl<'a> Writer<'a> {
                 self.meter.add_bytes(metadata.size_bytes);
                 return Ok(Written::Done(recorded(&metadata)));
             }
-            // Whatever it says: creating the file tells whether something is in the way.
+            // A failure is ignored: creating the file reports whether something is in the way.
             let _ = directory.remove_file(name);
         }
         for _ in 0..4 {

@@ -172,7 +172,7 @@ impl Walk<'_, '_> {
                 .filter(|child| child.is_sparse(self.index, prefix.len()))
                 .map(|child| self.index.entry(child.entries.start).id);
             if self.pathspec.directory(prefix.as_bstr()) == pathspec::Directory::Outside {
-                // Nothing in it is asked for.
+                // Nothing in it is selected.
             } else if let Some(id) = sparse {
                 prefix.push(b'/');
                 let old = tree.map(|tree| tree.side.id);

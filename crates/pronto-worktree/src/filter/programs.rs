@@ -255,7 +255,7 @@ fn prelude(directory: &Path) -> BString {
     for byte in directory.as_os_str().as_bytes() {
         match byte {
             b'\'' => text.extend_from_slice(b"'\\''"),
-            // What follows must not be taken for the place of a file name.
+            // Quoted, so that it does not look like a placeholder of a file name.
             b'%' => text.extend_from_slice(b"'%''"),
             _ => text.push(*byte),
         }

@@ -56,11 +56,11 @@ impl ToGit {
         Ok(self.conversion(path)?.keeps_towards_git(&self.settings))
     }
 
-    /// The blob of the file `path` with the content `file`. `in_index` is asked only where
-    /// `text=auto` must know whether the blob has CRLF already; say `Ok(false)` to renormalise.
+    /// Returns the blob of the file `path` with the content `file`. `in_index` is called only if
+    /// `text=auto` must know whether the blob has CRLF already; return `Ok(false)` to renormalise.
     ///
     /// # Errors
-    /// When a required program fails, or the content is not in the encoding it should be in.
+    /// A required program fails, or the content is not in its declared encoding.
     pub fn convert<'a>(
         &'a mut self,
         path: &BStr,
@@ -236,7 +236,7 @@ fn to_lf(
     Ok(converted)
 }
 
-/// `core.safecrlf`: whether a checkout would bring back the line endings that are there now.
+/// `core.safecrlf`: warns if a checkout would not restore the present line endings.
 fn warn_of_line_endings(
     source: &[u8],
     converted: bool,

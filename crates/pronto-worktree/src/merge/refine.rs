@@ -7,7 +7,7 @@ use super::{Hunk, Taken, Texts};
 /// Conflicts with so many lines between them become one.
 const FEW_LINES: usize = 3;
 
-/// Looks at what differs between both sides of each conflict, and joins what is near.
+/// Finds the differences between both sides of each conflict, and joins close ones.
 pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation: bool) {
     let mut refined = Vec::with_capacity(hunks.len());
     for hunk in hunks.drain(..) {

@@ -85,7 +85,7 @@ impl Scanner<'_> {
                 return;
             }
             Ok(_) if matches => {
-                // Nothing but the content tells: leave a trace for the next reader.
+                // Only the content decides: leave a mark for the next reader.
                 let trace = Stat {
                     size_bytes: 0,
                     ..entry.stat

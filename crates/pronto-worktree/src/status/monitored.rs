@@ -16,7 +16,7 @@ pub struct Monitored {
 }
 
 impl Monitored {
-    /// Whether an entry of `entries` has to be looked at. Logarithmic.
+    /// Returns whether an entry of `entries` must be examined. Logarithmic.
     fn touches(&self, entries: &Range<usize>) -> bool {
         self.dirty.as_ref().is_none_or(|dirty| {
             let first = dirty.partition_point(|&at| (at as usize) < entries.start);
@@ -58,7 +58,7 @@ impl<'a> Remembered<'a> {
 }
 
 impl Scanner<'_> {
-    /// Whether the files of `entries` have to be looked at.
+    /// Returns whether the files of `entries` must be examined.
     pub(super) fn must_look(&self, entries: &Range<usize>) -> bool {
         self.job
             .monitored

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// A directory that changed so recently may change again without a difference in its stat data.
 const TICK: Duration = Duration::from_millis(20);
 
-/// An untracked cache to go by.
+/// An untracked cache to be used.
 #[derive(Debug)]
 pub struct Remembered<'a> {
     /// The cache, which holds for this place and these exclude files.
@@ -43,12 +43,12 @@ pub struct News {
     pub path: BString,
     /// It is not there any more: nothing else counts.
     is_gone: bool,
-    /// What it was like before it was looked at.
+    /// Its stat data before it was read.
     stat: Stat,
     is_valid: bool,
     check_only: bool,
     untracked: Vec<BString>,
-    /// The directories below that were looked at.
+    /// The directories below that were examined.
     below: Vec<BString>,
     exclude_id: ObjectId,
 }
@@ -269,7 +269,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes a directory that is looked at below the one at hand.
+    /// Records a directory that is examined below the current one.
     pub(super) fn note_below(&mut self, name: &[u8]) {
         if let Some(news) = self.noting.last_mut() {
             news.below.push(name.into());

@@ -12,7 +12,7 @@ use pronto_index::{EntryRef, Flags, Time};
 use pronto_io::dir::{Directory, EntryKind, Listing};
 use std::rc::Rc;
 
-/// Looks at directories, one after the other.
+/// Examines directories, one after another.
 pub(super) struct Scanner<'a> {
     pub(super) job: &'a Job<'a>,
     pub(super) root: &'a Directory,
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
         self.told = (self.outcome.changed.len(), self.outcome.untracked.len());
     }
 
-    /// Looks at one directory; those below it that are to be looked at go to `tasks`.
+    /// Examines a directory. Directories below it that must be examined are added to `tasks`.
     pub(super) fn scan(&mut self, task: Task, tasks: &mut Vec<Task>) -> Result<(), Error> {
         match task {
             Task::Tracked {

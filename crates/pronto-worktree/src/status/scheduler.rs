@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
             .name("status".into())
             .spawn_scoped(scope, || self.work(scope));
         if spawned.is_err() {
-            // The machine has no thread for us: those that there are do it.
+            // If no thread can be started, the existing ones continue.
             self.alive.fetch_sub(1, Ordering::Relaxed);
             self.shared.leave(&mut Vec::new());
         }
@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The top once more for a thread that looks for files only, where that helps.
+    /// Opens the top again for a thread that only examines files, if that is faster.
     fn own_top(&self) -> Option<Rc<Directory>> {
         let helps = self.job.options.untracked == Untracked::No && self.is_local;
         let opened = helps.then(|| self.root.open_beneath(b""));

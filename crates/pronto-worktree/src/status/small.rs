@@ -52,8 +52,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Looks at the files of the directory at `path`, and says which directories are in it; `None` if it
-    /// is not there.
+    /// Examines the files of the directory at `path`, and returns the directories in it; `None` if
+    /// it does not exist.
     fn scan_from(
         &mut self,
         top: &Directory,

@@ -17,18 +17,19 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is known of the names in a directory once its tracked files have been looked at.
+/// The names in a directory after its tracked files have been examined.
 #[derive(Default)]
 pub(super) struct Met<'a> {
     /// Tracked directories.
     pub(super) directories: Vec<Name<'a>>,
-    /// Tracked files that are there, as something else than a directory.
+    /// The number of tracked files that exist, as something other than a directory.
     present: usize,
     /// Parts of the entries whose files are left to other threads.
     left: Vec<Range<usize>>,
 }
 
-/// Files of one directory that one thread looks at where the file system lets it wait.
+/// The number of files of a directory that one thread takes at a time when threads wait for the
+/// file system.
 const FILES_PER_PART: usize = 8;
 
 /// Returns whether the path of `entry` is below the directory whose path takes `prefix_len` bytes
@@ -137,8 +138,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes over the name at `at`, in a directory whose entries end at `end`: its entry and its stages,
-    /// if it is a file to be looked at; a directory is put among those `below`.
+    /// Processes the name at `at`, in a directory whose entries end at `end`: returns its entry and
+    /// stages, if it is a file to be examined; a directory is added to `below`.
     pub(super) fn next_file(
         &self,
         at: &mut usize,
@@ -169,7 +170,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the file of `entry` is to be looked at.
+    /// Returns whether the file of `entry` must be examined.
     fn counts(&self, entry: &EntryRef<'_>, stages: &Range<usize>) -> bool {
         self.job.options.tracked
             && self.must_look(stages)
@@ -201,7 +202,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A task for each directory with tracked files that has to be looked at.
+    /// Adds a task for each directory with tracked files that must be examined.
     pub(super) fn go_below(
         &mut self,
         met: &Met<'_>,
@@ -265,7 +266,7 @@ impl<'a> Scanner<'a> {
     /// else there is as much as was found by its tracked name.
     fn has_only(&self, listing: &Listing, met: &Met<'_>) -> bool {
         if !met.left.is_empty() {
-            // How many of those are there is not known.
+            // It is not known how many of those exist.
             return false;
         }
         let mut others = 0;
@@ -394,14 +395,14 @@ impl<'a> Scanner<'a> {
         self.settle(looked, (directory, entries), entry)
     }
 
-    /// A file has been looked at.
+    /// Records that a file has been examined.
     pub(super) fn step(&mut self) {
         self.outcome.stat_count += 1;
         self.pace.step();
     }
 
-    /// The entry at `at`, if its file is to be looked at here and now, and unless there is more to it
-    /// than to most.
+    /// Returns the entry at `at`, if its file is to be examined here, and the entry is an ordinary
+    /// one.
     #[inline]
     pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
         let job = self.job;
@@ -465,7 +466,7 @@ impl<'a> Scanner<'a> {
         }
         let is_there = !metadata.is_directory();
         if entry.stage() != 0 {
-            // Git takes the mode from "ours" where the file system does not tell.
+            // Git uses the mode of our side if the file system has no modes.
             let ours = entries
                 .map(|at| job.index.entry(at))
                 .find(|e| e.stage() == 2);

@@ -24,7 +24,7 @@ pub(super) enum State {
     Untracked,
 }
 
-/// How an untracked directory is looked at.
+/// How an untracked directory is examined.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     /// Only its state is wanted, none of the names in it.

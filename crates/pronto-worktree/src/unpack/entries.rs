@@ -180,8 +180,7 @@ enum Names<'a> {
     NoMode,
 }
 
-/// Looks at the names only, and no further than they can be read: who reads the entries meets the
-/// fault.
+/// Checks only names, as far as they can be parsed. Reading the entries reports malformed ones.
 fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
     let mut names = Beginnings::default();
     let mut last: Option<(&BStr, bool)> = None;

@@ -80,8 +80,8 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
     })
 }
 
-/// Whether the entry is marked so that nobody looks at its file. That may hold what nobody knows
-/// of: it is the one thing that a reset does not overwrite.
+/// Returns whether the entry is marked so that its file is not examined. The file may have unknown
+/// content, which is the only content that a reset does not overwrite.
 pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
     entry.flags.contains(Flags::ASSUME_VALID) || entry.flags.contains(Flags::SKIP_WORKTREE)
 }
@@ -204,7 +204,7 @@ pub(super) fn refuse_untracked(
     Ok(())
 }
 
-/// Those of `free` where something is, looked at by many threads.
+/// Returns those of `free` whose paths exist, examined by many threads.
 fn occupied(situation: &Situation<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
     let found = Gather::default();
     let failed: Mutex<Option<Error>> = Mutex::new(None);

@@ -38,13 +38,13 @@ pub use rules::Rule;
 pub struct Request<'a> {
     /// The trees, as many as the rule takes.
     pub trees: &'a [ObjectId],
-    /// What becomes of each path.
+    /// The rule for each path.
     pub rule: Rule,
     /// Local changes do not count.
     pub reset: bool,
     /// The worktree follows.
     pub update: bool,
-    /// Files are looked at; else only the index counts.
+    /// Whether files are examined; otherwise only the index counts.
     pub look: bool,
 }
 
@@ -101,11 +101,12 @@ impl Merged {
     }
 }
 
-/// Brings trees and index together. `may_go` says which untracked files may be overwritten.
+/// Merges trees and index. `may_go` says which untracked files may be overwritten.
 ///
 /// # Errors
-/// A tree is missing, corrupt or hostile; a file cannot be looked at; it is interrupted;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) where files and directories change places in the index.
+/// A tree is missing, corrupt or hostile; a file cannot be examined; it is interrupted;
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if files and directories change places in the
+/// index.
 pub fn merge(
     request: &Request<'_>,
     situation: &Situation<'_>,

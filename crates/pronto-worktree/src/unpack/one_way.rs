@@ -260,7 +260,7 @@ impl Reset<'_, '_> {
         flags.contains(Flags::SKIP_WORKTREE)
     }
 
-    /// The file of an entry that does not stay must be as the entry says, if nobody looked at it.
+    /// The file of a removed entry must match the entry, if it was not examined before.
     fn verify(&mut self, position: usize) {
         if guard::is_unseen(&self.situation.index.entry(position)) {
             self.unseen.push(position);

@@ -18,7 +18,7 @@ use crate::sparse::Sparse;
 use crate::status::{Conversion, Unconverted, digest_file};
 use crate::{Error, ErrorKind, Objects};
 
-/// What is there, and the rules to see it by.
+/// The index and the worktree, with the rules for comparing them.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
     /// The index.
@@ -47,7 +47,7 @@ pub struct Situation<'a> {
     pub given_up: &'a [BString],
     /// The directory where the user is, which may not become a file.
     pub keep_directory: Option<&'a BString>,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
 }
 
@@ -63,16 +63,16 @@ pub(super) enum Comparison {
     Modified,
 }
 
-/// Looks at files, one after another; cheapest when those of a directory come together. One per
+/// Examines files, one after another; cheapest if those of a directory are consecutive. One per
 /// thread.
 pub(super) struct Looker<'a> {
     situation: Situation<'a>,
     /// The last directory.
     open: Option<(BString, Opened)>,
-    /// A directory that is not there: nothing below it need be asked for. What is looked at comes
-    /// in order, so that one is enough.
+    /// A missing directory: nothing below it need be examined. Paths come in order, so one is
+    /// enough.
     missing: Option<BString>,
-    /// The directory in which a missing one was last looked for, and that is there.
+    /// The existing directory in which a missing one was last looked up.
     present: BString,
     to_git: Option<ToGit>,
     content: Vec<u8>,
@@ -272,7 +272,7 @@ impl<'a> Looker<'a> {
             let digested = digest_file((directory, name), metadata, (path, entry.id), conversion);
             self.content = content;
             return match digested {
-                // It is not what was looked at, so it is not what the entry says.
+                // It changed after it was examined, so it does not match the entry.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(kind.null()),
                 digested => digested.context(ErrorKind::Io, "cannot read", unreadable()),
             };
@@ -297,7 +297,7 @@ impl<'a> Looker<'a> {
 pub struct Checker<'a>(Looker<'a>);
 
 impl<'a> Checker<'a> {
-    /// Looks at nothing yet.
+    /// Creates a checker. Examines nothing yet.
     pub fn new(situation: &Situation<'a>) -> Self {
         Checker(Looker::new(situation))
     }
@@ -319,10 +319,10 @@ impl<'a> Checker<'a> {
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
     }
 
-    /// Whether there is anything at `path`, through no link.
+    /// Returns whether something exists at `path`, without following links.
     ///
     /// # Errors
-    /// That cannot be told.
+    /// It cannot be determined.
     pub fn is_there(&mut self, path: &BStr) -> Result<bool, Error> {
         Ok(matches!(self.0.look(path)?, Look::There(_)))
     }

@@ -52,11 +52,11 @@ impl Leftover {
     }
 }
 
-/// A plan after which entries and files follow the patterns of the situation, which must have
-/// some. No object changes.
+/// Computes a plan that makes entries and files follow the patterns of the situation, which must
+/// have some. No object changes.
 ///
 /// # Errors
-/// A file cannot be looked at, or it is interrupted.
+/// A file cannot be examined, or it is interrupted.
 pub fn sparsity(situation: &Situation<'_>) -> Result<Unpacked, Error> {
     let _region = pronto_io::region!("unpack_trees", "update_sparsity");
     let mut unpacked = Unpacked {

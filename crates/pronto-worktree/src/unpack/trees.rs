@@ -66,8 +66,8 @@ impl<'a> Subtree<'a> {
     }
 }
 
-/// Whether a directory is gone into. Only looked at after [`Step::Enter`] and [`Step::Gone`]; one
-/// that is not gone into is not left either.
+/// Whether a directory is entered. Only used after [`Step::Enter`] and [`Step::Gone`]; a directory
+/// that is not entered is not left either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
     On,
@@ -76,12 +76,12 @@ pub(crate) enum Go {
 
 type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
 
-/// Tells `visit` the paths that differ between the trees `old` and `new`, in the order of the
-/// index. A tree that is not given is empty.
+/// Calls `visit` for the paths that differ between the trees `old` and `new`, in index order. A
+/// tree that is not given is empty.
 ///
 /// # Errors
-/// When a tree is missing or corrupt, or the new one has a name that must never be written; those
-/// of `visit`.
+/// A tree is missing or corrupt, or the new one has a name that must never be written; those of
+/// `visit`.
 pub fn diff(
     objects: &dyn Objects,
     old: Option<ObjectId>,
@@ -206,8 +206,8 @@ impl Walk<'_> {
         (self.visit)(step).map(|_| ())
     }
 
-    /// The first path that is not a directory at or below the entry that the walk has come to, as
-    /// Git names what it refuses; the entry itself if that cannot be found out.
+    /// Returns the first path that is not a directory at or below the current entry, as Git names
+    /// refused paths; the entry itself if that cannot be determined.
     fn first_below(&self, entry: EntryRef<'_>) -> BString {
         let mut path = self.path.clone();
         let (mut tree, mut buffer) = (entry.mode.is_tree().then(|| id(entry)), Vec::new());

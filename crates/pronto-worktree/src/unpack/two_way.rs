@@ -154,7 +154,7 @@ fn decide(
     let mut refuse = || refusals.staged.push(change.path.to_owned());
     let position = match index.find(change.path, 0) {
         Ok(position) => Some(position),
-        // A conflict is nobody's to overwrite.
+        // A conflict is never overwritten.
         Err(_) if !index.stages(change.path).is_empty() => return refuse(),
         Err(_) => None,
     };

@@ -20,10 +20,10 @@ const COMMIT: u32 = u32::MAX - 1;
 const OTHER: u32 = u32::MAX - 2;
 /// What cannot be read, or leads back to itself.
 const BROKEN: u32 = u32::MAX - 3;
-/// Packs of more entries are not looked at.
+/// Packs with more entries are not scanned.
 const MOST_ENTRIES: u32 = BROKEN - 1;
 
-/// How many entries a worker looks at in a row.
+/// The number of consecutive entries that a worker scans.
 const ROW_LEN: u32 = 4096;
 
 /// What the headers of a pack say: four bytes for each entry.

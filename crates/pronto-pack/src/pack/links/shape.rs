@@ -43,8 +43,8 @@ impl Starts {
         self.len() == 0
     }
 
-    /// Parses all of `content`, whose ids have `hash_len` bytes, and tells `visit` each entry.
-    /// `None` if it is not a tree from its first byte to its last, or takes 4 GiB. Costs one pass.
+    /// Parses the whole `content`, whose ids have `hash_len` bytes, and calls `visit` for each
+    /// entry. `None` if it is not a valid tree, or takes 4 GiB. Costs one pass.
     pub fn whole(
         &mut self,
         content: &[u8],
