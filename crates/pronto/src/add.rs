@@ -27,7 +27,7 @@ pub(crate) use hash::{Hashed, Hasher, Target, checked_out};
 pub(crate) use paths::{is_beyond_link, split};
 pub(crate) use stage::Stage;
 
-/// Which files are looked at.
+/// The files that are examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     /// Tracked and untracked ones.
@@ -85,7 +85,7 @@ pub enum Said {
     Hint(String),
     /// Why nothing was staged; nothing follows.
     Fatal(String),
-    /// Nothing was staged, for reasons that are said before; nothing follows.
+    /// Nothing was staged, for reasons reported before; nothing follows.
     Stopped,
 }
 
@@ -401,7 +401,7 @@ impl Work<'_> {
     }
 }
 
-/// What Git says of a path that could not be looked at.
+/// Returns Git's message about a path that could not be examined.
 fn problem(path: &BStr, error: &std::io::Error) -> String {
     let reason = pronto_io::error::reason(error);
     match path.ends_with(b"/") || path.is_empty() {

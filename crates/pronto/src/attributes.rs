@@ -16,12 +16,12 @@ use crate::{ErrorKind, Repository, Result};
 
 pub use pronto_worktree::attributes::State;
 
-/// Which attributes are asked for.
+/// The selected attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Those with these names.
     Named(Vec<String>),
-    /// All of which anything is said.
+    /// All attributes that are specified.
     All,
 }
 
@@ -32,8 +32,8 @@ pub fn is_attribute_name(name: &[u8]) -> bool {
     name.first().is_some_and(|first| *first != b'-') && name.iter().all(fits)
 }
 
-/// Tells what is said of one path after another; cheapest when those of a directory come
-/// together.
+/// Returns the attributes of one path after another; cheapest if those of a directory are
+/// consecutive.
 pub struct AttributeCheck<'r> {
     repository: &'r Repository,
     files: Files,

@@ -33,7 +33,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};
 
-/// Tells temporary files of this process apart.
+/// Distinguishes temporary files of this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// What bitmaps are written with; see [`Repository::bitmap_settings`].
@@ -225,7 +225,7 @@ impl Work<'_> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
-        // Only now is it ours to remove.
+        // Only now may this process remove it.
         let guard = Guard::new(&path);
         write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
         let synced = self

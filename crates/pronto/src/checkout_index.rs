@@ -26,7 +26,7 @@ pub enum Stages {
     /// The one without a conflict.
     #[default]
     Merged,
-    /// Of a conflict, the one at this stage: 1 the ancestor, 2 ours, 3 theirs.
+    /// For a conflict, the entry at this stage: 1 for the ancestor, 2 for ours, 3 for theirs.
     One(u8),
     /// Of a conflict, all.
     All,
@@ -51,7 +51,7 @@ pub struct Options {
     pub all_below: Option<BString>,
     /// Which entries.
     pub stages: Stages,
-    /// Take the place of files that are there.
+    /// Whether existing files are replaced.
     pub force: bool,
     /// Write no file that is not there yet.
     pub no_create: bool,
@@ -105,8 +105,8 @@ impl Repository {
     /// Copies files.
     ///
     /// # Errors
-    /// There is no worktree; the index cannot be read, or not be written where that is asked for;
-    /// it is interrupted.
+    /// There is no worktree; the index cannot be read, or cannot be written if requested; it is
+    /// interrupted.
     pub fn checkout_index(
         &self,
         options: &Options,
@@ -159,7 +159,7 @@ impl Repository {
         Ok(report)
     }
 
-    /// Those of the entries that have to be written, seen what is there.
+    /// Returns the entries that must be written, given the existing files.
     fn wanted(
         &self,
         (prepared, chosen): (&Prepared<'_>, &[usize]),
@@ -237,7 +237,7 @@ fn refuse_obstacle(prepared: &Prepared<'_>, options: &Options, path: &BStr) -> R
     Ok(())
 }
 
-/// The positions of the entries that are asked for.
+/// Returns the positions of the selected entries.
 fn choose(prepared: &Prepared<'_>, options: &Options, report: &mut Report) -> Vec<usize> {
     let index = &prepared.index;
     let is_out = |position: usize| {

@@ -131,7 +131,7 @@ impl Repository {
     }
 }
 
-/// A path to put back.
+/// A path to restore.
 struct Target {
     path: BString,
     side: Side,

@@ -20,20 +20,20 @@ use pronto_worktree::unpack;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What to tell the files' filters.
+/// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The full name of the ref that is being checked out, if it is one.
     pub ref_name: Option<BString>,
 }
 
-/// What became of a checkout.
+/// The result of a checkout.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many entries the index has.
     pub entries: usize,
-    /// The files that could not be written. If there are any, the operation has failed in Git's
-    /// eyes, though everything else is there and the index tells the truth.
+    /// The files that could not be written. If there are any, the operation has failed for Git,
+    /// although everything else is present and the index is right.
     pub failed: Vec<Failure>,
     /// The paths that the file system takes for one another, sorted as it sorts them: see
     /// [`collision_warning`].
@@ -192,7 +192,7 @@ impl Repository {
             skip_hash: config.bool_or("index.skiphash", many_files)?,
             offset_table: OffsetTable {
                 threads,
-                // Asking the system takes a dozen calls: it is asked if the answer counts.
+                // The query takes a dozen system calls, so it is made only if its result matters.
                 cores: match threads {
                     Some(0) => pronto_io::pool::cores(),
                     _ => 1,

@@ -121,7 +121,7 @@ impl Repository {
         if git.symlink_metadata().is_err() {
             return false;
         }
-        // What cannot be read is not taken for rubbish.
+        // A directory that cannot be read is not removed.
         let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), self.environment());
         found.map_or(true, |found| found.is_some())
     }

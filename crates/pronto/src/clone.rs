@@ -77,7 +77,7 @@ pub struct Options {
     pub separate_git_dir: Option<PathBuf>,
     /// Refuses a source whose history is cut off.
     pub reject_shallow: Option<bool>,
-    /// What is said about the connection.
+    /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
     pub server_options: Vec<BString>,
@@ -271,7 +271,7 @@ impl<'a> Work<'a> {
             Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
                 Err(connection::from_wire(error))
             }
-            // What else is wrong with it is said when it is used.
+            // Other errors are reported when it is used.
             _ => Ok(()),
         }
     }

@@ -30,7 +30,7 @@ use message::Cleanup;
 pub struct Options {
     /// What it says, as given.
     pub message: BString,
-    /// What becomes of the message; `None` is as configured (`commit.cleanup`).
+    /// The cleanup of the message; `None` is as configured (`commit.cleanup`).
     pub cleanup: Option<Cleanup>,
     /// Record it even if nothing has changed.
     pub allow_empty: bool,

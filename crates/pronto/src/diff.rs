@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub use finish::Filter;
 pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
 
-/// Which differences count, and how they are told.
+/// The differences that count, and their form.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which paths count.
@@ -42,7 +42,7 @@ pub struct Found {
     /// The differences, in order. The id of a file in the worktree is null unless it had to be
     /// computed.
     pub differences: Vec<Difference>,
-    /// What could not be looked at: path and reason.
+    /// Paths that could not be examined, with reasons.
     pub problems: Vec<(BString, std::io::Error)>,
 }
 

@@ -68,7 +68,7 @@ impl Default for Fsync {
 }
 
 impl Fsync {
-    /// What is configured, and the names that `core.fsync` has and nobody knows.
+    /// Returns the configuration, and the unknown names in `core.fsync`.
     ///
     /// # Errors
     /// A configured value is not of its type.

@@ -24,10 +24,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process: all variables, and the current directory.
+    /// Copies the environment of this process: all variables, and the current directory.
     ///
     /// # Errors
-    /// The current directory cannot be told (it was removed).
+    /// The current directory cannot be determined (it was removed).
     pub fn from_process() -> Result<Self> {
         let current_dir = std::env::current_dir().map_err(|error| {
             Error::new(

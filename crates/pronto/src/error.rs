@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no repository where one was looked for.
+    /// There is no repository at the given place.
     NotARepository,
     /// The repository belongs to someone else, or is bare where that is not allowed.
     Unsafe,
@@ -29,7 +29,7 @@ pub enum ErrorKind {
     Ambiguous,
     /// An object is missing, broken, or not of the kind that was needed.
     Object,
-    /// Nobody said who the author or the committer is.
+    /// The author or the committer is unknown.
     Identity,
     /// A hook refused, or could not be run.
     Hook,

@@ -58,24 +58,24 @@ pub struct Options {
     pub deepen: Deepen,
     /// Whether to take the whole history.
     pub unshallow: bool,
-    /// Whether the other side's cut of its history may become ours.
+    /// Whether the shallow commits of the other side may be accepted.
     pub update_shallow: bool,
     /// What to leave out, in place of what is configured.
     pub filter: Option<BString>,
     /// Whether to ask for everything as if nothing were here.
     pub refetch: bool,
-    /// What is said about the connection.
+    /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
     pub server_options: Vec<BString>,
     /// Whether progress is shown; if not, the other side need not report its own.
     pub show_progress: bool,
-    /// Whether progress is shown while few objects become loose ones: Git shows it on a terminal
-    /// only, whatever it was told.
+    /// Whether progress is shown while a few objects become loose ones: Git shows it only on a
+    /// terminal, whatever the options.
     pub show_unpacking: bool,
     /// Whether a pack stays a pack, however few objects it has.
     pub keep: bool,
-    /// Whether references that do not change are told too.
+    /// Whether unchanged refs are reported, too.
     pub tell_unchanged: bool,
     /// What log entries begin with: the command as it was called.
     pub action: BString,
@@ -111,7 +111,7 @@ impl Default for Options {
     }
 }
 
-/// What became of one reference.
+/// The result for a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
     /// What happened.
@@ -170,7 +170,7 @@ impl Flag {
 pub struct Outcome {
     /// Where it came from, as it is shown.
     pub url: BString,
-    /// What became of the references, in the order in which Git tells it.
+    /// The results for refs, in the order in which Git reports them.
     pub updates: Vec<Update>,
     /// The widest name on the other side, as far as it matters for a table.
     pub name_width: usize,
@@ -256,11 +256,11 @@ pub fn fetch(
     Ok(outcome)
 }
 
-/// Fails with [`ErrorKind::Unsupported`] if something is set for the connection to `remote` that
-/// only git obeys. Changes and sends nothing.
+/// Fails with [`ErrorKind::Unsupported`] if a setting applies to the connection to `remote` that
+/// only git supports. Changes and sends nothing.
 ///
 /// # Errors
-/// As said. What else is wrong with the settings is said by [`fetch()`].
+/// As above. [`fetch()`] reports other errors of the settings.
 pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
     let config = repository.config();
     let Some(url) = remote.urls.first() else {

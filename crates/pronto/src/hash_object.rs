@@ -146,7 +146,7 @@ impl std::fmt::Debug for ContentHasher<'_> {
     }
 }
 
-/// Puts the blob that the index has for `path` (of a conflict, ours) into `out`, if there is one.
+/// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
 pub(crate) fn staged_blob(
     (index, objects): (&Index, &Store),
     path: &BStr,

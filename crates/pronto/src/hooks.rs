@@ -21,8 +21,8 @@ pub struct Call<'a> {
     pub elsewhere: Option<&'a Path>,
 }
 
-/// The program for hook `name`, if there is one that can be run. One that is there but may not be
-/// executed leaves a remark with the repository.
+/// Returns the program of hook `name`, if it exists and is executable. One that is not executable
+/// is recorded as a remark of the repository.
 pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     let path = repository.git_path(&format!("hooks/{name}"));
     match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {

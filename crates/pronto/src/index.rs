@@ -40,7 +40,7 @@ impl Repository {
         self.expand_index(index)
     }
 
-    /// The index as it lies, in which entries may stand for whole directories
+    /// Returns the index as stored, in which entries may stand for whole directories
     /// ([`is_sparse`](Index::is_sparse)). With `index.sparse=false` there are none, as in Git.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ const OWN: &[&str] = &[
     "refs/worktree",
 ];
 
-/// Whether a linked worktree looks for `name` in the directory that all share.
+/// Returns whether `name` belongs to the shared directory in a linked worktree.
 pub(crate) fn is_shared(name: &str) -> bool {
     let is_or_below = |base: &str| {
         let rest = name.strip_prefix(base);

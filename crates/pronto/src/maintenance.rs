@@ -68,7 +68,7 @@ pub enum Frequency {
 /// What maintenance runs for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// A user or a command asks for it.
+    /// Requested by a user or a command.
     Manual,
     /// A scheduler does.
     Scheduled(Frequency),
@@ -196,7 +196,7 @@ impl Strategy {
 }
 
 impl Repository {
-    /// The tasks that the configuration asks for on this occasion (`maintenance.strategy`,
+    /// Returns the tasks that the configuration selects for this occasion (`maintenance.strategy`,
     /// `maintenance.TASK.enabled`, `maintenance.TASK.schedule`), in the order in which they run.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ impl Repository {
 /// The names of attributes that choose another merge than that of texts.
 const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
 
-/// Merges blobs as texts, where nothing asks for another merge.
+/// Merges blobs as texts, unless a setting requires another merge.
 pub(crate) struct Texts<'a> {
     objects: &'a Store,
     attributes: Attributes,
@@ -88,8 +88,8 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// Merges what `ours` and `theirs` have made of `base` (`None`: of nothing), and adds the blob
-    /// to the repository. `names` are those of ours, the base and theirs.
+    /// Merges the changes of `ours` and `theirs` since `base` (`None`: an empty file), and adds the
+    /// blob to the repository. `names` are those of ours, the base and theirs.
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.

@@ -75,12 +75,12 @@ struct Work<'a> {
 }
 
 impl Repository {
-    /// Writes the multi-pack-index, unless it covers all packs already and has the bitmaps that are
-    /// asked for.
+    /// Writes the multi-pack-index, unless it covers all packs already and has the requested
+    /// bitmaps.
     ///
     /// # Errors
-    /// There is no pack, a pack cannot be read, the packs lack something that their commits lead to
-    /// where bitmaps are asked for, or the file cannot be written.
+    /// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
+    /// reachable from their commits, or the file cannot be written.
     pub fn write_multi_pack_index(
         &self,
         options: &WriteOptions,
@@ -192,7 +192,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Fills a file that nobody reads yet; its checksum.
+    /// Fills a file without readers. Returns its checksum.
     fn fill(
         &self,
         (mut file, path): (&File, &Path),

@@ -92,11 +92,11 @@ pub struct PeerRepository {
 }
 
 impl PeerRepository {
-    /// Looks at `repository` on behalf of a peer.
+    /// Opens `repository` on behalf of a peer.
     ///
     /// # Errors
-    /// The name of the peer cannot be one, or its place is another's; or parts of the history are not here, by a cut or by a
-    /// promise.
+    /// The name of the peer is invalid or used by another repository; or the repository is shallow
+    /// or partial.
     pub fn new(
         repository: Arc<crate::Repository>,
         options: Options,
@@ -154,7 +154,7 @@ impl PeerRepository {
         }
     }
 
-    /// What became of own branches whose namesakes at the peer's are different.
+    /// Returns the results for own branches whose namesakes at the peer differ.
     pub fn moved(&self) -> &[Moved] {
         &self.moved
     }
@@ -311,10 +311,10 @@ impl PeerRepository {
     }
 }
 
-/// Thirty-two bytes that nobody can guess, for a session.
+/// Returns thirty-two unpredictable bytes for a session.
 ///
 /// # Errors
-/// The system gives none.
+/// The system provides none.
 pub fn nonce() -> Result<[u8; 32]> {
     use pronto_io::error::IoContext as _;
     use std::io::Read as _;
@@ -340,7 +340,7 @@ fn directory_of(repository: &crate::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }
 
-/// What fails in a repository is nobody else's business.
+/// Converts a failure of the repository, which is not reported to the peer.
 fn failed(error: crate::Error) -> Error {
     error.map_kind(|_| ErrorKind::Repository)
 }

@@ -236,7 +236,7 @@ impl Repository {
         let store = self.objects()?;
         let mut buffer = Vec::new();
         for mut id in tags {
-            // Tags of tags, down to what is there already.
+            // Tags of tags, down to existing ones.
             while chosen.insert(id) {
                 selection.members.push(Member { id, name_hash: 0 });
                 store.find(&id, &mut buffer).map_err(from_odb)?;
@@ -272,7 +272,7 @@ struct Walk<'a> {
     meter: Meter,
     /// What was selected.
     seen: HashSet<ObjectId>,
-    /// What the receiver has, as far as that was looked at.
+    /// The receiver's objects that were visited.
     hidden: HashSet<ObjectId>,
     selection: Selection,
     kept_whole: KeptWhole,
@@ -353,7 +353,7 @@ impl Walk<'_> {
 
     /// Selects the commits that only `wanted` lead to.
     fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
-        // What is missing on the left is found out below.
+        // Missing objects on the left are found below.
         let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
         for id in wanted {
             painting.left(id)?;

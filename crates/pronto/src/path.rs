@@ -21,8 +21,8 @@ pub fn borrow(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links are
-/// not looked at. `..` at the root stays at the root.
+/// Returns `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links
+/// are not resolved. `..` at the root stays at the root.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

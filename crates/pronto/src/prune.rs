@@ -44,7 +44,7 @@ pub struct Options {
     pub expire: Expiry,
     /// Objects that are kept with all that they lead to, beside what references keep.
     pub heads: Vec<ObjectId>,
-    /// Whether to tell only what would be deleted.
+    /// Whether deletions are only reported.
     pub dry_run: bool,
     /// How long to wait in sum for processes that write, before what is left is kept.
     pub patience: Duration,
@@ -64,7 +64,7 @@ impl Default for Options {
 /// Something that is deleted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// A loose object that nothing leads to. Its kind, if it can be read.
+    /// An unreachable loose object, with its type if it can be read.
     Object(ObjectId, Option<Kind>),
     /// A loose object that a pack has, too.
     Duplicate(PathBuf),
@@ -171,7 +171,7 @@ impl<'a> Work<'a> {
         self.outcome
     }
 
-    /// The objects that something leads to, walked the first time.
+    /// Returns the reachable objects, walked at the first call.
     fn marks(&mut self) -> Result<&mut Marks<'a>> {
         if self.marks.is_none() {
             let meter = self.watch.0.begin("Checking connectivity", None);
@@ -202,7 +202,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What is said when others write all the time.
+/// The warning if other processes write all the time.
 pub(crate) const GAVE_UP: &str =
     "other processes are writing objects all the time; what was to be deleted is kept";
 

@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
         }
         let links = self.repository.commit_links(id, &mut self.buffer)?;
         self.commits.extend(links.parents);
-        // Not yet looked at: a bitmap may speak of it before its turn comes.
+        // Queued: a bitmap may cover it before its turn comes.
         self.trees.push(links.tree);
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What becomes of what is in the index.
+/// What happens to the present index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It is gone.
@@ -37,7 +37,7 @@ pub enum Mode {
 /// How trees are read.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What becomes of what is in the index.
+    /// What happens to the present index.
     pub mode: Mode,
     /// Three trees are merged only if no file has to be.
     pub trivial: bool,
@@ -45,7 +45,7 @@ pub struct Options {
     pub aggressive: bool,
     /// Whether the worktree is updated, too.
     pub update: bool,
-    /// Files are not looked at.
+    /// Whether files are not examined.
     pub index_only: bool,
     /// Nothing is written.
     pub dry_run: bool,
@@ -58,7 +58,7 @@ pub struct Options {
 /// The result of `read-tree`.
 #[derive(Debug)]
 pub enum ReadTrees {
-    /// It is done; this became of the files.
+    /// Done, with the results for files.
     Done(checkout::Outcome),
     /// It cannot be done, for a reason in Git's words.
     Refused(String),

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
 
-/// How deep directories of logs are looked into.
+/// The deepest nesting of directories of reflogs.
 const MAX_DEPTH: usize = 256;
 
 /// A line that is added to a log as it is given.
@@ -141,12 +141,12 @@ impl Repository {
         Ok(())
     }
 
-    /// Adds `line` to the log of the reference `name`, which is made if there is none. The committer is
-    /// who is named.
+    /// Adds `line` to the reflog of the ref `name`, which is created if necessary. The committer is
+    /// the configured one.
     ///
     /// # Errors
-    /// The name is impossible, the lock of the reference is held, nobody is the committer, or the file
-    /// cannot be written.
+    /// The name is invalid, the lock of the ref is held, there is no committer, or the file cannot
+    /// be written.
     pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
         let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
         let who = identity::signature(

@@ -12,7 +12,7 @@ use crate::switch::Prepared;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What is looked at.
+/// The selection of files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which paths.

@@ -252,7 +252,7 @@ impl References {
                 peeled: None,
             }));
         }
-        // Only what lies below `refs/` is ever packed: not `HEAD`, nor `MERGE_HEAD` and its kin.
+        // Only refs below `refs/` are ever packed, not `HEAD` or `MERGE_HEAD`.
         Ok(match name.starts_with(b"refs/") {
             true => Loose::MayBePacked,
             false => Loose::Nowhere,
@@ -280,9 +280,9 @@ impl References {
         }
     }
 
-    /// What [`resolve`](Self::resolve) says of each of `names`. The file of packed references is
-    /// looked at once, after all the others, so that what is packed meanwhile is found; only if the
-    /// first will do (`is_first_enough`), name by name.
+    /// Returns the result of [`resolve`](Self::resolve) for each of `names`. The file of packed
+    /// refs is checked once, after all others, so that refs packed meanwhile are found; if the
+    /// first result is sufficient (`is_first_enough`), it is checked name by name.
     pub(crate) fn resolve_each(
         &self,
         names: Vec<BString>,
@@ -305,7 +305,7 @@ impl References {
                     Some(packed) => find_in(packed, name.as_bstr()),
                     None => Ok(None),
                 },
-                // The file cannot be read, which is said of each.
+                // The file cannot be read, which is reported for each name.
                 (Some(Ok(Loose::MayBePacked)), _) => self.find_packed(name.as_bstr()),
                 (Some(Ok(Loose::There(found))), _) => Ok(Some(found)),
                 (Some(Ok(Loose::Nowhere)), _) => Ok(None),

@@ -77,7 +77,7 @@ pub struct Remote {
     pub partial_clone_filter: Option<BString>,
     /// Whether `fetch --all` leaves it out.
     pub skip_fetch_all: bool,
-    /// What becomes of its `HEAD`.
+    /// How its `HEAD` is followed.
     pub follow_head: FollowHead,
     /// Whether it is configured, rather than given by its address.
     pub is_configured: bool,

@@ -51,9 +51,9 @@ impl Repository {
         Self::from_layout(layout, environment)
     }
 
-    /// As [`discover`](Self::discover), for operations that work without a repository: `None` when
-    /// there is none around `start`, or one that may not be used because of who owns it
-    /// (`safe.directory`) or because nobody named it (`safe.bareRepository`).
+    /// Does the same as [`discover`](Self::discover) for operations that work without a repository:
+    /// `None` if there is none around `start`, or one that may not be used because of its owner
+    /// (`safe.directory`) or because it was not named explicitly (`safe.bareRepository`).
     ///
     /// # Errors
     /// There is one that cannot be read, or `GIT_DIR` names none.
@@ -87,8 +87,8 @@ impl Repository {
     }
 
     /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
-    /// points to one. Its worktree is the one it is configured with, or the parent of a directory
-    /// named `.git`; `GIT_WORK_TREE` is not looked at.
+    /// points to one. Its worktree is the configured one, or the parent of a directory named
+    /// `.git`; `GIT_WORK_TREE` is ignored.
     ///
     /// # Errors
     /// As for [`discover`](Self::discover), but ownership does not matter.
@@ -323,7 +323,7 @@ impl Repository {
     }
 }
 
-/// How things are said.
+/// Forms of paths and names in messages.
 impl Repository {
     /// `path` as Git would spell it after it went to the top of the worktree: relative to there
     /// when it is below the repository and that is spelt so.

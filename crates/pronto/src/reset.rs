@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 mod files;
 
-/// What goes along with `HEAD`.
+/// What is reset besides `HEAD`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
@@ -72,7 +72,7 @@ pub struct Target {
 pub struct Options {
     /// Where to.
     pub to: Target,
-    /// What goes along.
+    /// What is reset besides `HEAD`.
     pub mode: Mode,
     /// Only these paths of the index; `HEAD` stays. Empty: all. Only with [`Mode::Mixed`].
     pub pathspec: Pathspec,

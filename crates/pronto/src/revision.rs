@@ -58,13 +58,13 @@ pub struct Found {
 }
 
 impl Repository {
-    /// The object that `spec` names, by the rules of `gitrevisions`.
+    /// Resolves `spec` to an object by the rules of `gitrevisions`.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownRevision`] when it names nothing; [`ErrorKind::Ambiguous`] when it
-    /// could be several objects, which the hint lists; others when something on the way is broken
-    /// or is asked for what it does not have (a log with fewer entries, a branch without
-    /// upstream). Remarks, as that a name is ambiguous, are kept as warnings.
+    /// [`ErrorKind::UnknownRevision`] if it names nothing; [`ErrorKind::Ambiguous`] if it could be
+    /// several objects, which the hint lists; others if something on the way is malformed or lacks
+    /// what is requested (a reflog with fewer entries, a branch without upstream). Remarks, for
+    /// example that a name is ambiguous, are kept as warnings.
     pub fn resolve(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         self.try_resolve(spec, Want::Anything)?

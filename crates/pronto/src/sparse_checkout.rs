@@ -34,7 +34,7 @@ pub struct Modes {
     pub sparse_index: Option<bool>,
 }
 
-/// What became of files.
+/// The results for files.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// What does not follow the patterns.
@@ -281,8 +281,8 @@ impl Repository {
         })
     }
 
-    /// Directories of which nothing is to be there go, with what is ignored in them; those with
-    /// untracked files stay, which is said.
+    /// Removes directories outside of the patterns, with their ignored files. Those with untracked
+    /// files stay, which is reported.
     fn clean_outside(
         &self,
         prepared: &Prepared<'_>,

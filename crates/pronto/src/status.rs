@@ -63,7 +63,8 @@ pub struct Options {
     pub state: bool,
     /// For a detached `HEAD`, find out from where.
     pub detached_from: bool,
-    /// Write the index if that makes the next status faster and nobody else is writing it.
+    /// Whether the index is written if that makes the next status faster and no other process is
+    /// writing it.
     pub write_back: bool,
     /// How old an index must be before it is written for the next status. A process that is working
     /// on the index must not find it locked, and would write it again anyway.
@@ -105,7 +106,7 @@ pub struct Report {
     pub state: State,
     /// There is an untracked cache, which was made at another place or system.
     pub has_foreign_cache: bool,
-    /// What could not be looked at: path and reason.
+    /// Paths that could not be examined, with reasons.
     pub problems: Vec<(BString, std::io::Error)>,
 }
 
@@ -129,7 +130,7 @@ pub struct Entry {
     pub file_mode: u32,
     /// How it differs as a submodule.
     pub submodule: SubmoduleState,
-    /// In a conflict: mode and object of the ancestor, ours and theirs.
+    /// In a conflict: mode and object of the ancestor, our side and theirs.
     pub stages: Option<[Option<(u32, ObjectId)>; 3]>,
 }
 
@@ -147,7 +148,8 @@ pub struct Origin {
 }
 
 impl Entry {
-    /// Which stages a conflict has: 1 the ancestor, 2 ours, 4 theirs. Zero without a conflict.
+    /// Returns the stages of a conflict as bits: 1 for the ancestor, 2 for ours, 4 for theirs. Zero
+    /// without a conflict.
     pub fn stage_mask(&self) -> u8 {
         let stages = self.stages.iter().flatten().enumerate();
         stages

@@ -74,7 +74,7 @@ pub struct Report {
     pub arrival: Arrival,
     /// Whether a branch was left for a commit of its own.
     pub left_branch: bool,
-    /// What became of commits that `HEAD` alone was at.
+    /// Commits that only `HEAD` led to.
     pub left_behind: Option<LeftBehind>,
     /// The commit that is checked out now, its short id and its title.
     pub commit: Option<(BString, BString)>,

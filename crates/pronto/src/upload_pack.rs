@@ -62,7 +62,7 @@ struct Session<'a> {
     hidden: Hidden,
 }
 
-/// The version that `GIT_PROTOCOL` asks for: the highest that is known.
+/// Returns the version that `GIT_PROTOCOL` requests: the highest known one.
 pub fn requested_version(variable: Option<&[u8]>) -> Version {
     let keys = variable.unwrap_or_default().split_str(":");
     let versions = keys.filter_map(|key| match key {
@@ -156,7 +156,7 @@ impl Session<'_> {
         written.map_err(unwritable)
     }
 
-    /// Tells the other side what is wrong with its request.
+    /// Reports an error in its request to the other side.
     fn refuse<T>(&mut self, message: String) -> Result<T> {
         let mut out = Vec::new();
         let line = format!("ERR upload-pack: {message}");

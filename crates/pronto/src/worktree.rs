@@ -90,8 +90,8 @@ impl Repository {
         })
     }
 
-    /// What is said of files that are about to be added, by the attributes of the worktree, or of
-    /// `index` where that has none.
+    /// Returns the attributes for files that are about to be added: of the worktree, or of `index`
+    /// where the worktree has none.
     ///
     /// # Errors
     /// There is no worktree, or an attributes file cannot be read.
@@ -107,8 +107,8 @@ impl Repository {
         Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
     }
 
-    /// As [`attributes_of_files`](Self::attributes_of_files), for many threads, and files that stay as
-    /// they are: each directory is looked at once.
+    /// Does the same as [`attributes_of_files`](Self::attributes_of_files) for many threads, and
+    /// for files that do not change: each directory is read once.
     pub(crate) fn attributes_of_still_files(&self, index: &Index) -> Result<Attributes> {
         let source = Once::new(self.attributes_source(index)?);
         let files = self.attribute_files()?;

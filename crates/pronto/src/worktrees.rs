@@ -266,7 +266,7 @@ fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Refused, message)
 }
 
-/// Whether something is there, a link that leads nowhere included.
+/// Returns whether something exists at `path`, including a dangling link.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

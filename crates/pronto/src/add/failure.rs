@@ -12,7 +12,7 @@ pub(super) enum Failure {
     Fatal {
         message: String,
         hint: Option<String>,
-        /// What is said before.
+        /// The messages that precede it.
         lines: Vec<String>,
     },
 }

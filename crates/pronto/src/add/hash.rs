@@ -175,7 +175,7 @@ struct Shared<'a> {
     /// of the pack if there is one.
     packed_from: u64,
     budget: Budget,
-    /// Programs are asked about one file at a time, so that each is started once.
+    /// Programs process one file at a time, so that each is started once.
     programs: &'a Mutex<Option<ToGit>>,
 }
 
@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
         self.sink.results
     }
 
-    /// Looks at one target, and if it is a file, sends its content on the way.
+    /// Examines a target, and if it is a file, starts to process its content.
     fn look(&mut self, at: usize) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
         let top = &self.shared.hasher.prepared.top;
@@ -314,7 +314,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What cannot be opened as a file: a link, or something that is gone or kept from us.
+    /// Handles a target that cannot be opened as a file: a link, or a missing or unreadable one.
     fn without_file(&mut self, at: usize, error: &io::Error) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
         let (directory, name) = split(path);

@@ -118,7 +118,7 @@ impl Work<'_> {
         Ok(ignored.into_iter().collect())
     }
 
-    /// Looks for pathspecs that match nothing; `Some` refuses one.
+    /// Finds pathspecs that match nothing; `Some` refuses one.
     pub(super) fn unmatched(
         &mut self,
         outcome: &Outcome,

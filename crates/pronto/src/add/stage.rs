@@ -22,7 +22,7 @@ pub(crate) struct Stage<'a> {
     protect: Protect,
     undo: ResolveUndo,
     undo_changed: bool,
-    /// The directory whose parents were looked at last.
+    /// The directory whose parents were checked last.
     clear_directory: Option<BString>,
 }
 

@@ -180,7 +180,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// What is said when a pack lacks what its commits lead to.
+/// Returns the error for a pack that lacks objects reachable from its commits.
 #[cold]
 pub(super) fn lacking(id: &oid) -> Error {
     let message = format!(

@@ -81,7 +81,7 @@ pub(super) fn write(
             files[usize::from(stage)] = Some(BString::from(name));
         }
     }
-    // They are told in the order that was asked for.
+    // They are reported in the order of the request.
     for path in chosen.iter().map(|at| prepared.index.entry(*at).path) {
         if let Some(files) = names.remove(path) {
             let path = path.to_owned();

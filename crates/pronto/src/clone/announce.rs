@@ -34,7 +34,7 @@ impl Announcement {
         }
     }
 
-    /// The same credentials, before which the line is said: the user may be asked for them.
+    /// Wraps credentials so that the line precedes them: the user may be prompted.
     pub(crate) fn before(self: &Arc<Self>, inner: Box<dyn Credentials>) -> Box<dyn Credentials> {
         let announcement = self.clone();
         Box::new(Announced {

@@ -84,7 +84,7 @@ fn fetch_contents(
         if sparse.is_none() && !seen.insert(id) {
             continue;
         }
-        // Trees may be left out too; then what is below them is asked for by and by.
+        // Trees may be omitted, too; then their contents are fetched later.
         if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
             objects::fetch_exactly(work, vec![id], repository)?;
             if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {

@@ -251,8 +251,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Whether the other side tells which references are symbolic: then one that it does not call
-/// symbolic is not.
+/// Returns whether the other side states which refs are symbolic. In that case all other refs are
+/// not.
 fn head_is_told(refs: &[RemoteRef]) -> bool {
     refs.iter().any(|found| found.symref_target.is_some())
 }

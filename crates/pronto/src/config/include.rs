@@ -9,7 +9,7 @@ use super::{Origin, OriginKind, Place};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// The start of a condition that asks for the URL of any remote.
+/// The start of a condition on the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
 
 const IN_COMPONENTS: How = How {

@@ -20,7 +20,7 @@ pub(super) struct Mapped {
     pub(super) id: ObjectId,
     pub(super) local: Option<Local>,
     pub(super) merge: Standing,
-    /// The other side's cut of its history would have to become ours.
+    /// Whether the shallow commits of the other side would have to be accepted.
     pub(super) needs_cut: bool,
 }
 
@@ -94,7 +94,7 @@ impl Mapping {
         })
     }
 
-    /// The widest name on the other side that is likely to be told.
+    /// Returns the width of the longest remote name that is likely to be reported.
     pub(super) fn name_width(&self, tells_unchanged: bool) -> usize {
         const LEAST: usize = 10;
         const COLUMNS: usize = 80;

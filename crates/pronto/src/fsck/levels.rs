@@ -36,7 +36,7 @@ impl Levels {
         }
     }
 
-    /// Whether nothing is said of the object `id`.
+    /// Returns whether findings about the object `id` are suppressed.
     pub fn skips(&self, id: &oid) -> bool {
         !self.skipped.is_empty() && self.skipped.contains(id)
     }
@@ -106,11 +106,11 @@ impl Levels {
         Ok(())
     }
 
-    /// Takes what is configured under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Names
-    /// that are not known are told to `warn`.
+    /// Reads the configuration under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Calls
+    /// `warn` for unknown names.
     ///
     /// # Errors
-    /// A level is not known, or a list of ids cannot be read.
+    /// A level is unknown, or a list of ids cannot be read.
     pub fn configure(
         &mut self,
         config: &Config,

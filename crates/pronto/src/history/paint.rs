@@ -19,8 +19,8 @@ const QUEUED: u8 = 8;
 /// Its parents were told once already.
 const EXPANDED: u8 = 16;
 
-/// So many commits are looked at beyond the point where nothing can change if clocks were right.
-/// What Git allows for, too.
+/// The number of commits that are read beyond the point where nothing could change with correct
+/// clocks. Git uses the same.
 const SLOP: u32 = 5;
 
 /// How far a walk goes.
@@ -145,7 +145,7 @@ impl<'a> Painting<'a> {
         self.undecided -= usize::from(was_undecided);
     }
 
-    /// Takes the next commit out of the queue and tells its parents what leads to it.
+    /// Takes the next commit out of the queue and passes its sides to its parents.
     fn step(&mut self) -> Result<Option<Number>> {
         let Some((_, time, Reverse(number))) = self.queue.pop() else {
             return Ok(None);

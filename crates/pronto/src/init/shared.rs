@@ -70,7 +70,7 @@ pub(super) fn config_value(sharing: Sharing) -> Option<String> {
     }
 }
 
-/// Gives one file or directory the permissions that sharing asks for.
+/// Gives a file or directory the permissions that sharing requires.
 ///
 /// # Errors
 /// They cannot be changed.

@@ -57,10 +57,10 @@ impl Step {
 
 /// Who runs the commands of maintenance and reports what happens.
 pub trait Runner {
-    /// Runs one and waits for it: whether it succeeded.
+    /// Runs a step and waits for it. Returns whether it succeeded.
     ///
     /// # Errors
-    /// It cannot be started, or this process is asked to end.
+    /// It cannot be started, or this process is interrupted.
     fn run(&mut self, step: &Step) -> Result<bool>;
 
     /// Starts a process that does the remaining work in the background. Returns `false` if this
@@ -83,7 +83,7 @@ pub trait Runner {
 pub struct Run {
     /// The tasks, in their order.
     pub tasks: Vec<Task>,
-    /// Whether a task runs only if the state of the repository asks for it.
+    /// Whether a task runs only if the state of the repository needs it.
     pub auto: bool,
     /// Whether no progress is shown.
     pub quiet: bool,

@@ -40,7 +40,7 @@ pub(super) struct Bases {
 #[derive(Default)]
 struct Edges {
     commits: BTreeSet<ObjectId>,
-    /// Trees of theirs that were not looked at.
+    /// Trees of these commits that were not read.
     unread: Vec<ObjectId>,
     /// What was found in their trees.
     contained: HashSet<ObjectId>,

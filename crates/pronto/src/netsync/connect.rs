@@ -31,7 +31,7 @@ pub(super) struct Judge<'a> {
     known_tags: &'a HashMap<ObjectId, ObjectId>,
     /// Commits at which the new history begins: here before, parents of what has come.
     boundary: HashSet<ObjectId>,
-    /// Everything in the trees of the boundary, once it is asked for.
+    /// Everything in the trees of the boundary, read on first use.
     old: Option<Contained>,
     commits: HashSet<ObjectId>,
     seen: Contained,
@@ -171,8 +171,8 @@ impl<'a> Judge<'a> {
         Ok(unknown.min().copied())
     }
 
-    /// The commit that a tip leads to by tags, all of which have come or are known; or what is
-    /// missing. What has not come is taken for a commit, and judged as one.
+    /// Returns the commit that a tip leads to through tags, all of which have arrived or are known;
+    /// or the missing object. An object that has not arrived is treated as a commit.
     fn commit_of(&self, tip: ObjectId) -> Result<Result<ObjectId, ObjectId>> {
         let (mut id, mut content) = (tip, Vec::new());
         for _ in 0..MOST_TAGS {

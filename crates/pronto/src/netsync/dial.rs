@@ -24,7 +24,7 @@ pub struct Dial<'a> {
     pub program: PathBuf,
     /// The program on the other side of ssh.
     pub remote_program: BString,
-    /// What we are called there.
+    /// The name of this repository at the peer.
     pub own_name: &'a str,
     /// Whether histories that have nothing in common may become one.
     pub allows_unrelated: bool,

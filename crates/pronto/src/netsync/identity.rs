@@ -98,7 +98,7 @@ pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     }
 }
 
-/// Makes a file with this content in one step; what is there already stays.
+/// Creates a file with this content in one step; an existing file stays.
 fn store(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(

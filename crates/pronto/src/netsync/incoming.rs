@@ -278,7 +278,7 @@ fn only(quarantine: &Quarantine) -> Result<Store> {
     Store::open(quarantine.path(), options).map_err(from_odb)
 }
 
-/// Removes what a process that was killed left half written. Nobody else is at it.
+/// Removes unfinished files of a killed process. The lock excludes others.
 fn remove_temporary(directory: &Path) {
     for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if file.file_name().as_encoded_bytes().starts_with(b"tmp_") {

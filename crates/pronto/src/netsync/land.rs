@@ -167,7 +167,7 @@ fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) 
     }
 }
 
-/// Whether a ref of this name can be beside those that are there, and those that were taken.
+/// Returns whether a ref of this name can exist beside present refs and those in `taken`.
 fn has_place(repository: &Repository, taken: &BTreeSet<BString>, name: &BString) -> Result<bool> {
     let refs = repository.refs();
     if refs.find(name)?.is_some() {

@@ -46,7 +46,8 @@ pub(super) struct Outgoing {
     store: Store,
     sequence: Sequence,
     options: Options,
-    /// Where packs are written before they are sent: nobody sees it, and it goes with this.
+    /// The place where packs are written before they are sent. It is invisible and removed with
+    /// this value.
     scratch: Option<Quarantine>,
     /// Objects for which there was no place.
     put_off: VecDeque<Step>,
@@ -241,7 +242,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes a pack to a file that nobody sees, where it is read from while it is sent.
+    /// Writes a pack to a nameless file, from which it is sent.
     fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
         let scratch = match self.scratch.take() {
             Some(scratch) => scratch,

@@ -37,7 +37,7 @@ pub(super) struct Step {
     pub(super) before: Vec<ObjectId>,
 }
 
-/// A tree of which not all children were looked at.
+/// A tree of which not all children were visited.
 struct Open {
     step: Step,
     /// Children that differ from those of the same name in all bases, the last one first.

@@ -116,7 +116,7 @@ pub struct Options {
     pub is_once: bool,
 }
 
-/// What a server has to tell.
+/// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// It can be reached.
@@ -133,7 +133,7 @@ pub enum Event {
     },
     /// A connection is over.
     Ended(Ended),
-    /// Nobody is let in any more.
+    /// No more sessions are admitted.
     Draining {
         /// How many are still connected.
         connections: usize,
@@ -165,13 +165,13 @@ pub struct Ended {
     pub error: Option<String>,
 }
 
-/// Who listens to what a server tells. Called from many threads.
+/// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends those.
+/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends them.
 ///
 /// # Errors
-/// The key cannot be used, or nobody can connect.
+/// The key cannot be used, or the server cannot listen.
 pub fn serve(
     listener: &TcpListener,
     options: Options,

@@ -20,7 +20,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// None if there is none, or it is not one: then what is there is sent again.
+    /// Reads the state. `None` if there is none, or it is invalid: then objects are sent again.
     pub(super) fn read(path: &Path) -> Option<State> {
         let content = std::fs::read(path).ok()?;
         let mut lines = content.lines();

@@ -13,13 +13,13 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::pace::Pace;
 
-/// How often an interrupt is looked for while nothing happens.
+/// The interval of checks for an interrupt while nothing happens.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How long a peer may take to read the final error.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Who looks at a session while it runs.
+/// Observes a session while it runs.
 pub struct Watch<'a> {
     /// Called whenever something happened.
     pub report: &'a mut dyn FnMut(&Report),
@@ -279,8 +279,8 @@ fn lost(error: io::Error) -> Error {
 /// What is waited for.
 pub(super) struct Interest<'a> {
     pub(super) input: Option<BorrowedFd<'a>>,
-    /// The sink is looked at even if nothing is to be written: who only waits for an answer learns
-    /// that way that nobody listens.
+    /// The sink is polled even if nothing is to be written, so a side that only waits for an answer
+    /// notices that the other side is gone.
     pub(super) output: Option<(BorrowedFd<'a>, bool)>,
 }
 

@@ -106,7 +106,7 @@ pub(super) fn connect(
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
-        // Nobody looks at it: peers have keys, not names.
+        // The name is not used: peers have keys, not names.
         let name = ServerName::try_from("netsync.invalid").map_err(unusable)?;
         let tls = ClientConnection::new(Arc::new(config), name).map_err(unusable)?;
         let mut link = TlsLink::new(socket, tls.into())?;

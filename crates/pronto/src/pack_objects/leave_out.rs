@@ -89,7 +89,7 @@ impl Repository {
         Ok(marks)
     }
 
-    /// All packs that are there now.
+    /// Returns all present packs.
     ///
     /// # Errors
     /// A directory or an index cannot be read.

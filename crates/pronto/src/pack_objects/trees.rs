@@ -16,7 +16,7 @@ use crate::objects::from_odb;
 use crate::remote::tree_entries;
 use crate::{Error, ErrorKind, Result};
 
-/// A tree that is to be looked at.
+/// A tree to be visited.
 struct Place {
     tree: ObjectId,
     /// The hash of its path.
@@ -73,8 +73,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// As [`trees`](Self::trees) for a receiver who has nothing, where it is known beforehand what
-    /// the trees of `pack` lead to.
+    /// Does the same as [`trees`](Self::trees) for a receiver without objects, with precomputed
+    /// links of the trees of `pack`.
     pub(super) fn linked_trees(
         &mut self,
         pack: &LinkedPack,

@@ -47,7 +47,7 @@ pub(super) struct Tips<'a> {
     stamps: HashMap<PathBuf, Stamp>,
 }
 
-/// Tells one content of a file from another.
+/// The identity of a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -179,7 +179,7 @@ impl<'a> Tips<'a> {
                         continue;
                     }
                     last = Some(id);
-                    // What is gone cannot be kept; of what is there everything should be.
+                    // A missing object cannot be kept; of present ones everything should be.
                     if store.contains(&id).map_err(from_odb)? {
                         found.strict.push(id);
                     }

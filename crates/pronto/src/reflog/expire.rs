@@ -18,7 +18,7 @@ const DAY: i64 = 24 * 60 * 60;
 const DEFAULT_DAYS: i64 = 90;
 const DEFAULT_DAYS_UNREACHABLE: i64 = 30;
 
-/// Which logs are looked at.
+/// The selected reflogs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logs {
     /// The reflogs of all refs, of all worktrees.
@@ -42,7 +42,7 @@ pub struct Rewrite {
     pub update_ref: bool,
     /// Nothing is changed.
     pub dry_run: bool,
-    /// Tell what becomes of each line.
+    /// Whether the result for each entry is reported.
     pub verbose: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for ExpireOptions {
     }
 }
 
-/// What becomes of one line of a log.
+/// The result for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// It stays.

@@ -10,7 +10,7 @@ use pronto_hash::ObjectId;
 use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
 use crate::{Result, path};
 
-/// How deep directories of references are looked into.
+/// The deepest nesting of directories of refs.
 const MAX_DEPTH: usize = 256;
 
 /// One reference during an iteration.
@@ -41,13 +41,13 @@ pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
 type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
 
 impl References {
-    /// Calls `visit` for each reference whose name starts with `prefix`, in order of names, until
-    /// it breaks off. References that lead nowhere are skipped.
+    /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until it
+    /// breaks. Dangling refs are skipped.
     ///
-    /// Costs one read per loose reference below the prefix; packed ones cost no allocation.
+    /// Costs one read per loose ref below the prefix; packed ones cost no allocation.
     ///
     /// # Errors
-    /// The packed references cannot be read, or `visit` failed.
+    /// The packed refs cannot be read, or `visit` failed.
     pub fn for_each(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -126,11 +126,11 @@ impl References {
         }
     }
 
-    /// All references whose name starts with `prefix`, in order of names, those left out that lead
-    /// nowhere. Symbolic ones stay symbolic.
+    /// Returns all refs whose name starts with `prefix`, in order of names, without dangling ones.
+    /// Symbolic refs stay symbolic.
     ///
     /// # Errors
-    /// The packed references cannot be read.
+    /// The packed refs cannot be read.
     pub fn all(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<Reference>> {
         let mut all = Vec::new();
         self.for_each(prefix, |reference| {

@@ -113,13 +113,14 @@ impl Repository {
         Ok(report)
     }
 
-    /// Whether `pack_refs` with these options and `auto` would pack: there are as many loose references to
-    /// pack as five times the binary logarithm of the number of packed ones, and at least sixteen.
+    /// Returns whether `pack_refs` with these options and `auto` would pack: the number of loose
+    /// refs to pack is at least five times the binary logarithm of the number of packed ones, and
+    /// at least sixteen.
     ///
-    /// Costs a read of each loose reference up to that number.
+    /// Costs a read of each loose ref up to that number.
     ///
     /// # Errors
-    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    /// `packed-refs` cannot be read, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         let file = self.common_dir().join("packed-refs");
         let size = match std::fs::metadata(&file) {
@@ -218,7 +219,7 @@ impl Repository {
         text.push(&PackedRef {
             name: candidate.name.as_bstr(),
             id: candidate.id,
-            // Of a broken tag nothing is said, as Git does.
+            // A broken tag is not reported, as in Git.
             peeled: self.peel_tag(candidate.id).ok().flatten(),
         });
     }

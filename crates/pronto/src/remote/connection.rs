@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
-/// What is said about a connection for one operation.
+/// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The program that serves on the other side (`--upload-pack`).
@@ -75,7 +75,8 @@ pub fn check(
 /// Connects to the repository at `url`.
 ///
 /// # Errors
-/// The address or a setting is not well formed, the transport is not allowed, or nobody answers.
+/// The address or a setting is malformed, the transport is not allowed, or the server does not
+/// answer.
 pub fn connect(
     url: &BStr,
     settings: &Settings,

@@ -141,13 +141,13 @@ impl Inspect for Links<'_> {
     }
 }
 
-/// Whether all that can be reached from `tips`, but not from `known`, is in `store`.
+/// Returns whether everything reachable from `tips`, but not from `known`, is in `store`.
 ///
 /// Reads the commits between the two and the trees that differ between a commit and its first
 /// parent.
 ///
 /// # Errors
-/// An object that is there cannot be read.
+/// A present object cannot be read.
 pub(crate) fn is_connected(
     store: &Store,
     tips: &[ObjectId],

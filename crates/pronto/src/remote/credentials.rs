@@ -98,8 +98,8 @@ impl Helpers {
         }
     }
 
-    /// What helpers are told, from the parts of the URL that the connection uses: they never see
-    /// a URL that they could read in another way.
+    /// Returns the data for helpers, from the parts of the URL that the connection uses: helpers
+    /// never see a URL that they could parse in another way.
     fn context(&self, url: &Url, challenges: &[String]) -> Result<Context, Error> {
         let text = |value: &BStr| {
             value.to_str().map(str::to_owned).map_err(|_| {

@@ -52,7 +52,7 @@ const ENCRYPTED: &[Foreign] = &[
     foreign("sslBackend", "", &[]),
 ];
 
-/// For our own certificate.
+/// Settings of client certificates.
 const CERTIFICATE: &[Foreign] = &[
     foreign("sslCertType", "GIT_SSL_CERT_TYPE", &["pem"]),
     foreign("sslKeyType", "GIT_SSL_KEY_TYPE", &["pem"]),

@@ -19,7 +19,7 @@ use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
 
-/// Where a pack goes and what is to be looked at on the way.
+/// The destination of a pack, and the checks on the way.
 pub(crate) struct Receive<'a> {
     /// The directory for the pack and its indexes.
     pub(crate) directory: &'a Path,
@@ -38,7 +38,7 @@ pub(crate) struct Receive<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// What becomes of a pack of few objects.
+/// How a pack of few objects is unpacked.
 pub(crate) struct Unpack<'a> {
     /// The store that takes in the objects.
     pub(crate) store: &'a Store,
@@ -167,7 +167,7 @@ fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
         return Ok(None);
     }
     let mut levels = Levels::strict();
-    // What comes from a side that promises the rest is looked at as it is.
+    // The configured levels do not apply to a promisor remote.
     if receive.promisor.is_none() {
         let home = receive.repository.environment().home();
         let warn = &mut |warning| receive.repository.warn(warning);

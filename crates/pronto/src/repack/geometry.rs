@@ -47,7 +47,7 @@ impl Work<'_> {
             let least =
                 least.ok_or_else(|| too_large(before, "consider in geometric progression"))?;
             if ours.index.len() < least {
-                // The larger of the two goes along.
+                // The larger of the two is included.
                 split += 1;
                 break;
             }

@@ -126,7 +126,7 @@ fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
     nearest
 }
 
-/// Looks for `.git` in `directory`, or for a repository that `directory` is itself.
+/// Looks for `.git` in `directory`, and checks whether `directory` itself is a repository.
 fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<Option<Layout>> {
     let dot_git = directory.join(".git");
     let found = match git_dir::look_at(&dot_git, &dot_git, environment)? {

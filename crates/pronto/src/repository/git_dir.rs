@@ -142,7 +142,7 @@ pub(crate) fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, F
     Ok(std::fs::canonicalize(&full).unwrap_or(full))
 }
 
-/// Looks at `file`, usually some `.git`. `spoken` is how messages spell it.
+/// Examines `file`, usually some `.git`. `spoken` is its form in messages.
 ///
 /// # Errors
 /// It is a file but does not point to a repository.

@@ -51,7 +51,7 @@ pub(crate) fn check_owner(found: &Found<'_>, environment: &Environment) -> Resul
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
+/// Refuses a bare repository that was not named explicitly, if `safe.bareRepository` says so.
 pub(crate) fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;

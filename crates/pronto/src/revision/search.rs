@@ -73,7 +73,7 @@ impl Repository {
     }
 }
 
-/// Commits to be looked at, the newest first.
+/// Commits to be searched, the newest first.
 #[derive(Default)]
 struct Queue {
     heap: BinaryHeap<Waiting>,

@@ -23,8 +23,8 @@ pub struct IgnoreRule {
     pub is_negative: bool,
 }
 
-/// Tells which line decides about one path after another; cheapest when those of a directory come
-/// together.
+/// Returns the deciding pattern for one path after another; cheapest if those of a directory are
+/// consecutive.
 pub struct IgnoreCheck<'a> {
     repository: &'a Repository,
     index: &'a Index,

@@ -15,8 +15,8 @@ use crate::{Repository, Result};
 use pronto_index::Outline;
 use pronto_odb::Store;
 
-/// What there is to report if the monitor that was `asked` vouches for everything, and `HEAD` and
-/// the caches in the index agree; `None` if something has to be looked at.
+/// Returns the report if the `asked` monitor vouches for everything, and `HEAD` and the caches in
+/// the index agree; `None` if something must be examined.
 ///
 /// # Errors
 /// As [`Repository::status`].
@@ -69,8 +69,8 @@ pub(super) fn report(
     }))
 }
 
-/// Whether the untracked cache knows of every directory that there is nothing untracked in it, or
-/// nobody wants to know.
+/// Returns whether the untracked cache knows for every directory that it contains nothing
+/// untracked, or untracked files are not requested.
 fn is_nothing_untracked(
     repository: &Repository,
     outline: &Outline,

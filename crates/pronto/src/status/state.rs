@@ -337,7 +337,7 @@ impl Reader<'_> {
 pub enum SparseCheckout {
     /// So many percent.
     Percent(usize),
-    /// The index has one entry for whole directories, so that nobody has counted.
+    /// The index has entries for whole directories, so the number is unknown.
     Uncounted,
 }
 

@@ -11,13 +11,13 @@ use crate::history::{Painting, Until};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// What became of the commit that `HEAD` alone was at.
+/// The commit that only `HEAD` led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
     /// A reference leads to it: its short id and title.
     Connected(BString, BString),
-    /// Nothing leads to it and to these, the newest first: how many there are, the first few and
-    /// the last with short id and title, and the short id of the newest.
+    /// It and these commits became unreachable, the newest first: their number, the first few and
+    /// the last with abbreviated id and title, and the abbreviated id of the newest.
     Lost {
         /// How many.
         count: usize,

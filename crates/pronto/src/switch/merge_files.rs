@@ -79,11 +79,11 @@ impl Repository {
 }
 
 impl Prepared<'_> {
-    /// Makes sure that what changes is there now: what was removed here is a conflict with what became
-    /// of it, under whatever name.
+    /// Checks that all changed files are present. A file that was removed locally conflicts with
+    /// its changes, under whatever name.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where something is not.
+    /// [`Unsupported`](ErrorKind::Unsupported) if one is not.
     pub(super) fn require_present(&self, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
         let written = plan.write.iter().filter(|item| item.replaces);
         let written = written.map(|item| item.path.as_bstr());

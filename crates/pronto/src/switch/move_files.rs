@@ -51,7 +51,7 @@ pub(crate) struct Prepared<'r> {
     pub(crate) sparse: Option<Sparse>,
     /// Paths, in order, of files that may be overwritten though they were changed.
     pub(super) given_up: Vec<BString>,
-    /// What holds for files that are there now.
+    /// The attributes of the present files.
     present: Attributes,
 }
 
@@ -75,7 +75,7 @@ impl<'r> Prepared<'r> {
         Ok((prepared, lock?))
     }
 
-    /// Filters are told that files come from there.
+    /// Sets the commit and ref that filters receive.
     pub(crate) fn write_as_of(&mut self, reference: Option<&BString>, treeish: Option<ObjectId>) {
         let settings = Arc::make_mut(&mut self.settings);
         settings.ref_name = reference.cloned();
@@ -109,7 +109,7 @@ impl<'r> Prepared<'r> {
         let top = Directory::open(path).context(ErrorKind::Io, cannot_open, path)?;
         let files = repository.attribute_files()?;
         let mut settings = repository.filter_settings()?;
-        // Nothing is added here, so nobody needs to be warned.
+        // Nothing is added here, so no warning is needed.
         settings.safe_crlf = SafeCrlf::Ignore;
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
@@ -136,7 +136,7 @@ impl<'r> Prepared<'r> {
         })
     }
 
-    /// Calls `work` with what is there now.
+    /// Calls `work` with the present state.
     pub(crate) fn with_situation<T>(
         &self,
         interrupt: &Interrupt,
@@ -161,7 +161,7 @@ impl<'r> Prepared<'r> {
         })
     }
 
-    /// What makes blobs of files that are there now.
+    /// Returns the converter from present files to blobs.
     pub(super) fn to_git(&self) -> ToGit {
         ToGit::new(self.present.stack(), Arc::clone(&self.settings))
     }
@@ -414,8 +414,8 @@ impl Prepared<'_> {
         })
     }
 
-    /// Calls `work` with a way to tell which untracked files may go: those that are ignored,
-    /// unless they are kept.
+    /// Calls `work` with a predicate for untracked files that may be removed: ignored ones, unless
+    /// they are kept.
     pub(crate) fn with_untracked<T>(
         &self,
         keep_ignored: bool,

@@ -71,7 +71,7 @@ impl Common {
 
     fn leads_to_common(&self, repository: &Repository, start: ObjectId) -> Result<bool> {
         let header = repository.objects()?.header(&start).map_err(from_odb)?;
-        // Of what is no commit nobody can tell.
+        // For an object that is not a commit this cannot be determined.
         if header.is_none_or(|header| header.kind != ObjectKind::Commit) {
             return Ok(true);
         }

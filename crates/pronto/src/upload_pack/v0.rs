@@ -12,7 +12,7 @@ use super::{Ended, Line, Session, Shown, id_in};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result};
 
-/// How acknowledgments are told.
+/// The form of acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Acknowledge {
     /// Only the first.

@@ -38,7 +38,7 @@ pub struct AddOptions {
     pub commit: Option<BString>,
     /// On which branch.
     pub branching: Branching,
-    /// Whether a new branch follows what it starts at; `None`: nobody said so.
+    /// The upstream of a new branch; `None` if unspecified.
     pub tracking: Option<Tracking>,
     /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
     pub guess_remote: bool,
@@ -49,7 +49,7 @@ pub struct AddOptions {
     pub no_checkout: bool,
     /// It stays locked, for this reason.
     pub lock: Option<BString>,
-    /// Nobody wants to hear what branches follow.
+    /// Whether messages about upstreams are omitted.
     pub quiet: bool,
     /// The ignored files of this worktree that the new one gets, too.
     pub carry: Carry,
@@ -111,7 +111,7 @@ pub enum AddOutcome {
 pub struct Added {
     /// What was set up for the new branch, as Git prints it on the standard output.
     pub set_up: Vec<String>,
-    /// What became of files, unless none were to be written.
+    /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,
     /// What the hook `post-checkout` said, if it ran.
     pub hook: Option<i32>,

@@ -118,7 +118,7 @@ impl Repository {
     }
 }
 
-/// Looks for what is carried, directory by directory.
+/// Searches carried paths, directory by directory.
 struct Search<'a> {
     top: &'a Directory,
     index: &'a Index,
@@ -126,7 +126,7 @@ struct Search<'a> {
     ignored: Stack<'a>,
     wanted: Stack<'a>,
     found: Vec<Vec<u8>>,
-    /// Directories that have not been looked at.
+    /// Directories that have not been searched.
     left: Vec<BString>,
 }
 

@@ -319,7 +319,7 @@ impl Contents for Visible<'_> {
     }
 }
 
-/// Pieces of a pack as one stream, which ends when nobody sends any more.
+/// Pieces of a pack as one stream, which ends when the sender is gone.
 struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,

@@ -100,7 +100,8 @@ fn has_gone(socket: &TcpStream) -> bool {
 }
 
 impl Server {
-    /// The peer that has this key, if it is trusted. What is said to others is the way to be let in.
+    /// Returns the peer with this key, if it is trusted. Others get an error that says how to be
+    /// admitted.
     pub(super) fn known_peer(&self, key: &PublicKey) -> Result<KnownPeer, Error> {
         let known = KnownPeers::read(&self.options.peers).map_err(failed)?;
         let denied = |message| Err(Error::new(ErrorKind::Denied, message));

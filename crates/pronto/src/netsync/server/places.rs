@@ -91,7 +91,7 @@ struct Holder {
     signal: Arc<Signal>,
 }
 
-/// A place. It is free again when this is dropped, if nobody was given it before.
+/// A place. Dropping it frees it, unless it was given to another session before.
 pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
@@ -133,8 +133,8 @@ impl Places {
     /// Waits for a place for the session of this number.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that nobody
-    /// needs it any more.
+    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that the
+    /// place is no longer needed.
     pub(super) fn take(
         self: &Arc<Self>,
         number: u64,

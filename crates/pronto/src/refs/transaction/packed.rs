@@ -9,8 +9,8 @@ use super::super::packed::Packed;
 use super::super::packed_file::{PackedLock, Text};
 use crate::{Repository, Result};
 
-/// Locks the file if something may have to go, so that nobody packs it meanwhile, and writes the
-/// rest.
+/// Locks the file if a ref may have to be removed, so that no process packs it meanwhile, and
+/// writes the rest.
 pub(super) fn prepare(
     repository: &Repository,
     gone: &BTreeSet<&BStr>,
