@@ -46,22 +46,22 @@ pub(crate) use submodules::Inspector;
 pub use tracking::{Divergence, Upstream};
 pub(crate) use untracked_cache::new_untracked_cache;
 
-/// What to find out.
+/// Options of a status.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which untracked files to name.
+    /// The untracked files to report.
     pub untracked: Untracked,
-    /// Which ignored files to name.
+    /// The ignored files to report.
     pub ignored: Ignored,
-    /// Which paths count.
+    /// The selected paths.
     pub pathspec: Pathspec,
-    /// Whether and how renames are found.
+    /// Whether and how renames are detected.
     pub renames: Option<Renames>,
-    /// Which changes of submodules count, whatever is configured.
+    /// Which changes of submodules are ignored, instead of the configured ones.
     pub ignore_submodules: Option<IgnoreSubmodules>,
-    /// Find out which operation is in progress.
+    /// Whether the operation in progress is determined.
     pub state: bool,
-    /// For a detached `HEAD`, find out from where.
+    /// Whether the origin of a detached `HEAD` is determined.
     pub detached_from: bool,
     /// Whether the index is written if that makes the next status faster and no other process is
     /// writing it.
@@ -70,7 +70,7 @@ pub struct Options {
     /// on the index must not find it locked, and would write it again anyway.
     pub settle: Duration,
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
-    /// wanted and none listens.
+    /// configured and none listens.
     pub monitor_program: Option<PathBuf>,
 }
 
@@ -91,10 +91,10 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// The result of a status.
 #[derive(Debug)]
 pub struct Report {
-    /// Where `HEAD` is.
+    /// The state of `HEAD`.
     pub head: Head,
     /// Paths that differ, in order.
     pub entries: Vec<Entry>,
@@ -102,9 +102,9 @@ pub struct Report {
     pub untracked: Vec<BString>,
     /// Ignored files and directories, in order.
     pub ignored: Vec<BString>,
-    /// What is in progress.
+    /// The operation in progress.
     pub state: State,
-    /// There is an untracked cache, which was made at another place or system.
+    /// Whether there is an untracked cache of another place or system.
     pub has_foreign_cache: bool,
     /// Paths that could not be examined, with reasons.
     pub problems: Vec<(BString, std::io::Error)>,
@@ -120,7 +120,7 @@ pub struct Entry {
     pub index: Option<u8>,
     /// Git's letter for the change from the index to the file.
     pub worktree: Option<u8>,
-    /// Where it was renamed or copied from.
+    /// The old path of a renamed or copied file.
     pub origin: Option<Origin>,
     /// Mode and object in `HEAD`.
     pub in_head: Option<(u32, ObjectId)>,
@@ -128,22 +128,23 @@ pub struct Entry {
     pub in_index: Option<(u32, ObjectId)>,
     /// The mode of the file; zero if it is gone.
     pub file_mode: u32,
-    /// How it differs as a submodule.
+    /// The differences of a submodule.
     pub submodule: SubmoduleState,
     /// In a conflict: mode and object of the ancestor, our side and theirs.
     pub stages: Option<[Option<(u32, ObjectId)>; 3]>,
 }
 
-/// Where a renamed or copied file came from.
+/// The origin of a renamed or copied file.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The path it had.
+    /// The old path.
     pub path: BString,
     /// `R` or `C`.
     pub letter: u8,
-    /// How similar both are, in percent.
+    /// The similarity in percent.
     pub percent: u32,
-    /// It was renamed between the index and the worktree, not between `HEAD` and the index.
+    /// Whether it was renamed between the index and the worktree instead of between `HEAD` and the
+    /// index.
     pub in_worktree: bool,
 }
 
@@ -159,7 +160,7 @@ impl Entry {
 }
 
 impl Report {
-    /// Whether there is something to commit.
+    /// Returns whether there is something to commit.
     pub fn is_committable(&self) -> bool {
         self.entries
             .iter()
@@ -168,20 +169,20 @@ impl Report {
             || (self.head.id().is_none() && self.has_conflicts())
     }
 
-    /// Whether a path is in conflict.
+    /// Returns whether a path is in conflict.
     pub fn has_conflicts(&self) -> bool {
         self.entries.iter().any(|entry| entry.stages.is_some())
     }
 
-    /// Whether a file differs from the index.
+    /// Returns whether a file differs from the index.
     pub fn is_worktree_dirty(&self) -> bool {
         self.entries.iter().any(|entry| entry.worktree.is_some())
     }
 }
 
 impl Repository {
-    /// Finds out what has changed. At most one `lstat` for each tracked file and one open for
-    /// each directory; trees of `HEAD` are read only where the index does not know them.
+    /// Determines what has changed. At most one `lstat` for each tracked file and one open for each
+    /// directory; trees of `HEAD` are read only where the index has no cached tree for them.
     ///
     /// # Errors
     /// There is no worktree; the index or an object cannot be read;

@@ -39,11 +39,11 @@ const DIRECTORY: &str = "worktrees";
 pub struct WorkTree {
     /// The name of its directory below `worktrees`; `None` for the main one.
     pub id: Option<BString>,
-    /// Its top as it is recorded; of a bare repository its directory.
+    /// Its recorded top; for a bare repository its directory.
     pub path: BString,
-    /// It has no files: the repository is bare.
+    /// Whether the repository is bare, without files.
     pub is_bare: bool,
-    /// Where its `HEAD` is.
+    /// The state of its `HEAD`.
     pub head: HeadState,
 }
 
@@ -52,14 +52,14 @@ pub struct WorkTree {
 pub enum HeadState {
     /// It cannot be read.
     Broken,
-    /// On a commit; `None` if the file is not there.
+    /// Detached at a commit; `None` if the file is missing.
     Detached(Option<ObjectId>),
-    /// On a reference, by its full name, and the commit that holds.
+    /// On a ref, by its full name, and its commit.
     Branch(BString, Option<ObjectId>),
 }
 
 impl HeadState {
-    /// The commit, if there is one.
+    /// Returns the commit, if there is one.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
             HeadState::Broken => None,
@@ -69,12 +69,12 @@ impl HeadState {
 }
 
 impl WorkTree {
-    /// Whether it is the main one.
+    /// Returns whether it is the main worktree.
     pub fn is_main(&self) -> bool {
         self.id.is_none()
     }
 
-    /// The file at its top that points to the repository.
+    /// Returns the file at its top that points to the repository.
     fn git_file(&self) -> PathBuf {
         path::borrow(&self.path).join(".git")
     }
@@ -128,7 +128,7 @@ impl Repository {
         self.common_dir().join(DIRECTORY).join(path::borrow(id))
     }
 
-    /// [`own_dir`](Self::own_dir) as messages spell it.
+    /// Returns [`own_dir`](Self::own_dir) in the form of messages.
     fn spoken_own_dir(&self, id: &BStr) -> PathBuf {
         self.spoken(&self.own_dir(id))
     }
@@ -146,8 +146,8 @@ impl Repository {
         }
     }
 
-    /// The one of `all` that `argument` means: the end of a path that only one has, or a path from
-    /// where the caller stands.
+    /// Returns the worktree of `all` that `argument` names: the unique end of a path, or a path
+    /// relative to the current directory.
     pub fn find_work_tree<'a>(&self, all: &'a [WorkTree], argument: &BStr) -> Option<&'a WorkTree> {
         let ends_so = |candidate: &&WorkTree| {
             let place = &candidate.path;
@@ -169,7 +169,7 @@ impl Repository {
         self.work_tree_at(all, &self.environment().absolute(path::borrow(argument)))
     }
 
-    /// The one of `all` at `place`, symbolic links followed.
+    /// Returns the worktree of `all` at `place`, following symbolic links.
     fn work_tree_at<'a>(&self, all: &'a [WorkTree], place: &Path) -> Option<&'a WorkTree> {
         let place = real(place)?;
         all.iter().find(|candidate| {
@@ -208,7 +208,7 @@ impl Repository {
     }
 }
 
-/// `path`, which is there, without symbolic links.
+/// Returns `path`, which must exist, without symbolic links.
 fn canonical(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("Invalid path '{}'", path.display());
@@ -216,7 +216,7 @@ fn canonical(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// `path` without symbolic links; its last component need not exist.
+/// Returns `path` without symbolic links; its last component need not exist.
 fn real(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = std::fs::canonicalize(path) {
         return Some(real);
@@ -278,7 +278,7 @@ fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
     lock.commit()
 }
 
-/// `line` with a line feed at its end, unless it is empty.
+/// Returns `line` with a line feed at its end, unless it is empty.
 fn as_line(line: &[u8]) -> Vec<u8> {
     let mut line = line.to_vec();
     if line.last().is_some_and(|last| *last != b'\n') {
