@@ -32,7 +32,7 @@ impl Lock {
         Self::acquire_within(index, PATIENCE)
     }
 
-    /// As [`acquire`](Self::acquire), waiting up to `patience`.
+    /// Like [`acquire`](Self::acquire), waiting up to `patience`.
     ///
     /// # Errors
     /// As for [`acquire`](Self::acquire).

@@ -143,7 +143,7 @@ impl Directory {
         })?))
     }
 
-    /// As [`metadata`](Self::metadata), of a name that need not be copied for the call.
+    /// Like [`metadata`](Self::metadata), of a name that need not be copied for the call.
     ///
     /// # Errors
     /// Those of `fstatat(2)`.
@@ -250,7 +250,7 @@ impl Directory {
         self.create_with(name, OFlags::WRONLY, executable)
     }
 
-    /// As [`create_file`](Self::create_file), for one that is to be read back, too.
+    /// Like [`create_file`](Self::create_file), for one that is to be read back, too.
     ///
     /// # Errors
     /// As there.

@@ -32,7 +32,7 @@ impl FileSystem {
         Ok(FileSystem::on_device(file, device))
     }
 
-    /// As [`of`](Self::of), where it is known that the file is on `device`: mostly no system call.
+    /// Like [`of`](Self::of), where it is known that the file is on `device`: mostly no system call.
     pub fn on_device(file: &impl AsFd, device: u64) -> FileSystem {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(&(_, found)) = known.iter().find(|(other, _)| *other == device) {

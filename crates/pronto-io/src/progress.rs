@@ -67,7 +67,7 @@ impl Meter {
         self.0.total.store(total, Relaxed);
     }
 
-    /// As [`finish`](Self::finish), with `ending` to be shown in place of "done".
+    /// Like [`finish`](Self::finish), with `ending` to be shown in place of "done".
     pub fn finish_saying(&self, ending: String) {
         // The first ending counts.
         let _ = self.0.ending.set(ending);

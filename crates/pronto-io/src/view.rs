@@ -116,7 +116,7 @@ impl View {
         View::from_file(file, path, access)
     }
 
-    /// As [`open`](Self::open), of a file that is open already; `path` is where it is opened again
+    /// Like [`open`](Self::open), of a file that is open already; `path` is where it is opened again
     /// should its descriptor be needed elsewhere.
     ///
     /// # Errors

@@ -202,7 +202,7 @@ impl Bulk {
         added.map_err(from_pack)
     }
 
-    /// As [`add_stream`](Self::add_stream), but always into a file of its own, so that threads
+    /// Like [`add_stream`](Self::add_stream), but always into a file of its own, so that threads
     /// that add streams do not wait for one another. For what is too large to be held by several
     /// threads at a time, and small enough for several to be read at a time.
     ///

@@ -69,7 +69,7 @@ pub(crate) enum Content {
     Large,
 }
 
-/// As [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
+/// Like [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
 /// another one nothing is kept. Costs nothing more.
 ///
 /// # Errors

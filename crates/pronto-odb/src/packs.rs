@@ -94,7 +94,7 @@ impl PackFile {
     }
 
     /// # Errors
-    /// As [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
+    /// Like [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
     #[inline]
     pub(crate) fn pack(&self) -> Result<&Arc<Pack>, Error> {
         match self.pack.get() {

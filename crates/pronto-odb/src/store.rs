@@ -106,7 +106,7 @@ impl Store {
         Store::open_with(objects.as_ref(), options, writing)
     }
 
-    /// As [`open`](Self::open), of a directory whose writers count as those of another one.
+    /// Like [`open`](Self::open), of a directory whose writers count as those of another one.
     pub(crate) fn open_with(
         objects: &Path,
         options: Options,

@@ -94,7 +94,7 @@ impl Bitmaps {
         Bitmaps::from_view(view, path, kind, object_count)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

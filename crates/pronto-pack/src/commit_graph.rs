@@ -122,7 +122,7 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// As [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
+    /// Like [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
     /// others.
     pub fn open_in(
         directories: &[impl AsRef<Path>],
@@ -236,7 +236,7 @@ impl CommitGraph {
         Self::commit(layer, number, &row)
     }
 
-    /// As [`commit_at`](Self::commit_at), without its parents.
+    /// Like [`commit_at`](Self::commit_at), without its parents.
     ///
     /// # Errors
     /// As [`commit_at`](Self::commit_at).

@@ -211,7 +211,7 @@ pub(crate) fn parse_copy(
     Some((start, if len == 0 { 0x10000 } else { len }))
 }
 
-/// What the instructions make, counted without a base. Saturates; what is not well formed ends
+/// What the instructions make, counted without a base. Saturates; what is malformed ends
 /// the count.
 fn sum_of(instructions: &[u8]) -> u64 {
     let mut sum = 0u64;

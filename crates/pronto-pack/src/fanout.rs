@@ -127,7 +127,7 @@ impl Table {
     /// nothing for a mapped file.
     ///
     /// # Errors
-    /// As [`search`](Self::search), and those that `found` returns.
+    /// Like [`search`](Self::search), and those that `found` returns.
     #[inline]
     pub fn search_many<'a, I>(
         &self,

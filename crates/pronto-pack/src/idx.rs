@@ -62,7 +62,7 @@ impl Index {
         Index::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

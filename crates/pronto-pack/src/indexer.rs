@@ -321,7 +321,7 @@ pub fn index_stream(
 /// that arrive ([`Options::fix_thin`], …) mean nothing here.
 ///
 /// # Errors
-/// As [`index_stream`], and `Trailing` if anything follows the pack.
+/// Like [`index_stream`], and `Trailing` if anything follows the pack.
 pub fn index_file(
     pack: &Path,
     index: &Path,

@@ -55,7 +55,7 @@ impl MultiIndex {
         MultiIndex::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -66,7 +66,7 @@ impl Pack {
         Pack::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -33,7 +33,7 @@ pub trait Salvage {
     /// Takes a blob of `size_bytes`, which is too large to be held.
     ///
     /// # Errors
-    /// As [`object`](Self::object), and those of `content`.
+    /// Like [`object`](Self::object), and those of `content`.
     fn large_blob(&mut self, size_bytes: u64, content: &mut dyn Read) -> Result<ObjectId, Error>;
 
     /// Returns the base `id`, if it exists.

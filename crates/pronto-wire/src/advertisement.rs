@@ -15,7 +15,7 @@ use crate::pktline::{self, Packet};
 pub enum Version {
     /// References at once, then one negotiation.
     V0,
-    /// As [`V0`](Self::V0), announced by a line of its own.
+    /// Like [`V0`](Self::V0), announced by a line of its own.
     V1,
     /// Commands.
     #[default]

@@ -60,7 +60,7 @@ impl<R: Read> PacketReader<R> {
     /// The packet that [`next_packet`](Self::next_packet) would return, left in its place.
     ///
     /// # Errors
-    /// As [`next_packet`](Self::next_packet), `ERR` packets aside.
+    /// Like [`next_packet`](Self::next_packet), `ERR` packets aside.
     pub fn peek(&mut self) -> Result<Option<Packet<'_>>, Error> {
         match self.fill()? {
             Some(_) => self.front().map(Some),

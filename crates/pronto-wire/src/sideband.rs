@@ -103,7 +103,7 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
     /// Reads to the end, so that late messages are shown.
     ///
     /// # Errors
-    /// As [`data`](Self::data), and if more data follows.
+    /// Like [`data`](Self::data), and if more data follows.
     pub fn finish(&mut self) -> Result<(), Error> {
         if self.data()?.is_empty() {
             Ok(())

@@ -45,7 +45,7 @@ pub struct Origin {
 
 /// Why a text is not a URL.
 enum Refusal {
-    /// It is not well formed, or not clear.
+    /// It is malformed, or not clear.
     Bad(&'static str),
     /// It is one that only git understands.
     Beyond(&'static str),

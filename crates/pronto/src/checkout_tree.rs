@@ -167,7 +167,7 @@ impl Repository {
     /// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn index_writer(&self) -> Result<Writer> {
         use pronto_index::{OffsetTable, Version};
         let config = self.config();

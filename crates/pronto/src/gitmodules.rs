@@ -30,7 +30,7 @@ pub fn is_in(top: &Path) -> bool {
 
 impl Gitmodules {
     /// Reads the file of the worktree at `top`: a regular file of moderate size, never through a
-    /// link. Everything else, and what is not well formed, counts as no file.
+    /// link. Everything else, and what is malformed, counts as no file.
     pub fn read(top: &Path) -> Gitmodules {
         let content = untrusted::read(&top.join(NAME), Links::Refuse, LARGEST_BYTES);
         let parsed = content.ok().map(Gitmodules::parse);
@@ -40,7 +40,7 @@ impl Gitmodules {
     /// Parses the content of a file. Includes are not followed.
     ///
     /// # Errors
-    /// It is not well formed.
+    /// It is malformed.
     pub fn parse(content: Vec<u8>) -> Result<Gitmodules> {
         let origin = Origin {
             scope: Scope::Local,

@@ -33,7 +33,7 @@ impl Repository {
     /// Makes objects of `kind`; stores them if `writes`.
     ///
     /// # Errors
-    /// Configuration is not well formed, or the objects cannot be opened.
+    /// Configuration is malformed, or the objects cannot be opened.
     pub fn content_hasher(&self, kind: ObjectKind, writes: bool) -> Result<ContentHasher<'_>> {
         let files = crate::packs::indexer_options(self.config(), self.object_hash())?;
         Ok(ContentHasher {

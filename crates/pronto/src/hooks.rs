@@ -43,7 +43,7 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Runs hook `name` if there is one and waits for it. Its output goes to the standard error of
+/// Runs hook `name` if there is one and waits for it. Its output goes to standard error of
 /// this process.
 ///
 /// Returns the exit code, or `None` when there is no such hook. A hook ended by a signal counts as

@@ -58,7 +58,7 @@ impl Repository {
         Ok(index)
     }
 
-    /// As [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
+    /// Like [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
     /// if one of the directories for which one entry stands is there.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl Lock {
         Self::acquire_as(target, Marking::Marked, patience)
     }
 
-    /// As [`acquire`](Self::acquire), with a lock file that is marked or not.
+    /// Like [`acquire`](Self::acquire), with a lock file that is marked or not.
     ///
     /// # Errors
     /// As for [`acquire`](Self::acquire).

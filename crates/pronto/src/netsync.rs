@@ -232,7 +232,7 @@ impl PeerRepository {
         Ok(())
     }
 
-    /// Takes note of what the peer may see of an own ref.
+    /// Records what the peer may see of an own ref.
     fn know(&mut self, offer: &Offer) -> Result<()> {
         let commit = offer.commit();
         self.known.push(commit);

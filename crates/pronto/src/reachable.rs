@@ -41,7 +41,7 @@ impl Repository {
         self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
     }
 
-    /// As [`reachable`](Self::reachable), asking these bitmaps.
+    /// Like [`reachable`](Self::reachable), asking these bitmaps.
     ///
     /// # Errors
     /// As [`reachable`](Self::reachable).
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes note of `id`; whether it was new.
+    /// Records `id`; whether it was new.
     fn add(&mut self, id: &oid) -> Result<bool> {
         let bit = match self.bitmaps {
             Some(bitmaps) => bitmaps.bit(id).map_err(from_odb)?,

@@ -87,7 +87,7 @@ impl Remote {
     /// The remote called `name`, or the one at that address if none is called so.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
         let config = repository.config();
         let mut remote = Self::configured(config, name)?;
@@ -100,7 +100,7 @@ impl Remote {
     /// The remote called `name` with all that is configured for it.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn configured(config: &Config, name: &BStr) -> Result<Self> {
         let key =
             |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();

@@ -99,7 +99,7 @@ impl Repository {
         self.attributes_selected(index, &ATTRIBUTES)
     }
 
-    /// As [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
+    /// Like [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
     /// choice.
     pub(crate) fn attributes_selected(&self, index: &Index, names: &[&str]) -> Result<Attributes> {
         let source = self.attributes_source(index)?;
@@ -130,7 +130,7 @@ impl Repository {
     /// How contents are converted between blobs and files.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn filter_settings(&self) -> Result<Settings> {
         let config = self.config();
         let mut settings = Settings::new(self.object_hash());
@@ -196,7 +196,7 @@ impl Repository {
     /// `core.symlinks`). The directory where the caller stands is kept.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn checkout_options(&self) -> Result<checkout::Options> {
         let threshold = self.config().entry_of("checkout.thresholdforparallelism");
         let threshold = threshold.map(|entry| entry.i32()).transpose()?;

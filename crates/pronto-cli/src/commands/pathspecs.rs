@@ -12,7 +12,7 @@ use crate::CliError;
 pub(crate) struct Source<'a> {
     /// Pathspecs of the command line.
     pub(crate) given: &'a [OsString],
-    /// `--pathspec-from-file`; `-` is the standard input.
+    /// `--pathspec-from-file`; `-` is standard input.
     pub(crate) file: Option<&'a OsStr>,
     /// `--pathspec-file-nul`.
     pub(crate) ends_with_nul: bool,

@@ -39,7 +39,7 @@ impl Place {
         Place::on(Scratch::new(), model)
     }
 
-    /// As [`new`](Self::new), on what `scratch` has as `real` already.
+    /// Like [`new`](Self::new), on what `scratch` has as `real` already.
     pub(crate) fn on(scratch: Scratch, model: Model) -> Option<Place> {
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
         std::fs::create_dir_all(&real).expect("a directory");

@@ -60,7 +60,7 @@ impl Tuner {
         self.target.load(Relaxed)
     }
 
-    /// Takes note that a worker got `items` done since its clock was started or recorded last.
+    /// Records that a worker got `items` done since its clock was started or recorded last.
     /// Costs a look at the clock, and if they took long a system call. After how many more it should
     /// be called again: one where each takes long, and up to 16 where they take no time.
     pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {

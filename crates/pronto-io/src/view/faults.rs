@@ -14,7 +14,7 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 const FIRST_BLOCK_LEN: usize = 64;
 const MAX_BLOCKS: usize = 26;
 
-/// The registry: blocks are made when they are needed and stay for ever, so that the handler can
+/// The registry: blocks are made when they are needed and stay forever, so that the handler can
 /// read them at any moment.
 static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];

@@ -192,7 +192,7 @@ impl Bitmapped {
     /// All that the commit `id` leads to, itself included; `None` if it has no bitmap.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
+    /// Like [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
     pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
         let row: Option<IndexPosition> = match &self.objects {
             Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,

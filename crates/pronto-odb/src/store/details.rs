@@ -126,7 +126,7 @@ impl Store {
         Ok(found)
     }
 
-    /// As [`find_or_stream`](Self::find_or_stream), of an object whose
+    /// Like [`find_or_stream`](Self::find_or_stream), of an object whose
     /// [`position`](Self::position) is known: saves the search.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ impl Store {
     /// is marked as used, and the written file is removed.
     ///
     /// # Errors
-    /// As [`write`](Self::write), and `Corrupt` when the stream is of another size.
+    /// Like [`write`](Self::write), and `Corrupt` when the stream is of another size.
     pub fn write_stream(
         &self,
         kind: ObjectKind,

@@ -86,14 +86,14 @@ impl<'a> Ids<'a> {
         Err(row)
     }
 
-    /// As [`search`](Self::search), without guesses: for rows that are not all of a bucket.
+    /// Like [`search`](Self::search), without guesses: for rows that are not all of a bucket.
     pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());
         let row = self.bisect(rows.start, rows.end, wanted);
         self.decide(row..rows.end, wanted, id)
     }
 
-    /// As [`search`](Self::search), of an id that is not before `row`, where the search before it
+    /// Like [`search`](Self::search), of an id that is not before `row`, where the search before it
     /// ended.
     #[inline]
     pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> Search {

@@ -28,7 +28,7 @@ impl Examined {
         &self.outcome
     }
 
-    /// As [`outcome`](Self::outcome), where the pack is needed no longer.
+    /// Like [`outcome`](Self::outcome), where the pack is needed no longer.
     pub fn into_outcome(self) -> Outcome {
         self.outcome
     }
@@ -54,7 +54,7 @@ impl Examined {
 /// its deltas make. [`Context::inspect`] sees what is not a delta.
 ///
 /// # Errors
-/// As [`index_stream`](super::index_stream), but for those about deltas.
+/// Like [`index_stream`](super::index_stream), but for those about deltas.
 pub fn scan_stream(
     input: &mut dyn Read,
     options: &Options,
@@ -67,7 +67,7 @@ pub fn scan_stream(
     run(&options, context).scan(input)
 }
 
-/// As [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
+/// Like [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
 /// is written to `directory` under a temporary name only, without waiting for the disk, and gets
 /// no index.
 ///

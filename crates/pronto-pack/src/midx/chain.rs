@@ -27,7 +27,7 @@ pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error
     parse(&text, &directory, kind).map_err(|error| error.at_path(&path))
 }
 
-/// As [`files`], of the content of the list.
+/// Like [`files`], of the content of the list.
 ///
 /// # Errors
 /// As [`files`].

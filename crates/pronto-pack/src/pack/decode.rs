@@ -99,7 +99,7 @@ impl Decoder {
         }
     }
 
-    /// As [`decode`](Self::decode), but `None` if the object, or what it is made of, takes at least
+    /// Like [`decode`](Self::decode), but `None` if the object, or what it is made of, takes at least
     /// `below` bytes: then nothing of that size has been allocated. See
     /// [`Pack::reader`](Pack::reader) and [`Pack::spool`](Pack::spool).
     ///
@@ -196,7 +196,7 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    /// As [`follow`](Self::follow), but `None` if the end or a delta on the way, which now are in
+    /// Like [`follow`](Self::follow), but `None` if the end or a delta on the way, which now are in
     /// the chain, takes at least `below` bytes.
     fn follow_below(
         &mut self,

@@ -37,7 +37,7 @@ impl PackOrder {
         })
     }
 
-    /// As [`new`](Self::new), of what was sorted before: costs one pass without sorting.
+    /// Like [`new`](Self::new), of what was sorted before: costs one pass without sorting.
     ///
     /// # Errors
     /// As [`new`](Self::new); `Corrupt` when `reverse` does not list the entries in their order.

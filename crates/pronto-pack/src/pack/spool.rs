@@ -80,7 +80,7 @@ impl Pack {
     /// Reads a header for each step.
     ///
     /// # Errors
-    /// As [`spool`](Self::spool), but for those of writing.
+    /// Like [`spool`](Self::spool), but for those of writing.
     pub fn root(
         &self,
         offset: PackOffset,

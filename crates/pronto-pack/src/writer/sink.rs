@@ -15,7 +15,7 @@ pub trait Sink {
     /// `Io` when they cannot be written.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Takes note of an entry that begins at `start`: called once for each, in their order.
+    /// Records an entry that begins at `start`: called once for each, in their order.
     ///
     /// # Errors
     /// `Limit` when there are more than were announced.

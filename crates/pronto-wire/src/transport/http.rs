@@ -73,7 +73,7 @@ pub trait Settings: Send {
     /// What is set for `url`. Called before anything is sent there.
     ///
     /// # Errors
-    /// If a setting is not well formed, or is one that cannot be obeyed here
+    /// If a setting is malformed, or is one that cannot be obeyed here
     /// ([`ErrorKind::Unsupported`]).
     fn for_url(&mut self, url: &Url) -> Result<UrlSettings, Error>;
 }

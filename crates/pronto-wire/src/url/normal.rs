@@ -31,7 +31,7 @@ impl NormalUrl {
     /// The normal form of `url`.
     ///
     /// # Errors
-    /// It has no scheme, no host where one is needed, or a part that is not well formed.
+    /// It has no scheme, no host where one is needed, or a part that is malformed.
     pub fn parse(url: &BStr) -> Result<Self, Error> {
         let parsed = split(url).and_then(|parts| Self::from_parts(&parts, false));
         parsed.map_err(|reason| Error::new(ErrorKind::Address, reason))

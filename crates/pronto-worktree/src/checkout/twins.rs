@@ -234,7 +234,7 @@ impl Twin<'_> {
         Ok(digester.finish().ok().filter(|_| offset == size))
     }
 
-    /// Takes note of an error that the other files would have, too.
+    /// Records an error that the other files would have, too.
     fn refused(&self, error: &io::Error) -> Error {
         use io::ErrorKind as Io;
         let reason = pronto_io::error::reason(error);

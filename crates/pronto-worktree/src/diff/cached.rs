@@ -14,7 +14,7 @@ use std::ops::Range;
 /// that is at its place in the tree `root` gets that. Reads the trees that are not known.
 ///
 /// # Errors
-/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is not sound.
+/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
 pub fn cached_trees(
     root: &oid,
     (index, cached): (&Index, Option<&CachedTree>),

@@ -39,7 +39,7 @@ pub enum Announced {
 /// differs or whose cached tree is not known.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
+/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is invalid.
 pub fn tree_and_index(
     root: Option<&oid>,
     (index, cached): (&Index, Option<&CachedTree>),

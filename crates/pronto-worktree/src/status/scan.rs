@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
         });
     }
 
-    /// Takes note that an entry is as it was, if there is a monitor to vouch for it from now on.
+    /// Records that an entry is as it was, if there is a monitor to vouch for it from now on.
     pub(super) fn verify(&mut self, position: usize) {
         if self.job.monitored.is_some() {
             self.outcome.verified.push(position as u32);

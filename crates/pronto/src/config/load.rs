@@ -103,7 +103,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// As [`local`](Self::local), with the contents of the file read already.
+    /// Like [`local`](Self::local), with the contents of the file read already.
     pub fn local_from(&mut self, bytes: Vec<u8>) -> &mut Self {
         if let Some(place) = &self.place {
             let origin = Origin {
@@ -143,7 +143,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// As [`file`](Self::file), with the name that messages have for it.
+    /// Like [`file`](Self::file), with the name that messages have for it.
     pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
         self.steps.push(Step::File {
             path,
@@ -173,7 +173,7 @@ impl<'a> Loader<'a> {
         Some(user)
     }
 
-    /// Contents that the caller read: a blob, the standard input.
+    /// Contents that the caller read: a blob, standard input.
     pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
         self.steps.push(Step::Bytes { bytes, origin });
         self
@@ -192,7 +192,7 @@ impl<'a> Loader<'a> {
     /// Reads everything.
     ///
     /// # Errors
-    /// A file cannot be read, or is not well formed, or includes go round in circles.
+    /// A file cannot be read, or is malformed, or includes go round in circles.
     pub fn load(&self) -> Result<Config> {
         self.run(Mode::Everything)
     }

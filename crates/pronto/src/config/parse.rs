@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// The file is not well formed at this line (counted from one).
+/// The file is malformed at this line (counted from one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadLine(pub(crate) u32);
 
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         Some(byte)
     }
 
-    /// As [`read`](Self::read), the end of the file taken as a line end.
+    /// Like [`read`](Self::read), the end of the file taken as a line end.
     fn read_or_line_end(&mut self) -> u8 {
         self.read().unwrap_or(b'\n')
     }

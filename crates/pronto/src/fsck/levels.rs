@@ -45,7 +45,7 @@ impl Levels {
     /// bars.
     ///
     /// # Errors
-    /// It is not well formed, names what is not known, or a list that cannot be read.
+    /// It is malformed, names what is not known, or a list that cannot be read.
     pub fn set_all(&mut self, list: &BStr) -> Result<()> {
         for item in list.split(|byte| b" ,|".contains(byte)) {
             if item.is_empty() {

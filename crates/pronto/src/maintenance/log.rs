@@ -14,7 +14,7 @@ use crate::{ErrorKind, Repository, Result};
 pub struct LogFile(Lock);
 
 impl LogFile {
-    /// Lets the standard error of this process, and of those that it starts, go to the log.
+    /// Lets standard error of this process, and of those that it starts, go to the log.
     ///
     /// # Errors
     /// The system refuses.

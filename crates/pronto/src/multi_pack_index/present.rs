@@ -122,7 +122,7 @@ impl Work<'_> {
         self.open()
     }
 
-    /// As [`present`](Self::present), one that was damaged since it was written left out.
+    /// Like [`present`](Self::present), one that was damaged since it was written left out.
     ///
     /// # Errors
     /// As [`present`](Self::present).

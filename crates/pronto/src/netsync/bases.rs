@@ -69,7 +69,7 @@ impl Bases {
         Ok(bases)
     }
 
-    /// Takes note of commits that have come.
+    /// Records commits that have come.
     ///
     /// # Errors
     /// A commit that is here cannot be read.

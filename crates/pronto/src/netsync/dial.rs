@@ -48,7 +48,7 @@ pub const TLS_PROTOCOL: &str = "netsync";
 /// Whether the user allows the transport called `protocol`.
 ///
 /// # Errors
-/// It is not allowed, or a setting is not well formed.
+/// It is not allowed, or a setting is malformed.
 pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
     let policy = connection::policy(config, environment)?;
     policy.check(protocol).map_err(connection::from_wire)

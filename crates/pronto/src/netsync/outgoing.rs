@@ -215,7 +215,7 @@ impl Outgoing {
         }
     }
 
-    /// Takes note that the members of `chosen` are sent with the pack in `file`.
+    /// Records that the members of `chosen` are sent with the pack in `file`.
     fn segment(
         &mut self,
         chosen: &Chosen,

@@ -99,7 +99,7 @@ impl Sequence {
         }
     }
 
-    /// Takes note of the tags that `tip` is, if it is any: that to which others lead first.
+    /// Records the tags that `tip` is, if it is any: that to which others lead first.
     fn tags_of(&mut self, tip: ObjectId) -> Result<()> {
         let (mut id, mut chain) = (tip, Vec::new());
         loop {

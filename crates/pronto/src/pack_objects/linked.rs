@@ -103,7 +103,7 @@ impl<'a> LinkedWalk<'a> {
         }
     }
 
-    /// Takes note of `id`; whether it was new.
+    /// Records `id`; whether it was new.
     ///
     /// # Errors
     /// The index cannot be read.

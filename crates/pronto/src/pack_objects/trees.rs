@@ -248,7 +248,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes note of what the receiver has in the trees at which its history meets the commits
+    /// Records what the receiver has in the trees at which its history meets the commits
     /// that are sent: all of it, or only along paths on which both have something else.
     fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
         let known: HashSet<ObjectId> = commits

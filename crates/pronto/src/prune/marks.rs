@@ -132,7 +132,7 @@ impl<'a> Marks<'a> {
         self.walk(tips, Missing::Passes, &mut Vec::new())
     }
 
-    /// As [`lead_from`](Self::lead_from), passing over what is missing.
+    /// Like [`lead_from`](Self::lead_from), passing over what is missing.
     ///
     /// # Errors
     /// It was interrupted.

@@ -59,7 +59,7 @@ impl References {
         })
     }
 
-    /// As [`for_each`](Self::for_each), with what is broken on the way.
+    /// Like [`for_each`](Self::for_each), with what is broken on the way.
     ///
     /// # Errors
     /// The packed references cannot be read, or `visit` failed.

@@ -40,7 +40,7 @@ impl Settings {
     /// The same with what is configured for `remote`.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn for_remote(&self, remote: &Remote, config: &Config) -> Result<Self> {
         let mut settings = self.clone();
         if settings.upload_pack.is_none() {
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// Fails if what is set for the connection to `url` is not well formed, or cannot be obeyed. Sends
+/// Fails if what is set for the connection to `url` is malformed, or cannot be obeyed. Sends
 /// nothing.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn connect(
     connect_with(url, settings, (config, environment), watch, wrap)
 }
 
-/// As [`connect`], with what `wrap` makes of those who know the user's passwords.
+/// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
 pub(crate) fn connect_with(
     url: &BStr,
     settings: &Settings,

@@ -82,7 +82,7 @@ const HEADER_LEN: usize = 12;
 /// Reads `pack` to its end and indexes or unpacks it as it arrives.
 ///
 /// # Errors
-/// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
+/// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
 pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let options = options(receive)?;
     let levels = fsck_levels(receive)?;

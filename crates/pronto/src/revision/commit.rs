@@ -33,7 +33,7 @@ impl Repository {
         Ok(links)
     }
 
-    /// As [`commit_links`](Self::commit_links), wherever history was cut off.
+    /// Like [`commit_links`](Self::commit_links), wherever history was cut off.
     pub(crate) fn written_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
         links_in(self.objects()?, id, buffer)
     }

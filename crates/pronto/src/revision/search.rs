@@ -97,7 +97,7 @@ fn compile(pattern: &BStr) -> Option<Regex> {
 /// A regular expression as configuration and names of revisions use them.
 ///
 /// # Errors
-/// It is not well formed.
+/// It is malformed.
 pub(crate) fn compile_regex(pattern: &BStr, ignore_case: bool) -> Result<Regex> {
     let invalid = || {
         let message = format!("invalid pattern: {pattern}");

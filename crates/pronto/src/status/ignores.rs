@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// `core.excludesFile` (or its default place) and `info/exclude` of `repository`.
 ///
 /// # Errors
-/// Configuration is not well formed.
+/// Configuration is malformed.
 pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
     exclude_contents(repository)?.into_patterns(repository)
 }
@@ -50,7 +50,7 @@ impl ExcludeContents {
 /// Reads `core.excludesFile` (or its default place) and `info/exclude`.
 ///
 /// # Errors
-/// Configuration is not well formed.
+/// Configuration is malformed.
 pub(super) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
     let home = repository.environment().home();
     let excludes = match repository.config().path("core.excludesFile", home)? {

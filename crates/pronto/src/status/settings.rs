@@ -63,7 +63,7 @@ impl Repository {
         self.pathspec_by(specs, pathspec_defaults(self)?)
     }
 
-    /// As [`pathspec`](Self::pathspec), for commands that are about the current directory when
+    /// Like [`pathspec`](Self::pathspec), for commands that are about the current directory when
     /// they are given no path: where all pathspecs exclude, they exclude from what is below it.
     ///
     /// # Errors

@@ -162,7 +162,7 @@ impl Repository {
     /// Whether what is configured about new branches can be done.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), or a value is not well formed.
+    /// [`Unsupported`](ErrorKind::Unsupported), or a value is malformed.
     pub(crate) fn check_tracking(&self, tracking: Tracking) -> Result<()> {
         self.tracking_policy(tracking).map(|_| ())
     }

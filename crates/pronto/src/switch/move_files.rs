@@ -88,7 +88,7 @@ impl<'r> Prepared<'r> {
         Ok(Prepared { index, ..self })
     }
 
-    /// As [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
+    /// Like [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
     pub(crate) fn with_index(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
@@ -230,7 +230,7 @@ impl<'r> Prepared<'r> {
         self.encode_with(&self.repository.index_writer()?, content, interrupt)
     }
 
-    /// As [`encode`](Self::encode), by a writer of the caller's.
+    /// Like [`encode`](Self::encode), by a writer of the caller's.
     pub(crate) fn encode_with(
         &self,
         writer: &Writer,

@@ -22,7 +22,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Takes note of an object that is here.
+    /// Records an object that is here.
     ///
     /// # Errors
     /// It cannot be read.

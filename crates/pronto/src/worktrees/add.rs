@@ -109,7 +109,7 @@ pub enum AddOutcome {
 /// What was made.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// What was set up for the new branch, as Git prints it on the standard output.
+    /// What was set up for the new branch, as Git prints it on standard output.
     pub set_up: Vec<String>,
     /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,

@@ -29,7 +29,7 @@ impl Sandbox {
         text(&output)
     }
 
-    /// As [`git`](Self::git), where git may say no.
+    /// Like [`git`](Self::git), where git may say no.
     pub(crate) fn git_or_nothing(&self, directory: &str, arguments: &[&str]) -> String {
         text(&self.run_git(directory, arguments))
     }

@@ -64,7 +64,7 @@ impl Starts {
         Some(())
     }
 
-    /// As [`whole`](Self::whole), of `content` that `delta` makes out of a tree whose entries
+    /// Like [`whole`](Self::whole), of `content` that `delta` makes out of a tree whose entries
     /// start at `base`. Costs one step for each instruction and each entry that is not copied as
     /// a whole, and four bytes for each that is.
     pub fn derived(

@@ -173,7 +173,7 @@ impl Table {
         Ok(())
     }
 
-    /// As [`find_object`](Self::find_object), as a cursor.
+    /// Like [`find_object`](Self::find_object), as a cursor.
     ///
     /// # Errors
     /// As [`find_object`](Self::find_object).

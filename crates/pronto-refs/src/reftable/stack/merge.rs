@@ -118,7 +118,7 @@ impl<S: Source> Merge<S> {
         Ok(true)
     }
 
-    /// As [`advance`](Self::advance), past deletions.
+    /// Like [`advance`](Self::advance), past deletions.
     #[inline]
     fn advance_to_live(&mut self) -> Result<bool> {
         while self.advance()? {

@@ -155,7 +155,7 @@ impl Snapshot {
         Logs::of(self, name.as_ref(), u64::MAX)
     }
 
-    /// As [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
+    /// Like [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
     ///
     /// # Errors
     /// A table is malformed.

@@ -127,7 +127,7 @@ impl<W: Write> TableWriter<W> {
         self.copy_ref(record)
     }
 
-    /// As [`add_ref`](Self::add_ref), with a name as another table has it.
+    /// Like [`add_ref`](Self::add_ref), with a name as another table has it.
     pub(in crate::reftable) fn copy_ref(&mut self, record: &RefRecord<'_>) -> Result<()> {
         let limits = self.header.limits;
         if !(limits.min..=limits.max).contains(&record.update_index) {
@@ -156,14 +156,14 @@ impl<W: Write> TableWriter<W> {
     /// does it.
     ///
     /// # Errors
-    /// As [`add_ref`](Self::add_ref), but that update indexes may be less than the least one; and
+    /// Like [`add_ref`](Self::add_ref), but that update indexes may be less than the least one; and
     /// [`ErrorKind::Record`] if the message has several lines.
     pub fn add_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         RefNameRef::existing(record.name).map_err(|bad| bad_name(&bad))?;
         self.copy_log(record)
     }
 
-    /// As [`add_log`](Self::add_log), with a name as another table has it.
+    /// Like [`add_log`](Self::add_log), with a name as another table has it.
     pub(in crate::reftable) fn copy_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         if record.update_index > self.header.limits.max && record.entry.is_some() {
             return Err(bad_record("update index is out of range", record.name));
