@@ -22,11 +22,11 @@ impl Message<'_> {
     }
 }
 
-/// Digests batches of messages, keeping what it needs for that from one batch to the next.
+/// Digests batches of messages, and keeps its memory from one batch to the next.
 ///
-/// A batch is done at its best speed if it holds a few times as many messages as there are lanes
-/// (16 with AVX-512) and fits into the processor's second-level cache; the messages may be of any
-/// lengths and in any order.
+/// A batch is fastest if it holds a few times as many messages as there are lanes (16 with AVX-512)
+/// and fits into the processor's second-level cache; the messages may have any lengths and any
+/// order.
 ///
 /// ```
 /// use pronto_hash::{Kind, ManyDigester, Message, digest};

@@ -1,6 +1,6 @@
 //! Errors of an index.
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -400,7 +400,7 @@ impl Index {
         self.outline.hash_len()
     }
 
-    /// Puts other entries in place of those that were read.
+    /// Replaces the entries that were read.
     pub(crate) fn replace_entries(
         &mut self,
         entries: Unpacked,

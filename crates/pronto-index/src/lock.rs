@@ -48,7 +48,7 @@ impl Lock {
         self
     }
 
-    /// Writes `bytes` as the new index and puts it in place.
+    /// Writes `bytes` as the new index and renames it into place.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; the old index then stays and the lock is gone.
@@ -57,8 +57,7 @@ impl Lock {
         self.commit_to(bytes, &index)
     }
 
-    /// Writes `bytes` and puts them in place of `target`, on the same file system; the index
-    /// stays.
+    /// Writes `bytes` and renames them to `target`, on the same file system; the index stays.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.

@@ -122,8 +122,8 @@ impl Outline {
         self
     }
 
-    /// Reads the file at `path`; an empty index if there is none. What it says of entries and
-    /// extensions other than where they lie is not checked here.
+    /// Reads the file at `path`; an empty index if there is none. Of entries and extensions only
+    /// the positions are checked here.
     ///
     /// # Errors
     /// As [`Index::open`](crate::Index::open).
@@ -169,8 +169,7 @@ impl Outline {
         Ok(outline)
     }
 
-    /// The extensions, if the file says where the entries end and all between there and its own
-    /// end is what it says it is.
+    /// Returns the extensions, if the file states where the entries end and the rest is consistent.
     fn told_end(&self) -> Option<Extensions> {
         let end = self.file.len() - self.hash_len();
         let size = 4 + self.hash_len();
@@ -394,12 +393,12 @@ impl Outline {
         }
     }
 
-    /// Whether all that was read of this file until now was what it holds: if someone cuts a
-    /// mapped file short, what is gone reads as zeros. To be called once a result is there, before
-    /// it is used.
+    /// Checks that everything read from this file so far was its content. If another process
+    /// truncates a mapped file, missing bytes read as zeros. Call it after computing a result and
+    /// before using it.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the file was cut short; from then on always.
+    /// [`ErrorKind::Io`] if the file was truncated; from then on always.
     pub fn intact(&self) -> Result<(), Error> {
         match &self.file {
             Data::Mapped(view, path) => {

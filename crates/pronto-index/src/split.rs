@@ -139,8 +139,8 @@ pub(crate) fn count_new(content: &Content<'_>, shared: &SharedIndex) -> usize {
 }
 
 impl Content<'_> {
-    /// Whether so many entries are not in `shared` that a new shared file is due: more than
-    /// `percent` of all (`splitIndex.maxPercentChange`). Linear.
+    /// Returns whether more than `percent` of all entries are not in `shared`, so that a new shared
+    /// file is due (`splitIndex.maxPercentChange`). Linear.
     pub fn outgrows(&self, shared: &SharedIndex, percent: usize) -> bool {
         match percent {
             0 => true,

@@ -65,7 +65,7 @@ pub struct UntrackedDirectory<'a> {
     pub is_valid: bool,
     /// It was only asked whether there is anything untracked in it.
     pub check_only: bool,
-    /// What it was like; zeros unless it is valid.
+    /// The stat data of the directory; zeros unless it is valid.
     pub stat: Stat,
     /// Its ignore file; null if there was none.
     pub exclude_id: ObjectId,

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 pub struct Content<'a> {
     /// The kind of the object ids.
     pub kind: Kind,
-    /// The index that entries are borrowed from, whose file must still be what it was.
+    /// The index that entries are borrowed from, whose file must be unchanged.
     pub base: Option<&'a Index>,
     /// The version of the file these entries come from; `None` for a new one.
     pub version: Option<u32>,
@@ -140,7 +140,7 @@ impl OffsetTable {
 pub struct Writer {
     /// The version of a new index (`index.version`).
     pub new_version: Version,
-    /// The version whatever it was before (`update-index --index-version`).
+    /// The version, instead of the present one (`update-index --index-version`).
     pub force_version: Option<Version>,
     /// `index.skipHash`: end with zeros instead of a digest.
     pub skip_hash: bool,

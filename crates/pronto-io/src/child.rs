@@ -66,7 +66,7 @@ fn leave_disk_to_others() {
     {
         const THIS_PROCESS: libc::c_int = 1;
         const IDLE: libc::c_int = 3 << 13;
-        // SAFETY: it takes no pointers. A kernel that does not know it says so.
+        // SAFETY: it takes no pointers. A kernel without it returns an error.
         let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, THIS_PROCESS, 0, IDLE) };
     }
 }

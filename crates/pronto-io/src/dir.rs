@@ -52,7 +52,7 @@ const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY.union(OFlags::PATH);
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY;
 
 impl Directory {
-    /// Opens the directory at `path`, which the caller trusts: links on the way to it are followed.
+    /// Opens the directory at `path`, which the caller trusts: links in it are followed.
     ///
     /// # Errors
     /// Those of `open(2)`.
@@ -328,7 +328,7 @@ impl Directory {
     /// # Errors
     /// Those of `openat(2)` and `getdents64(2)`.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, EntryKind)>> {
-        // A handle of its own, because the read position belongs to the open file.
+        // A separate handle, because the read position belongs to the open file.
         let fd = retry(|| rustix::fs::openat(&self.fd, ".", OPEN_DIRECTORY, Mode::empty()))?;
         let mut space = Vec::with_capacity(32 * 1024);
         let mut found = Vec::new();
@@ -393,7 +393,7 @@ fn is_directory_error(error: &io::Error) -> bool {
     )
 }
 
-/// What an entry of a directory is, when the file system says so in the listing.
+/// The type of a directory entry, if the file system returns it in the listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.

@@ -23,7 +23,7 @@ const WANTED: u64 = libc::FAN_CREATE
 
 /// In the mask of an event: the name was made.
 pub const CREATED: u64 = libc::FAN_CREATE;
-/// The name is gone, for what it stood for was renamed.
+/// The name is gone, because its file was renamed.
 pub const MOVED_FROM: u64 = libc::FAN_MOVED_FROM;
 /// The name stands for something that was renamed.
 pub const MOVED_TO: u64 = libc::FAN_MOVED_TO;

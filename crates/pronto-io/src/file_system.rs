@@ -23,7 +23,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// The one that `file` is on. Costs a system call, and another for the first file of each device.
+    /// Returns the file system of `file`. Costs a system call, and another for the first file of
+    /// each device.
     ///
     /// # Errors
     /// Those of `fstat(2)`.

@@ -47,7 +47,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const OLD: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_OLD: Duration = Duration::from_millis(500);
 
-/// What sort of error a lock ends with.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -134,7 +134,7 @@ impl LockFile {
         &self.path
     }
 
-    /// Has what [`write`](Self::write) writes waited for.
+    /// Sets how files written by [`write`](Self::write) are flushed.
     pub fn wait_for(&mut self, sync: SyncMethod) {
         self.sync = sync;
     }

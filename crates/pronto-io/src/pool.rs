@@ -55,7 +55,7 @@ const LARGEST_BATCH: usize = 64;
 /// Who took longer for what he took at once takes less the next time.
 const LONG_BATCH: Duration = Duration::from_millis(1);
 
-/// Starting a thread costs about as much as so many items of quick work.
+/// Starting a thread costs about as much as this many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
 /// Returns how many threads this process may run at once: its processors, or its share of them.

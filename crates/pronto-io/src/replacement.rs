@@ -70,12 +70,12 @@ impl Replacement {
         &self.path
     }
 
-    /// Puts the file in place of `target`, which must be on the same file system.
+    /// Renames the file to `target`, which must be on the same file system.
     ///
     /// Costs two system calls.
     ///
     /// # Errors
-    /// Those of the system; `target` is as it was then.
+    /// Those of the system; `target` is then unchanged.
     pub fn put_in_place_of(self, target: &Path) -> io::Result<()> {
         let guard = match self.guard {
             Some(guard) => guard,

@@ -26,15 +26,15 @@ static CAUGHT: AtomicI32 = AtomicI32::new(0);
 /// Set permanently by the thread that ends the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// What the first signal triggers, and what it triggers instead, once. Flags that are never freed,
-/// or null.
+/// The flag that the first signal triggers, and the one that it triggers instead, once. Flags that
+/// are never freed, or null.
 static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
-/// the process was started to ignore stay so, and cost a system call more than the five others. To be
-/// called before there are other threads, and by one of them: a later call puts another interrupt
-/// in place of the first, whose flag is never freed.
+/// Makes the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT trigger `interrupt`. Signals that were
+/// ignored at the start of the process stay ignored, and cost one more system call than the five
+/// others. Call it before other threads exist, and from one of them: a later call replaces the
+/// interrupt, whose flag is never freed.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
@@ -117,7 +117,7 @@ fn handle(signal: c_int) -> io::Result<libc::sigaction> {
     }
 }
 
-/// Sets `flag` if there is one, and says so.
+/// Sets `flag` if there is one. Returns whether there is.
 fn trigger(flag: *mut AtomicBool) -> bool {
     // SAFETY: null, or a flag that was leaked.
     let flag = unsafe { flag.as_ref() };

@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Version,
     /// The objects of the two repositories have ids of different sorts.
     ObjectFormat,
-    /// The peer may not do what it asked for, or is not known.
+    /// The peer may not do what it requested, or is unknown.
     Denied,
     /// There is no such repository, or it cannot take part.
     NoRepository,

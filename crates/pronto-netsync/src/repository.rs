@@ -63,7 +63,7 @@ pub struct Progress {
 
 /// A segment to be sent.
 pub struct OutgoingSegment {
-    /// What it is.
+    /// The kind.
     pub kind: SegmentKind,
     /// How many objects it has.
     pub objects: u64,
@@ -168,17 +168,17 @@ pub trait Repository {
     /// They are not what they have to be, or cannot be stored.
     fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// The segment has ended. When this returns, it is verified and durable in quarantine, and
-    /// `resume` is remembered for the session that follows if this one is cut.
+    /// Ends the segment. When this returns, the segment is verified and durable in quarantine, and
+    /// `resume` is stored for the next session if this one is interrupted.
     ///
     /// # Errors
-    /// It is not what it has to be, or cannot be stored. Nothing of it stays.
+    /// It is invalid, or cannot be stored. Nothing of it stays.
     fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error>;
 
-    /// Everything that was wanted has come: checks that all of it is connected, moves it in,
-    /// and lets the refs of the peer be known. `offers` are all refs of the peer that take part,
-    /// sorted by name; `arrived` marks those that are complete here or were wanted. Gives the
-    /// fate of each that is not what it was, sorted by name.
+    /// Lands the received history: checks that all of it is connected, publishes it, and updates
+    /// the refs of the peer. `offers` are all refs of the peer that take part, sorted by name;
+    /// `arrived` marks those that are complete here or were wanted. Returns the fate of each
+    /// changed ref, sorted by name.
     ///
     /// # Errors
     /// Something is missing or cannot be moved; then no ref has changed.

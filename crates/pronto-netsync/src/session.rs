@@ -42,7 +42,7 @@ use conversation::Conversation;
 /// The version of the protocol.
 pub const VERSION: u64 = 1;
 
-/// The most that is taken from a peer before it has said who it is and what it wants.
+/// The maximum bytes that are read from a peer before its greeting is complete.
 pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
@@ -138,7 +138,7 @@ pub struct Session<R> {
     has_failed: bool,
 }
 
-/// Decides whether a peer is let in, by what it says.
+/// Decides by its greeting whether a peer is admitted.
 pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<Admission<R>, Error> + Send>;
 
 impl<R: Repository> Session<R> {
@@ -168,8 +168,8 @@ impl<R: Repository> Session<R> {
         }
     }
 
-    /// Reads once from `source`. Returns how many bytes came; 0 means that it has ended. To be
-    /// called only when [`wants_input`](Self::wants_input) says so.
+    /// Reads once from `source`. Returns the number of bytes; 0 means the end. Call it only if
+    /// [`wants_input`](Self::wants_input) returns true.
     ///
     /// # Errors
     /// Those of the source.
@@ -218,7 +218,7 @@ impl<R: Repository> Session<R> {
         self.talk.is_finished()
     }
 
-    /// Whether the peer has said who it is and what it wants, and that was agreed to.
+    /// Returns whether the peer has sent its greeting and was admitted.
     pub fn is_greeted(&self) -> bool {
         self.talk.is_greeted()
     }
@@ -252,7 +252,7 @@ impl<R: Repository> Session<R> {
         self.release();
     }
 
-    /// Lets go of the repository, and of what it holds. The session is over.
+    /// Drops the repository and its resources. The session is over.
     pub fn release(&mut self) {
         self.has_failed = true;
         self.talk.release();

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::loose;
 use crate::store::{Inventory, Store};
 
-/// So many new objects make a pack.
+/// The number of new objects from which on they are stored as a pack.
 pub const PACKED_FROM: usize = 100;
 
 /// Contents that may wait in memory until it is known whether there are enough for a pack.
@@ -202,9 +202,9 @@ impl Bulk {
         added.map_err(from_pack)
     }
 
-    /// Like [`add_stream`](Self::add_stream), but always into a file of its own, so that threads
-    /// that add streams do not wait for one another. For what is too large to be held by several
-    /// threads at a time, and small enough for several to be read at a time.
+    /// Does the same as [`add_stream`](Self::add_stream), but always into a file of its own, so
+    /// that threads that add streams do not wait for one another. For contents that are too large
+    /// to be held by several threads, and small enough for several to be read at a time.
     ///
     /// # Errors
     /// As [`add_stream`](Self::add_stream).

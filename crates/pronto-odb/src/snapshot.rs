@@ -26,7 +26,7 @@ const COARSE_TICK: Duration = Duration::from_secs(3);
 /// The packs of all directories of a store at some moment.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    /// How many listings came before it; zero is the one that has not been listed at all.
+    /// The number of earlier listings; zero for a snapshot that has not been listed.
     pub(crate) generation: u64,
     pub(crate) multi: Vec<Multi>,
     /// Packs to be searched one by one: those no multi-pack-index covers.

@@ -43,11 +43,11 @@ const MAX_REPLACE_DEPTH: usize = 5;
 /// The number of large objects that are built from deltas at the same time.
 const CHAINS: usize = 16;
 
-/// All objects of a repository.
+/// The objects of a repository.
 ///
-/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and
-/// write at once. Reading packs takes no lock (delta bases apart, whose cache is locked in shards
-/// for moments); each thread keeps a decoder of its own.
+/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and write
+/// at once. Reading packs takes no lock, except for short locks of shards of the cache of delta
+/// bases. Each thread has a decoder of its own.
 ///
 /// Other processes may add, repack and prune meanwhile: when something is not found and the
 /// directories of packs have changed, they are listed again and the search is repeated.
@@ -367,7 +367,7 @@ impl Store {
         Ok(self.newer_than(&before)?.is_some())
     }
 
-    /// `None` if it, or what it is made of, takes at least `below` bytes.
+    /// `None` if it, or a base of its chain, takes at least `below` bytes.
     fn decode_below(
         &self,
         pack: &PackFile,

@@ -45,7 +45,7 @@ pub fn name_hash(before: u32, name: &[u8]) -> u32 {
     })
 }
 
-/// Where the bitmap of a commit is, and the one that it is combined with.
+/// The position of a commit's bitmap, and the bitmap that it is combined with.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     commit: u32,

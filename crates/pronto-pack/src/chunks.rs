@@ -71,11 +71,11 @@ pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<Objec
 pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
 
 impl Chunks {
-    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may
-    /// lie anywhere before the trailer, but each ends where the next one begins.
+    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may be
+    /// anywhere before the trailer, but each ends where the next one begins.
     ///
     /// # Errors
-    /// What is wrong with it, in Git's words.
+    /// The table is malformed. The message has Git's words.
     pub(crate) fn read(
         view: &View,
         start: u64,

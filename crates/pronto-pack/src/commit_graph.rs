@@ -63,7 +63,7 @@ pub enum ChangedPaths {
 pub struct Remark {
     /// Whether Git calls it an error and not a warning.
     pub is_error: bool,
-    /// What it is.
+    /// The message.
     pub message: String,
 }
 
@@ -110,9 +110,9 @@ pub struct CommitGraph {
 }
 
 impl CommitGraph {
-    /// The graph of the first of `directories` (object directories: the main one, then its
-    /// alternates) that has one, and what was wrong with files on the way. Files that are not
-    /// there are not remarked upon.
+    /// Opens the graph of the first of `directories` (object directories: the main one, then its
+    /// alternates) that has one. Also returns remarks about invalid files. Missing files cause no
+    /// remark.
     pub fn open(
         directories: &[impl AsRef<Path>],
         options: &Options,
@@ -133,7 +133,7 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// A graph of one file, which was found at `path`, and what is wrong with it.
+    /// Opens a graph of one file, which was found at `path`, and returns remarks about it.
     pub fn from_view(
         view: View,
         path: &Path,

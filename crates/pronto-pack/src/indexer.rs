@@ -119,7 +119,7 @@ pub struct Options {
     pub title: &'static str,
     /// Whether the first phase counts bytes too, for a rate.
     pub show_bytes: bool,
-    /// Whether the second phase, in which deltas are resolved, has a progress of its own.
+    /// Whether the second phase, which resolves deltas, has separate progress.
     pub show_resolving: bool,
     /// Whether objects that exist already are compared with those of the pack.
     pub check_collisions: bool,

@@ -24,10 +24,10 @@ pub trait Salvage {
     /// Called with the number of entries that the pack announces.
     fn begin(&mut self, count: u32);
 
-    /// Takes an object and says what it is called.
+    /// Stores an object and returns its id.
     ///
     /// # Errors
-    /// It cannot be kept: then nothing more is read.
+    /// It cannot be stored: then nothing more is read.
     fn object(&mut self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error>;
 
     /// Takes a blob of `size_bytes`, which is too large to be held.
@@ -65,15 +65,15 @@ pub struct Options {
     pub dry_run: bool,
 }
 
-/// Reads a pack from `input` and gives what can be had of it to `into`. Gives back what was
-/// read behind the pack.
+/// Reads a pack from `input` and passes its recoverable objects to `into`. Returns the bytes that
+/// were read behind the pack.
 ///
-/// Memory: one object, what deltas wait for their base, and their bases on the way to where a chain
-/// ends; 32 bytes for each object.
+/// Memory: one object, the deltas that wait for their base, and the bases of the current chain; 32
+/// bytes for each object.
 ///
 /// # Errors
-/// What Git ends for, in its words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of
-/// `into`. What was saved before stays.
+/// Fatal errors in Git's words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of `into`.
+/// Objects that were saved before stay.
 pub fn salvage(
     input: &mut dyn Read,
     options: &Options,

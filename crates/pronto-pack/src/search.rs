@@ -30,7 +30,7 @@ pub const SMALLEST_BYTES: u64 = 50;
 pub struct Candidate {
     /// The caller's number for it. Of two that are otherwise alike the lower one is the younger.
     pub number: u32,
-    /// What it is: only objects of one kind are compared.
+    /// The type: only objects of one type are compared.
     pub kind: ObjectKind,
     /// The [hash of its name](crate::bitmap::name_hash), zero if it has none.
     pub name_hash: u32,
@@ -257,7 +257,7 @@ impl<'a> Window<'a> {
             };
             target.depth = best.depth;
             self.keep(&best, candidate);
-            // The one that proved useful stays longest.
+            // A useful base stays in the window longest.
             let base = self.places.remove(best.place);
             // At the end of its chain it is of no use to others.
             if target.depth < deepest {

@@ -15,7 +15,7 @@ use crate::pktline::{self, Packet};
 pub enum Version {
     /// References at once, then one negotiation.
     V0,
-    /// Like [`V0`](Self::V0), announced by a line of its own.
+    /// Like [`V0`](Self::V0), with an additional first line.
     V1,
     /// Commands.
     #[default]
@@ -27,7 +27,7 @@ pub enum Version {
 pub struct RemoteRef {
     /// Its full name: `HEAD`, `refs/heads/main`.
     pub name: BString,
-    /// What it points to; `None` for a `HEAD` whose branch has no commit yet.
+    /// The object it points to; `None` for a `HEAD` whose branch has no commit yet.
     pub id: Option<ObjectId>,
     /// What the tag it points to points to in the end, if it points to a tag.
     pub peeled: Option<ObjectId>,
@@ -40,7 +40,7 @@ pub struct RemoteRef {
 pub struct Greeting {
     /// The version it chose.
     pub version: Version,
-    /// What it can do.
+    /// The capabilities.
     pub capabilities: Capabilities,
     /// The hash function of its repository.
     pub object_format: Kind,
@@ -50,8 +50,7 @@ pub struct Greeting {
     pub shallow: Vec<ObjectId>,
 }
 
-/// The lengths of all capabilities together: version 2 says what it can do before it says anything
-/// else, in a few hundred bytes.
+/// The maximum length of all capabilities together. Version 2 sends a few hundred bytes.
 const MOST_CAPABILITY_BYTES: usize = 1 << 20;
 
 /// The maximum number of capabilities: each ref of version 0 is searched among them.

@@ -40,7 +40,8 @@ pub struct Request {
 /// Where to cut the history off. Nothing is set by default: no cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deepen {
-    /// At most so many commits from each want, or from the present cut if `relative`.
+    /// The maximum number of commits from each want, or from the present shallow commits if
+    /// `relative`.
     pub depth: Option<u32>,
     /// `depth` counts from the present cut.
     pub relative: bool,
@@ -87,16 +88,16 @@ impl ShallowUpdate {
 
 /// Finds out what both sides have.
 pub trait Negotiator {
-    /// The next object that is here and may be there, or `None` when there are no more to offer.
+    /// Returns the next local object that the other side may have, or `None` if there are no more.
     ///
     /// # Errors
-    /// Whatever stands in the way of finding it.
+    /// The search fails.
     fn next_have(&mut self) -> Result<Option<ObjectId>, Error>;
 
-    /// The other side has `id`. Returns whether that was known.
+    /// Records that the other side has `id`. Returns whether that was known.
     ///
     /// # Errors
-    /// Whatever stands in the way of noting it.
+    /// It cannot be recorded.
     fn acknowledge(&mut self, id: &oid) -> Result<bool, Error>;
 }
 

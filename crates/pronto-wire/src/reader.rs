@@ -104,7 +104,7 @@ impl<R: Read> PacketReader<R> {
         &mut self.source
     }
 
-    /// Gives back the stream; packets that were read ahead are lost.
+    /// Returns the stream. Packets that were read ahead are lost.
     pub fn into_source(self) -> R {
         self.source
     }

@@ -15,8 +15,8 @@ use crate::reader::PacketReader;
 /// A message longer than this is shown in pieces, so that no claim decides what is held.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// The data of band 1 as a stream. Messages of band 2 go to `progress` on the way.
-/// It is seen where it was received, without a copy.
+/// The data of band 1 as a stream, read in place without a copy. Messages of band 2 go to
+/// `progress`.
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
     messages: Messages<'a>,

@@ -44,10 +44,10 @@ pub const LOCAL_VARIABLES: &[&str] = &[
     "GIT_COMMON_DIR",
 ];
 
-/// A connection to a service. Reading gives what the other side says.
+/// A connection to a service. Reading returns the bytes of the other side.
 pub trait Connection: Read + Send {
-    /// Sends a whole request. Over HTTP each request gets an answer of its own, which reading
-    /// gives from then on.
+    /// Sends a whole request. Over HTTP each request has a response of its own, which reading
+    /// returns from then on.
     ///
     /// # Errors
     /// If the connection breaks or the other side refuses.

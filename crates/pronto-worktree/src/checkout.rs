@@ -102,7 +102,7 @@ pub struct Context<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// What to do about something that is in the way.
+/// How an obstruction is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstructions {
     /// It is replaced: the creator of the plan has verified that nothing is lost.
@@ -122,7 +122,7 @@ pub struct Options {
     pub threshold_for_parallelism: usize,
     /// `core.symlinks`: whether links can be made; otherwise files hold the target.
     pub symlinks: bool,
-    /// What to do about something that is in the way.
+    /// How obstructions are handled.
     pub obstructions: Obstructions,
     /// A directory that stays even if it is empty: where the user is. From the top of the
     /// worktree.
@@ -169,7 +169,7 @@ pub struct Outcome {
     pub failed: Vec<Failure>,
     /// The paths that the file system takes for one another, sorted.
     pub collided: Vec<BString>,
-    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    /// Further messages, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
     /// The most workers that there were at one time.
     pub most_workers: usize,
@@ -177,11 +177,11 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// A path that something went wrong with.
+/// A path that failed.
 #[derive(Debug)]
 pub struct Failure {
     /// From the top of the worktree.
     pub path: BString,
-    /// What it was.
+    /// The error.
     pub error: Error,
 }

@@ -8,7 +8,7 @@ pub enum ErrorKind {
     Io,
     /// An object is not there.
     MissingObject,
-    /// An object is there and is not what it should be.
+    /// An object exists and is invalid.
     CorruptObject,
     /// A path that must never be written, such as `.git` in any spelling.
     HostilePath,

@@ -57,7 +57,7 @@ pub trait Objects: Send + Sync {
 pub enum Found {
     /// It is in the buffer.
     Whole(Kind),
-    /// It is large, of this kind and so many bytes, and is to be read piece by piece.
+    /// A large object, with its type and size, to be read piece by piece.
     Large(Kind, u64, Box<dyn Read>),
 }
 

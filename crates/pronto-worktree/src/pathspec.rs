@@ -155,7 +155,7 @@ impl Pathspec {
         is_literal.then(|| item.text.as_bstr())
     }
 
-    /// Whether the pathspec at `position` excludes what it matches.
+    /// Returns whether the pathspec at `position` excludes its matches.
     ///
     /// # Panics
     /// If there are not as many.

@@ -44,7 +44,7 @@ impl<const N: usize> Trace<N> {
 pub(super) struct Suspects<const N: usize> {
     /// Where the blocks of a run are traced.
     pub(super) traces: Box<[Trace<N>; TRACES]>,
-    /// Places in the traces to be looked at: the trace and the bit of the vector.
+    /// The places in the traces to check: the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
@@ -207,7 +207,7 @@ impl<const N: usize> Suspects<N> {
         self.attacked.clear();
     }
 
-    /// Rechecks what there is.
+    /// Rechecks the collected suspects.
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         self.was_flushed = true;

@@ -19,8 +19,8 @@ const DEEPEST: u32 = 256;
 /// The buffer for directory entries: more than the longest name takes.
 const CHUNK_BYTES: usize = 1024;
 
-/// Removes what every live guard watches over, the latest first. What it takes out of the list is
-/// not freed: the process is about to end.
+/// Removes the paths of every live guard, the latest first. Removed paths are not freed: the
+/// process is about to end.
 pub(crate) fn remove_all_in_handler() {
     for slot in slots() {
         let path = slot.swap(ptr::null_mut(), SeqCst);

@@ -85,7 +85,7 @@ impl Metadata {
         self.mode & 0o100 != 0
     }
 
-    /// What it is.
+    /// Returns the type.
     pub fn kind(&self) -> EntryKind {
         EntryKind::new(FileType::from_raw_mode(self.mode))
     }

@@ -46,7 +46,7 @@ impl NewFile {
         }
     }
 
-    /// Closes the file and says what it is now. Errors of closing count: network file systems
+    /// Closes the file and returns its metadata. Errors of closing count: network file systems
     /// report there that they are full.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
 /// The window while it is unknown whether a remote system answers many requests at once. The gain
 /// of more workers is then larger than chance.
 const FIRST_WINDOW: Duration = Duration::from_millis(1);
-/// After so many in which they did not wait there are no more of them.
+/// The number of windows without waiting after which the first windows end.
 const FIRST_WINDOWS: u32 = 4;
 /// The same before and during a change that is not obviously right: items differ in size, and
 /// chance would decide about short windows.
@@ -57,9 +57,9 @@ pub(super) struct Controller {
     try_fewer: bool,
     /// They only read: there are never fewer than this once they have waited.
     floor: Option<usize>,
-    /// For so many windows they have waited, one after the other.
+    /// The number of consecutive windows in which they have waited.
     waited: u32,
-    /// So many of the first windows may pass without waiting; `None` when there are no more of them.
+    /// The number of remaining first windows without waiting; `None` after them.
     first: Option<u32>,
     /// More of them once got much more done, so fewer never do.
     is_far: bool,
@@ -247,7 +247,7 @@ impl Controller {
     }
 }
 
-/// What more workers get done where the way is long: at least a third of what there are more of them.
+/// The gain of more workers over a slow connection: at least a third of the added share.
 fn steep(before: usize, after: usize) -> f64 {
     1.0 + (after as f64 / before as f64 - 1.0) / 3.0
 }
@@ -275,7 +275,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Runs windows in which `rate` says how much gets done with so many workers, each of which
+    /// Runs windows in which `rate` returns the throughput with a number of workers, each of which
     /// would compute for the share `busy` of its time if it had a core.
     fn settle(rate: impl Fn(usize) -> f64, busy: f64) -> usize {
         let mut controller = Controller::new(2, 64, || 2);

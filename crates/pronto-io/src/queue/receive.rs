@@ -124,7 +124,7 @@ impl ReceiveQueue {
         Ok(())
     }
 
-    /// Gives back all memory if nothing is waiting: for connections that fall idle.
+    /// Frees all memory if nothing is unread: for idle connections.
     pub fn release_when_empty(&mut self) {
         if self.is_empty() {
             self.buffer = Vec::new();

@@ -183,9 +183,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
 }
 
-/// Puts zeros in place of the map that `address` lies in, from its page on, after marking it.
-/// All of the rest at once: what lies behind is gone as well, and a page at a time would make more
-/// maps than a process may have.
+/// Replaces the map that contains `address` by zeros, from its page on, after marking it. The whole
+/// rest at once, because everything behind is gone as well, and single pages could exceed the limit
+/// of maps.
 fn replace(address: usize) -> bool {
     let Some((slot, end)) = slot_of(address) else {
         return false;

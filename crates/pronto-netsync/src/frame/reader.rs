@@ -16,11 +16,11 @@ const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 /// A frame where it lies in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is.
+    /// The type.
     pub kind: FrameType,
     /// On which channel it came.
     pub channel: Channel,
-    /// What it says.
+    /// The body.
     pub body: &'a [u8],
 }
 

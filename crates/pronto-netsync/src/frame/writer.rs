@@ -13,7 +13,7 @@ use super::{
 use crate::error::exceeded;
 use crate::{Error, ErrorKind};
 
-/// Puts frames into a queue bounded in bytes, and keeps the credit of each channel.
+/// Writes frames into a queue limited in bytes, and keeps the credit of each channel.
 #[derive(Debug)]
 pub struct FrameWriter {
     queue: SendQueue,

@@ -116,9 +116,9 @@ pub struct Hello {
     pub versions: Vec<u64>,
     /// How its objects are named.
     pub object_format: ObjectFormat,
-    /// What it wants to do.
+    /// The requested role.
     pub role: Role,
-    /// Bits of what it can do beyond; unknown ones say nothing.
+    /// Further capabilities as bits; unknown ones are ignored.
     pub capabilities: u64,
     /// The repository that is meant; empty if there is only one.
     pub repository: Vec<u8>,
@@ -233,11 +233,11 @@ impl Refusal {
         write_slice(out, &self.text.as_bytes()[..end]);
     }
 
-    /// Reads the body. Control characters in the text become question marks, so that a peer cannot
-    /// write on the terminal what it likes.
+    /// Reads the body. Control characters in the text become question marks, so a peer cannot
+    /// control the terminal.
     ///
     /// # Errors
-    /// If it is not one.
+    /// It is malformed.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let code = cursor.varint()?;

@@ -188,12 +188,12 @@ pub enum SegmentKind {
     LargeBlob = 2,
 }
 
-/// A segment begins. What it declares is checked while it comes, and reserves nothing.
+/// The start of a segment. Its declarations are checked while it arrives, and reserve nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its number, from 0.
     pub id: u64,
-    /// What it is.
+    /// The kind.
     pub kind: SegmentKind,
     /// How many objects it has.
     pub objects: u64,
@@ -382,7 +382,7 @@ pub(crate) fn is_ref_name(name: &[u8]) -> bool {
         && !name.iter().any(|&byte| byte <= b' ' || byte == 0x7f)
 }
 
-/// The sender has nothing more to say.
+/// The sender has sent everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Whether everything it took is on disk and its refs are published.

@@ -195,8 +195,8 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// Notes what the peer lacks. However often it says so, two places for each entry are kept, and
-    /// those that were just told.
+    /// Records what the peer lacks. Two places for each entry are kept, however often the peer
+    /// repeats it, and those that were just stated.
     fn lack(&mut self, places: impl Iterator<Item = usize>) {
         self.lacking.extend(places);
         if self.lacking.len() > 2 * self.set.len() {

@@ -141,7 +141,7 @@ impl<R: Repository> Conversation<R> {
         self.peer.is_some()
     }
 
-    /// Whether the peer has nothing more to say.
+    /// Returns whether the peer has sent everything.
     pub(super) fn is_peer_done(&self) -> bool {
         self.has_done && self.receiving.is_over()
     }

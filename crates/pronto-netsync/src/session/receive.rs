@@ -112,7 +112,7 @@ impl Receiving {
         Ok(received)
     }
 
-    /// Whether a segment may come now. Nothing is reserved for what it claims.
+    /// Checks whether a segment may arrive now. Nothing is reserved for its claims.
     fn check(&mut self, segment: &Segment) -> Result<(), Error> {
         if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
             return Err(malformed(format!(

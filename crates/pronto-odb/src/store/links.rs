@@ -16,7 +16,7 @@ use crate::packs::PackFile;
 
 /// Of a pack with more objects it is guessed first how many of them are commits.
 const SMALL: u32 = 1 << 18;
-/// Of so many objects for that.
+/// The number of objects in the sample.
 const GUESSED_FROM: u32 = 256;
 /// Trees of fewer commits have too little in common.
 const FEW_COMMITS: usize = 16;
@@ -99,7 +99,7 @@ impl Store {
         }
         match self.links_of((pack, index), commits, interrupt) {
             Err(error) if *error.kind() == crate::ErrorKind::Interrupted => Err(error),
-            // The walk will find another copy, or say what is wrong.
+            // The walk will find another copy, or report the error.
             Err(_) => Ok(None),
             links => links,
         }

@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Writes what it is given.
+/// Writes the objects that it receives.
 struct Into<'a> {
     store: &'a Store,
     complaints: Vec<String>,

@@ -134,7 +134,7 @@ fn find_layer(
         })
 }
 
-/// Puts `layer` on top of `layers`, if it was made for that.
+/// Adds `layer` on top of `layers`, if it fits.
 fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
     let mut refuse = |message: String| {
         remarks.push(Remark::warning(message));

@@ -165,7 +165,7 @@ fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     header
 }
 
-/// Adds the steps that say `length` so many times: symbols, and what follows them.
+/// Adds the symbols for a run of `length`, with their extra bits.
 fn push_run(steps: &mut Vec<(u8, Word)>, length: u8, mut times: usize) {
     let mut repeat = |symbol, (least, most): (usize, usize), bits, times: &mut usize| {
         while *times >= least {

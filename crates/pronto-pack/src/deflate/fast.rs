@@ -27,7 +27,7 @@ const FIRST_BLOCK: usize = 16 << 10;
 const COUNTED: usize = 8 << 10;
 /// What a last block takes at least.
 const LAST_BLOCK: usize = 8 << 10;
-/// So many bytes are read at once.
+/// The number of bytes that are read at once.
 const WORD: usize = 8;
 /// Matches are searched up to this many bytes before the end.
 const MARGIN: usize = WORD + 4;

@@ -26,7 +26,7 @@ const LONGEST_INSERT: usize = 127;
 /// Larger bases are not used: offsets have 32 bits.
 pub const LARGEST_BASE_BYTES: usize = u32::MAX as usize;
 
-/// So many bytes that seem new may still turn out to be the end of a match.
+/// The number of apparently new bytes that may still become the end of a match.
 const SLACK: usize = 256;
 
 const FACTOR: u32 = 0x0100_0193;

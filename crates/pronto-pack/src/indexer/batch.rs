@@ -22,7 +22,7 @@ pub(super) struct Item {
     /// Where it starts in the pack.
     pub(super) offset: u64,
     pub(super) base: Base,
-    /// What it is, or for a delta what its root is; unknown where a base is named by id.
+    /// The type, or for a delta that of its root; unknown if a base is named by id.
     pub(super) kind: Option<ObjectKind>,
     /// Where its bytes are in the block.
     pub(super) range: Range<usize>,
@@ -98,7 +98,7 @@ struct Spare {
 }
 
 impl Pool {
-    /// A block, whatever it holds.
+    /// Returns a block with arbitrary content.
     pub(super) fn block(&self) -> Block {
         let spare = self.spare().blocks.pop();
         spare.unwrap_or_else(|| vec![0; BATCH_BYTES])

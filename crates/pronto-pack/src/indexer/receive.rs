@@ -208,7 +208,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// What the entry is based on, what it is if that can be known, and who shall have it.
+    /// Returns the base of the entry, its type if known, and the worker that gets it.
     fn place(
         &mut self,
         header: &Header,

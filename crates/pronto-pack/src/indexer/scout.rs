@@ -47,7 +47,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Adds one, and lets go of those that the receiver has come to.
+    /// Adds a segment, and drops those that the receiver has reached.
     pub(super) fn offer(&self, segment: Arc<Segment>) {
         let mut open = self.open();
         while open.front().is_some_and(|segment| !segment.is_open()) {

@@ -40,7 +40,7 @@ pub(super) enum Arrival {
 }
 
 impl Segment {
-    /// An empty segment that uses `buffer`, or memory of its own.
+    /// Creates an empty segment that uses `buffer`, or new memory.
     pub(super) fn new(buffer: Option<Vec<u8>>) -> Segment {
         Segment {
             buffer: buffer.unwrap_or_else(|| vec![0; SEGMENT_BYTES]),
@@ -121,7 +121,7 @@ impl Segment {
     }
 }
 
-/// The right, and the duty, to say what a segment holds.
+/// The right, and the duty, to report what a segment holds.
 pub(super) struct Claim<'a> {
     segment: &'a Segment,
 }

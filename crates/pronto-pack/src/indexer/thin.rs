@@ -19,7 +19,7 @@ use sirocco::Format;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-/// What it takes to complete a thin pack.
+/// The parts needed to complete a thin pack.
 pub(super) struct Fix<'a> {
     pub(super) surroundings: &'a Surroundings<'a>,
     pub(super) existing: Option<&'a dyn Existing>,
@@ -227,7 +227,7 @@ fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
     ));
 }
 
-/// What the destination has must be what it says it is.
+/// Checks that an object of the destination has its claimed id.
 fn check_id(hash: Kind, kind: ObjectKind, content: &[u8], id: &ObjectId) -> Result<(), Error> {
     let (header, header_len) = super::digesting::header(kind, content.len() as u64);
     match pronto_hash::digest(hash, &[&header[..header_len], content]) {

@@ -28,7 +28,7 @@ pub struct Checked {
 pub struct Listed {
     /// The object.
     pub id: ObjectId,
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// The size of what the entry holds once it is inflated: of a delta, that of its instructions.
     pub size_bytes: u64,
@@ -38,7 +38,7 @@ pub struct Listed {
     pub offset: u64,
     /// How many deltas lead to it.
     pub depth: u32,
-    /// What it is a delta of.
+    /// The delta base.
     pub base: Option<ObjectId>,
 }
 
@@ -61,7 +61,7 @@ impl Checked {
         &self.done.checksum
     }
 
-    /// Whether `index` is the one that belongs to the pack.
+    /// Returns whether `index` belongs to the pack.
     ///
     /// # Errors
     /// `Rejected` if the pack holds an object twice; those of reading.

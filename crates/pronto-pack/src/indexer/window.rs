@@ -197,7 +197,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Goes over an entry of `len` bytes that lies in the segment as a whole.
+    /// Skips an entry of `len` bytes that is completely in the segment.
     pub(super) fn pass_entry(&mut self, len: usize) -> Result<(), Error> {
         debug_assert!(self.at + len <= self.segments[0].bytes().len());
         self.consume(len)
@@ -315,7 +315,7 @@ impl<'a> Window<'a> {
         len
     }
 
-    /// Goes over bytes that have been read, wherever they lie.
+    /// Skips bytes that have been read, in any segment.
     fn skip(&mut self, mut len: usize) -> Result<(), Error> {
         while len > self.available().len() {
             let part = self.available().len();
@@ -432,7 +432,7 @@ fn wrong_size(longer: bool) -> Error {
     Error::new(ErrorKind::Corrupt, format!("inflate returned {returned}")).with_hint(size)
 }
 
-/// What is wrong with a stream, of which `start` holds the first bytes if it failed there.
+/// Returns the error about a stream, of which `start` holds the first bytes if it failed there.
 #[cold]
 fn broken(error: InflateError, start: Option<&[u8]>) -> Error {
     let reason = match (error, start) {

@@ -17,7 +17,7 @@ const OVERHEAD: usize = 96;
 /// From which size on a base is one of the large ones.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Large bases get one part in so many of a cache.
+/// Large bases get this fraction of a cache.
 const LARGE_PART: usize = 4;
 
 /// Names one opened pack in a cache, for as long as the process runs.
@@ -34,7 +34,7 @@ impl PackKey {
 /// An object that others are deltas of.
 #[derive(Clone, Debug)]
 pub struct CachedBase {
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// Its content.
     pub bytes: Arc<Vec<u8>>,

@@ -56,7 +56,7 @@ pub enum Piece<'a> {
     },
     /// An entry.
     Entry {
-        /// What it is.
+        /// The entry.
         child: Child,
         /// Where it leads.
         to: Found<'a>,
@@ -231,7 +231,7 @@ enum Next<'a> {
     Copied(Range<u32>),
 }
 
-/// A tree whose entries in a range are gone over.
+/// A tree of which a range of entries is being traversed.
 struct Level<'a> {
     tree: Tree<'a>,
     next: usize,

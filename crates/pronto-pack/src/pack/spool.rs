@@ -21,7 +21,7 @@ use crate::temporary::{mapped, unnamed};
 /// An object in a file without a name, which stands at its start.
 #[derive(Debug)]
 pub struct Spooled {
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// Its content.
     pub file: File,
@@ -29,7 +29,7 @@ pub struct Spooled {
     pub size_bytes: u64,
 }
 
-/// A delta on the way to its base.
+/// A delta of the chain.
 struct Link {
     data_offset: u64,
     size_bytes: u64,
@@ -89,7 +89,7 @@ impl Pack {
         self.follow(offset, find, &mut |_, _| {})
     }
 
-    /// Walks from `offset` to what is stored whole, showing the deltas on the way.
+    /// Walks from `offset` to a whole entry, passing the deltas to the caller.
     fn follow(
         &self,
         offset: PackOffset,

@@ -40,8 +40,8 @@ impl Sink for PackWriter {
     }
 }
 
-/// A pack that goes down a stream while it is made. Copies nothing: what is put is passed on as
-/// it comes, so small pieces should be gathered by who puts them, or by the stream.
+/// A pack that is written to a stream while it is made. Copies nothing: data are passed on
+/// immediately, so the caller or the stream should gather small pieces.
 pub struct PackStream<'a> {
     out: &'a mut dyn Write,
     digester: TrailerDigester,

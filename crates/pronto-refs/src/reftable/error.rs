@@ -6,7 +6,7 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 /// The outcome of what can fail so.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -45,7 +45,7 @@ impl<'a> RefValue<'a> {
         }
     }
 
-    /// Whether `id` is the object or what it is peeled to.
+    /// Returns whether `id` is the object or its peeled object.
     pub fn leads_to(&self, id: &oid) -> bool {
         self.object() == Some(id) || self.target() == Some(id)
     }

@@ -96,8 +96,8 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Appends the next request to `out` and says what is due: [`Next::Receive`], or, where a
-    /// side that acknowledges only once has nothing more to say, [`Next::Pack`].
+    /// Appends the next request to `out` and returns the next step: [`Next::Receive`], or
+    /// [`Next::Pack`] if the other side acknowledges only once and has done so.
     ///
     /// # Errors
     /// If the negotiator fails, or a value is longer than a packet.

@@ -22,7 +22,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// The attributes it names, in the order in which it does: a macro before what it stands for.
+    /// Returns the attributes it names, in their order: a macro before its expansion.
     pub(super) fn names(&self) -> impl Iterator<Item = &BStr> {
         let macro_name = match &self.target {
             Kind::Macro(name) => Some(name.as_str().into()),
@@ -241,8 +241,8 @@ fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
     }
 }
 
-/// Says `state` of attribute `number` unless something has been said; gives what a macro that is
-/// set by this stands for.
+/// Sets `state` of attribute `number` unless it is set. Returns the expansion of a macro that is
+/// set by this.
 fn set<'n>(
     number: usize,
     state: &State,

@@ -86,15 +86,16 @@ pub(super) fn settle(
     outcome.collided = collided;
 }
 
-/// Which part of a path something is in the way of.
+/// The part of a path that is obstructed.
 enum Part {
-    /// A directory on the way.
+    /// A leading directory.
     Leading,
     /// The name itself.
     Last,
 }
 
-/// What is in the way of `path`: the first component that is no directory, or what bears its name.
+/// Returns the obstruction of `path`: the first component that is not a directory, or a file of its
+/// name.
 fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
     let mut directory = None;
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {

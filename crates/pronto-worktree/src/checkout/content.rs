@@ -55,7 +55,7 @@ impl Content<'_> {
         })
     }
 
-    /// Puts it there, where nothing may be. After [`Trouble::Exists`] it can be tried again.
+    /// Creates the file, which must not exist. After [`Trouble::Exists`] it can be tried again.
     pub(super) fn create(
         &mut self,
         (directory, name): (&Directory, &BStr),

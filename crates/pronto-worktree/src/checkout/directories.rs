@@ -16,8 +16,8 @@ pub(super) struct Directories<'a> {
     top: &'a Directory,
     /// Directories that are known to be there, and whether this checkout made them.
     known: Mutex<HashMap<BString, bool>>,
-    /// The worktree was empty at the start: what is not known is not there. Otherwise what is in the way
-    /// of a directory may be removed.
+    /// Whether the worktree was empty at the start: unknown paths do not exist then. Otherwise
+    /// obstructions of a directory may be removed.
     fresh: bool,
     /// How files get new content in place, if they may.
     pub(super) in_place: Option<Overwriter>,

@@ -40,7 +40,7 @@ pub(super) struct Job<'a> {
     pub(super) meter: &'a Meter,
 }
 
-/// What it has done.
+/// The results.
 pub(super) struct Done<'a> {
     pub(super) writer: Writer<'a>,
     pub(super) interrupted: bool,
@@ -178,7 +178,7 @@ impl<'a> Lane<'a> {
             _ => return false,
         };
         for path in ready {
-            // A process that names what it does not owe cannot be relied on.
+            // A process that sends an unrequested path is unreliable.
             let Some(at) = self
                 .owed
                 .get_mut(process)

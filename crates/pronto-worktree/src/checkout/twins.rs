@@ -90,8 +90,8 @@ impl Twins {
         }
     }
 
-    /// Gets ready for so many files below `top`. Costs one system call, and where files can be
-    /// shared the reading of some indexes.
+    /// Prepares for `count` files below `top`. Costs one system call, and if files can be shared
+    /// the reading of some indexes.
     pub(super) fn prepare(&self, top: &Directory, count: usize) {
         let is_worth_it = self.always
             || (count >= FEWEST_FILES && top.file_system().is_ok_and(FileSystem::shares_blocks));
@@ -136,7 +136,7 @@ impl Twins {
         })
     }
 
-    /// What there is to say in the end.
+    /// Returns the final message.
     pub(super) fn warning(&self) -> Option<String> {
         let reason = self.refusal.get().filter(|_| self.always)?;
         Some(format!(

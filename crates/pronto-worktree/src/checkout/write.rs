@@ -63,7 +63,7 @@ pub(super) struct Writer<'a> {
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
-    /// What else there is to say, by item.
+    /// Further messages, by item.
     pub(super) warnings: Vec<(u32, String)>,
 }
 
@@ -267,7 +267,7 @@ impl<'a> Writer<'a> {
         self.programs.get_or_insert_with(|| Programs::new(settings))
     }
 
-    /// Puts the finished content where it belongs.
+    /// Renames the finished content into place.
     pub(super) fn place(
         &mut self,
         item: &Item,

@@ -20,8 +20,8 @@ pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 pub struct Comparison {
     /// What differs, in the order of paths.
     pub differences: Vec<Difference>,
-    /// There are directories that make their tree while no cached tree says so:
-    /// [`cached_trees`](super::cached_trees) would know more.
+    /// Whether directories match their tree although no cached tree says so:
+    /// [`cached_trees`](super::cached_trees) would find more.
     pub is_cache_stale: bool,
 }
 

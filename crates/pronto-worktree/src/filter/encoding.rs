@@ -41,7 +41,7 @@ enum Scheme {
     Unknown,
 }
 
-/// How the bytes of a unit are ordered, and whether a mark says so.
+/// The byte order of a unit, and whether a byte order mark states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     /// Little or big, as a mark says that must be there; written little.

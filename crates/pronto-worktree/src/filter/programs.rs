@@ -150,7 +150,7 @@ impl Programs {
             clean: given(&driver.clean),
             smudge: given(&driver.smudge),
             process: given(&driver.process),
-            // Then a failure comes back as one: what it means is decided here.
+            // A failure is returned as an error, which is interpreted here.
             required: true,
         };
         let answer =
@@ -226,7 +226,7 @@ impl Programs {
         Ok(())
     }
 
-    /// What there is to say about the files so far.
+    /// Takes the messages about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

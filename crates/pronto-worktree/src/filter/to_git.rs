@@ -22,7 +22,7 @@ pub struct ToGit {
     warnings: Vec<String>,
 }
 
-/// Puts the blob that the index has for the path into a buffer; `false` if it has none.
+/// Reads the blob of the path in the index into a buffer; `false` if it has none.
 pub type InIndex<'a> = dyn FnMut(&mut Vec<u8>) -> Result<bool, Error> + 'a;
 
 impl ToGit {
@@ -176,7 +176,7 @@ impl ToGit {
         })
     }
 
-    /// Gives back the memory of what was converted, where it is more than `kept_bytes`.
+    /// Frees the memory of conversions beyond `kept_bytes`.
     pub fn shrink(&mut self, kept_bytes: usize) {
         for buffer in [&mut self.current, &mut self.next] {
             if buffer.capacity() > kept_bytes {
@@ -185,7 +185,7 @@ impl ToGit {
         }
     }
 
-    /// What there is to say about the files so far.
+    /// Takes the messages about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

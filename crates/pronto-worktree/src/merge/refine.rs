@@ -4,7 +4,7 @@
 use super::lines::changes;
 use super::{Hunk, Taken, Texts};
 
-/// Conflicts with so many lines between them become one.
+/// Conflicts with at most this many lines between them are joined.
 const FEW_LINES: usize = 3;
 
 /// Finds the differences between both sides of each conflict, and joins close ones.

@@ -36,8 +36,8 @@ pub(super) struct Vouched {
 }
 
 impl<'a> Remembered<'a> {
-    /// A monitor was asked, and what it named is marked as invalid in the cache: the rest is taken
-    /// as it is. Linear.
+    /// Records that a monitor was queried, and the paths it named are marked as invalid in the
+    /// cache: the rest is used unchanged. Linear.
     pub fn vouch(&mut self) {
         let count = |wanted: &dyn Fn(&UntrackedDirectory<'a>) -> bool| {
             let mut total = 0;

@@ -292,7 +292,7 @@ pub fn blob_id(kind: Kind, content: &[u8], more: &[u8]) -> ObjectId {
     pronto_hash::digest(kind, &[header.as_bytes(), content, more]).unwrap_or(kind.null())
 }
 
-/// The cache with `news` in place of what it says of those directories.
+/// Returns the cache with `news` replacing the data of those directories.
 pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<'a> {
     let mut renewal = Renewal {
         old: cache,

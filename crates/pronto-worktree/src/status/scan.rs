@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
         self.outcome.problems.push((path.to_owned(), error));
     }
 
-    /// Whether nothing about the file of `entry` counts, whatever it is.
+    /// Returns whether the file of `entry` is ignored, whatever its state.
     pub(super) fn is_exempt(&self, entry: &EntryRef<'_>) -> bool {
         (entry.flags.contains(Flags::ASSUME_VALID) && !self.job.options.looks_at_assumed)
             || (entry.flags.contains(Flags::SKIP_WORKTREE)
@@ -192,8 +192,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the index has an entry of exactly this name (a slash at its end aside): such a
-    /// path is not untracked whatever it is now.
+    /// Returns whether the index has an entry of exactly this name (without a trailing slash): such
+    /// a path is not untracked, whatever its state.
     pub(super) fn is_in_index(&self, path: &BStr) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         match self.job.index.find(path, 0) {

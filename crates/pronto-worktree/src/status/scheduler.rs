@@ -299,14 +299,14 @@ impl Shared {
         }
     }
 
-    /// Gives away what is furthest from being worked on: the widest directories.
+    /// Gives away the tasks that would be processed last: the widest directories.
     fn give(&self, own: &mut Vec<Task>) {
         let half = own.len() / 2;
         self.lock().tasks.extend(own.drain(..half));
         self.wake.notify_all();
     }
 
-    /// A worker goes, and the others do what it still had to do.
+    /// Ends a worker. The others take its remaining tasks.
     fn leave(&self, own: &mut Vec<Task>) {
         let mut given = self.lock();
         given.working -= 1;

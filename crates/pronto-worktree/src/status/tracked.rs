@@ -303,7 +303,7 @@ impl<'a> Scanner<'a> {
         let kind = self.kind(directory, name, kind);
         let is_directory = kind == EntryKind::Directory;
         if is_directory {
-            // A directory below which there are entries is a task of its own.
+            // A directory that contains entries is a separate task.
             if find(true).is_some() {
                 return;
             }
@@ -438,8 +438,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// What it means for the entries (stages of one path, of which `entry` is the first) that their
-    /// file was `looked` at with this result. Whether something is there that is not a directory.
+    /// Applies the result of examining a file to its entries (stages of one path, of which `entry`
+    /// is the first). Returns whether something other than a directory exists.
     fn settle(
         &mut self,
         looked: io::Result<Metadata>,

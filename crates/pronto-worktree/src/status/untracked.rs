@@ -73,9 +73,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Decides about one name, adds it to what is named unless only a state is wanted, and says
-    /// what it adds to the state of its directory. Directories that are to be gone through in
-    /// full become tasks.
+    /// Decides about one name, adds it to the result unless only a state is wanted, and returns its
+    /// contribution to the state of its directory. Directories that must be walked completely
+    /// become tasks.
     fn judge(
         &mut self,
         directory: &Directory,

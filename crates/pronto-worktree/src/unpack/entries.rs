@@ -93,10 +93,10 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Puts the entries of `tree` in order; `prefix` is its path with a slash at the end.
+/// Sorts the entries of `tree`; `prefix` is its path with a slash at the end.
 ///
 /// # Errors
-/// Two entries have the same name, or one has a name that is no single component.
+/// Two entries have the same name, or a name is not a single component.
 pub(super) fn put_in_order(
     entries: &mut [TreeEntry],
     tree: ObjectId,
@@ -176,7 +176,7 @@ enum Names<'a> {
     Ordered,
     Unordered,
     Twice(&'a BStr),
-    /// An entry says nothing about what it is.
+    /// An entry without a mode.
     NoMode,
 }
 

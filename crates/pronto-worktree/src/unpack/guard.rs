@@ -160,7 +160,7 @@ pub(super) fn occupied_entries(
 /// A path that is to be there, or not, of which the index knows nothing.
 pub(super) struct Free<'a> {
     pub(super) path: &'a BStr,
-    /// What it becomes: `None` if only nothing may be there.
+    /// The new mode: `None` if the path must not exist.
     pub(super) mode: Option<u32>,
 }
 
@@ -302,7 +302,7 @@ fn all_may_go(
         };
         let entries = directory.entries();
         let entries = entries.context(ErrorKind::Io, "cannot read directory", path.to_string())?;
-        // A repository of its own is never given up.
+        // A nested repository is never removed.
         if entries.iter().any(|(name, _)| name == b".git") {
             return Ok(false);
         }

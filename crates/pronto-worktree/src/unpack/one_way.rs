@@ -94,7 +94,7 @@ struct Reset<'a, 's> {
 }
 
 impl Reset<'_, '_> {
-    /// Goes over the tree, and gives the cached trees of an index that is as it says.
+    /// Walks the tree, and returns the cached trees of an index that equals it.
     fn tree(&mut self, tree: ObjectId) -> Result<CachedTree, Error> {
         let situation = self.situation;
         let known = situation.index.cached_tree();

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// The paths that are in the way, by reason, each list in the order of the index.
+/// The obstructing paths, by reason, each list in index order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
     /// Entries of the index that are neither as in the old tree nor as in the new.
@@ -22,12 +22,13 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Whether nothing is in the way.
+    /// Returns whether there is no obstruction.
     pub fn is_empty(&self) -> bool {
         *self == Refusals::default()
     }
 
-    /// Forgets the modified files below `path`, where something else is in the way.
+    /// Removes the modified files below `path` from the list, because something else is in the way
+    /// there.
     pub(super) fn forget_below(&mut self, path: &BStr) {
         self.modified
             .retain(|modified| !is_below(modified.as_bstr(), path));

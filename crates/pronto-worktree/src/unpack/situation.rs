@@ -125,7 +125,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// The uppermost thing on the way to `path` that is no directory, or `path` itself.
+    /// Returns the topmost leading path of `path` that is not a directory, or `path` itself.
     pub(super) fn obstacle<'p>(&mut self, path: &'p BStr) -> Result<&'p BStr, Error> {
         for slash in path.find_iter("/") {
             let above = path[..slash].as_bstr();
@@ -172,8 +172,8 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// The uppermost directory on the way to `path`, which is missing, that is missing too. One
-    /// call for each that is, and one for the directory above them unless it was met before.
+    /// Returns the topmost missing directory above `path`, which is missing, too. One call for each
+    /// missing directory, and one for the directory above them unless it was met before.
     fn uppermost_missing<'p>(&mut self, path: &'p BStr) -> &'p BStr {
         let mut missing = path;
         loop {

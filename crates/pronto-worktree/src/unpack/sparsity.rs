@@ -167,7 +167,7 @@ fn go(unpacked: &mut Unpacked, situation: &Situation<'_>, going: &[usize]) -> Re
         }
         mark(unpacked, &entry, true);
     }
-    // What something is in the way of shows as deleted.
+    // An obstructed file shows as deleted.
     let mut left: Vec<usize> = compared.modified;
     left.extend(compared.obstructed);
     left.sort_unstable();

@@ -99,8 +99,7 @@ pub fn diff(
     })
 }
 
-/// Like [`diff`], with all that happens on the way. With `protect` the names of the new tree are
-/// checked.
+/// Does the same as [`diff`], with all steps. With `protect` the names of the new tree are checked.
 pub(crate) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
@@ -138,8 +137,8 @@ impl Walk<'_> {
         Ok(buffer)
     }
 
-    // These three call one another, as deep as the tree is: what need not be held meanwhile is in
-    // functions of its own, so that they take little of the stack.
+    // These three functions call one another as deep as the tree is. Data that need not be held
+    // during the calls are in separate functions, so that each call takes little stack.
     fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
         objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);

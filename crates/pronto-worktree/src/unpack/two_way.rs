@@ -163,9 +163,9 @@ fn decide(
         _ => false,
     };
     match (position, change.old, change.new) {
-        // It is what it shall be already.
+        // It has the new state already.
         (Some(_), _, Some(_)) if is(change.new) => {}
-        // It is as it was: it becomes what it shall be, or goes.
+        // It is unchanged: it gets the new state, or is removed.
         (Some(_), Some(_), _) if is(change.old) => {}
         // It is new here only, or was changed here.
         (Some(_), ..) => return refuse(),

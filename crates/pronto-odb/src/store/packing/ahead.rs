@@ -10,7 +10,7 @@ use pronto_pack::writer::Encoder;
 
 use super::plan::{How, Plan};
 
-/// So many bytes of content are deflated before they are written.
+/// The number of content bytes that are deflated ahead of writing.
 const MOST_BYTES: u64 = 8 << 20;
 /// Fewer are not worth starting threads for.
 const LEAST_BYTES: u64 = 128 << 10;

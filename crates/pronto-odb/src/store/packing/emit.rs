@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, from_pack};
 
 /// Pieces below this size are gathered.
 const SMALL: usize = 16 << 10;
-/// So many gathered bytes go out at once.
+/// The number of gathered bytes from which on they are written.
 const GATHERED: usize = 64 << 10;
 
 /// A stream to which small pieces go together.

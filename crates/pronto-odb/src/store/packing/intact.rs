@@ -16,8 +16,8 @@ use crate::packs::PackFile;
 /// How much of a content is digested at once.
 const PIECE: usize = 64 << 10;
 
-/// The CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 is not the one that the
-/// index has, or, where the index has none (version 1), its content is not that of the object.
+/// Returns the CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 differs from the
+/// index, or, if the index has none (version 1), its content is not that of the object.
 ///
 /// # Errors
 /// The index or the pack cannot be read.

@@ -29,17 +29,17 @@ const ROW_LEN: u32 = 4096;
 /// What the headers of a pack say: four bytes for each entry.
 #[derive(Debug)]
 pub struct Scan {
-    /// For each entry the position of its base, or what it is.
+    /// For each entry the position of its base, or its type.
     pub(super) bases: Vec<u32>,
-    /// For each entry what it is in the end.
+    /// For each entry its final type.
     kinds: Vec<u32>,
     commits: u32,
 }
 
 impl Scan {
-    /// Reads the header of each entry of `pack` once, by `threads` threads; nothing is inflated.
-    /// `None` if the pack has too many entries. What is wrong with an entry makes it unknown, with
-    /// all that is made of it.
+    /// Reads the header of each entry of `pack` once, in `threads` threads; inflates nothing.
+    /// `None` if the pack has too many entries. An invalid entry is unknown, with all entries based
+    /// on it.
     ///
     /// # Errors
     /// `Interrupted`; `Truncated` when the pack was cut short under its map.

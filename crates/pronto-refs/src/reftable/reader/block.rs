@@ -51,7 +51,7 @@ pub(super) struct Records<'b> {
 /// The fixed part of a record: its key, all but what the record before it has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordHead {
-    /// How much of the key before it is part of its own.
+    /// The number of bytes shared with the key before it.
     pub(super) prefix: usize,
     /// The rest of the key, in the block.
     pub(super) suffix: (usize, usize),

@@ -49,7 +49,7 @@ impl Source for LogCursor<'_> {
 #[derive(Debug)]
 pub(super) struct Merge<S> {
     sources: Vec<S>,
-    /// Those that have a record, by its key, and the one that hides others first.
+    /// Sources that have a record, by its key, with the hiding one first.
     order: Vec<usize>,
     /// Whether the first of them was given out.
     is_used: bool,

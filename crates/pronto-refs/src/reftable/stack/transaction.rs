@@ -15,7 +15,8 @@ use crate::reftable::{Limits, TableWriter};
 pub struct Transaction<'s> {
     stack: &'s Stack,
     snapshot: Snapshot,
-    /// What is removed if it comes to nothing, before the lock is given back.
+    /// The tables that are removed, before the lock is released, unless the transaction is
+    /// committed.
     added: Vec<NamedTable>,
     next_update_index: u64,
     lock: ListLock,

@@ -362,7 +362,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Puts the header in front of the first block.
+    /// Writes the header in front of the first block.
     fn place_header(&mut self) {
         let mut header = Vec::with_capacity(self.header.len());
         self.header.write(&mut header);

@@ -50,7 +50,7 @@ pub(super) fn slots(
         .collect()
 }
 
-/// Whether each tree has a file at the name of a directory that the cursors have come to.
+/// Returns whether each tree has a file with the name of the current directory.
 pub(super) fn files<'l>(
     lists: &'l [Vec<TreeEntry>],
     cursors: &'l [usize],
