@@ -31,6 +31,7 @@ mod paths;
 pub mod progress;
 pub mod settings;
 mod startup;
+mod submodules;
 mod terminal_text;
 mod trace;
 

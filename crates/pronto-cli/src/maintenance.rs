@@ -45,6 +45,8 @@ pub(crate) fn maintain(
         let _ = Background::Automatic.spawn(&mut command);
     } else {
         command.args([quiet, "--no-detach"]);
+        // The child may prune, and would wait for this process.
+        repository.objects()?.finish_writing();
         let traced = pronto_io::child::started("?", &command);
         if let Ok(mut child) = command.spawn()
             && let Ok(status) = child.wait()

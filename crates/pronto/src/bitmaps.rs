@@ -29,6 +29,7 @@ use pronto_pack::pack::Pack;
 use crate::durability::Component;
 use crate::history::from_graph;
 use crate::init::shared;
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};
@@ -219,6 +220,7 @@ impl Work<'_> {
     /// Writes the file under another name and moves it into place, readable only.
     fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
         let failed = "unable to write bitmap index";
+        self.store.begin_writing().map_err(from_odb)?;
         let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
         let name = format!("tmp_bitmap_{:x}_{number:x}", std::process::id());
         let path = target.with_file_name(name);

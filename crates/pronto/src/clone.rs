@@ -7,7 +7,7 @@
 mod announce;
 mod checkout;
 mod heads;
-mod local;
+pub(crate) mod local;
 mod objects;
 mod place;
 mod references;

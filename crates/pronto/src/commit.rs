@@ -121,7 +121,13 @@ impl Repository {
     }
 
     fn refuse_what_is_for_git(&self, options: &Options) -> Result<()> {
-        if IN_PROGRESS.iter().any(|name| self.git_path(name).exists()) {
+        let is_there = |name: &&str| match self.refs().tables() {
+            Some(_) if name.ends_with("_HEAD") => {
+                self.refs().find(name).is_ok_and(|found| found.is_some())
+            }
+            _ => self.git_path(name).exists(),
+        };
+        if IN_PROGRESS.iter().any(is_there) {
             return Err(lacks("commits that end an operation"));
         }
         let config = self.config();

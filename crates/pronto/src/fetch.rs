@@ -409,9 +409,8 @@ impl<'a> Work<'a> {
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
-        let text = pronto_io::untrusted::content(git_dir.join("HEAD")).unwrap_or_default();
-        if let Some(name) = text.trim_end().strip_prefix(b"ref: ") {
-            found.push((name.into(), work_tree.to_owned()));
+        if let Some(name) = repository.branch_of(git_dir) {
+            found.push((name, work_tree.to_owned()));
         }
     };
     let common = repository.common_dir();

@@ -3,6 +3,7 @@
 mod expire;
 mod reach;
 mod rewrite;
+mod tables;
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use pronto_hash::ObjectId;
 
 use crate::identity::{self, Care, Role};
 use crate::lock::Lock;
-use crate::refs::{LogLine, RefNameRef, name};
+use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
@@ -36,6 +37,12 @@ impl Repository {
     ///
     /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
     pub fn logged_references(&self) -> Vec<BString> {
+        let mut names = self.logged_references_unsorted();
+        names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
+        names
+    }
+
+    fn logged_references_unsorted(&self) -> Vec<BString> {
         let is_linked = self.git_dir() != self.common_dir();
         let mut names = Vec::new();
         self.logs_below(self.common_dir(), &mut names);
@@ -46,7 +53,6 @@ impl Repository {
             own.retain(|found| name::is_per_worktree(found.as_bstr()));
             names.append(&mut own);
         }
-        names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
         names
     }
 
@@ -85,6 +91,11 @@ impl Repository {
     }
 
     fn logs_below(&self, directory: &Path, names: &mut Vec<BString>) {
+        if let Some(tables) = self.refs().tables() {
+            // As with directories, what cannot be read is passed over.
+            names.extend(logged_names(tables, directory).unwrap_or_default());
+            return;
+        }
         let root = directory.join("logs");
         let mut directories = vec![(root, BString::default(), 0)];
         while let Some((directory, prefix, depth)) = directories.pop() {
@@ -122,6 +133,9 @@ impl Repository {
     /// The name is impossible, the lock is held, or the file cannot be removed.
     pub fn drop_log(&self, name: &BStr) -> Result<()> {
         let safe = RefNameRef::existing(name).map_err(crate::refs::bad_name)?;
+        if let Some(tables) = self.refs().tables() {
+            return self.drop_log_in_tables(tables, safe);
+        }
         let _lock = self.lock_log(safe)?;
         let file = self.refs().log_path(safe);
         match std::fs::remove_file(&file) {
@@ -155,6 +169,9 @@ impl Repository {
             self.config(),
             self.environment(),
         )?;
+        if let Some(tables) = self.refs().tables() {
+            return self.write_log_line_in_tables(tables, safe, line, &who);
+        }
         let _lock = self.lock_log(safe)?;
         let mut text = format!("{} {} {who}", line.old, line.new).into_bytes();
         let message = crate::refs::clean_message(line.message.as_bstr());

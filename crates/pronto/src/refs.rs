@@ -6,6 +6,7 @@ mod loose;
 mod pack;
 mod packed;
 mod packed_file;
+pub(crate) mod tables;
 mod transaction;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use pronto_hash::{Kind, ObjectId};
 
 use crate::config::Config;
 use crate::environment::Environment;
+use crate::repository::RefStorage;
 use crate::repository::discover::Layout;
 use crate::{Error, ErrorKind, Result, path};
 
@@ -161,6 +163,8 @@ pub struct References {
     namespace: BString,
     log_policy: LogPolicy,
     packed: Mutex<Option<Arc<packed::Packed>>>,
+    /// Where references are in reftables.
+    tables: Option<tables::Tables>,
 }
 
 impl References {
@@ -175,6 +179,10 @@ impl References {
                 None => LogPolicy::Ordinary,
             },
         };
+        let tables = match layout.format.ref_storage {
+            RefStorage::Reftable => Some(tables::Tables::new(layout, config, env)?),
+            RefStorage::Files => None,
+        };
         Ok(References {
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
@@ -182,6 +190,7 @@ impl References {
             namespace: expand_namespace(env.bytes("GIT_NAMESPACE").unwrap_or_default().as_bstr())?,
             log_policy,
             packed: Mutex::default(),
+            tables,
         })
     }
 
@@ -197,7 +206,7 @@ impl References {
     }
 
     /// Returns the directory of the file of ref `name`, and the name below it.
-    fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
+    pub(crate) fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
         let name = name.as_bstr();
         if let Some(rest) = name.strip_prefix(b"main-worktree/") {
             return (self.common_dir.clone(), rest.as_bstr());
@@ -226,12 +235,16 @@ impl References {
 
     /// Returns the ref with the full name `name`, as stored; a symbolic ref is not followed.
     ///
-    /// Costs three system calls for a loose ref, one binary search for a packed one.
+    /// Costs three system calls for a loose ref, one binary search for a packed one; with
+    /// reftables one `stat` and a search in some of them.
     ///
     /// # Errors
     /// Its file cannot be read or contains neither an object id nor a name.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<Reference>> {
         let name = name.as_ref().as_bstr();
+        if let Some(tables) = &self.tables {
+            return self.find_in_tables(tables, name);
+        }
         match self.find_loose(name)? {
             Loose::There(found) => Ok(Some(found)),
             Loose::MayBePacked => self.find_packed(name),
@@ -287,7 +300,7 @@ impl References {
         names: Vec<BString>,
         is_first_enough: bool,
     ) -> impl Iterator<Item = (BString, Result<Option<Resolved>>)> {
-        let loose: Vec<_> = match is_first_enough {
+        let loose: Vec<_> = match is_first_enough || self.tables.is_some() {
             true => Vec::new(),
             false => names
                 .iter()

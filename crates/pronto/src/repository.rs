@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
-pub use format::{Format, hash_name, hash_named};
+pub use format::{Format, RefStorage, hash_name, hash_named};
 
 use crate::config::{Config, Loader};
 use crate::durability::Fsync;

@@ -17,7 +17,7 @@ use pronto_worktree::checkout::Failure;
 use pronto_worktree::unpack::Refusals;
 
 use crate::merge::Style;
-use crate::refs::{Expected, Head, RefName, RefNameRef, bad_name};
+use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::Upstream;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
@@ -271,8 +271,8 @@ impl Repository {
             && self.refs().has_log(name)
             && self.refs().id_of(name)?.is_none()
         {
-            let name = RefNameRef::existing(name.as_bstr()).map_err(bad_name)?;
-            let _ = std::fs::remove_file(self.refs().log_path(name));
+            // One that stays is in nobody's way.
+            let _ = self.drop_log(name.as_bstr());
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback};
+use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]
@@ -346,13 +346,7 @@ fn update_submodules(
     context: &Context,
 ) -> Result<Option<ExitCode>, CliError> {
     let top = outcome.repository.work_tree().unwrap_or(Path::new("."));
-    let git = fallback::git(&context.globals)
-        .map_err(|error| error.with_hint("the repository is cloned, its submodules are not"))?;
-    let mut command = git.command();
-    command
-        .args(["submodule", "update", "--require-init", "--recursive"])
-        .current_dir(top)
-        .env_remove("GIT_DIR");
+    let mut arguments: Vec<OsString> = vec!["--require-init".into()];
     let given = [
         ("--quiet", args.quiet),
         (
@@ -362,16 +356,11 @@ fn update_submodules(
         ("--depth=1", args.shallow_submodules == Some(true)),
         ("--single-branch", args.single_branch == Some(true)),
     ];
-    for (option, _) in given.iter().filter(|(_, given)| *given) {
-        command.arg(option);
-    }
+    let given = given.iter().filter(|(_, given)| *given);
+    arguments.extend(given.map(|(option, _)| (*option).into()));
     if let Some(jobs) = &args.jobs {
-        command.arg("--jobs").arg(jobs);
+        arguments.extend(["--jobs".into(), jobs.into()]);
     }
-    let status = command.status().map_err(|error| git.cannot_run(&error))?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(match code {
-        Some(0) => None,
-        code => Some(ExitCode::new(code.unwrap_or(1))),
-    })
+    let made = "the repository is cloned, its submodules are not";
+    submodules::update(top, &arguments, made, context)
 }

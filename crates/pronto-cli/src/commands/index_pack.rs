@@ -194,6 +194,9 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
+        if let Some(repository) = self.repository.filter(|_| self.args.stdin) {
+            repository.objects()?.begin_writing()?;
+        }
         let inventory = self.inventory()?;
         let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
         let outcome = self

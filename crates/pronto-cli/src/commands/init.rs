@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use pronto::init::{self, Options, Template, shared};
-use pronto::repository::hash_named;
+use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
 
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
-    /// The storage of refs: files
+    /// The storage of refs: files or reftable
     #[arg(long, value_name = "FORMAT")]
     ref_format: Option<OsString>,
     /// The name of the first branch
@@ -44,13 +44,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    if args
-        .ref_format
-        .as_ref()
-        .is_some_and(|format| format != "files")
-    {
-        return Err(CliError::unsupported("references that are not files"));
-    }
     let mut environment = context.environment()?;
     context.check_config(&pronto::config::without_repository(&environment)?)?;
     let is_bare = args.bare || environment.is_treated_as_bare();
@@ -63,6 +56,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         enter(Path::new(directory), &mut environment)?;
     }
     options.object_hash = object_hash(args)?;
+    options.ref_storage = ref_storage(args)?;
     let git_dir = choose_git_dir(args, is_bare, &environment)?;
     let is_bare = is_bare || looks_bare(&git_dir, &environment);
     if is_bare && args.separate_git_dir.is_some() {
@@ -121,6 +115,17 @@ fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
     }
 }
 
+fn ref_storage(args: &Args) -> Result<Option<RefStorage>, CliError> {
+    let Some(name) = &args.ref_format else {
+        return Ok(None);
+    };
+    let name = name.as_encoded_bytes().as_bstr();
+    match RefStorage::named(name) {
+        Some(storage) => Ok(Some(storage)),
+        None => Err(CliError::fatal(init::unknown_storage(name))),
+    }
+}
+
 fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> {
     let sharing = match &args.shared {
         Some(text) => Some(shared::parse(
@@ -137,6 +142,7 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
             Some(path) => Template::Directory(environment.absolute(path)),
         },
         object_hash: None,
+        ref_storage: None,
         initial_branch: args
             .initial_branch
             .as_ref()

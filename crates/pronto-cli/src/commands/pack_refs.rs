@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use pronto::ErrorKind;
 use pronto::refs::PackRefsOptions;
+use pronto::repository::RefStorage;
 
 use crate::{CliError, Context, ExitCode};
 
@@ -62,6 +63,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ErrorKind::Hook => {
             let message = error.to_string();
             CliError::fatal(format!("unable to write new packed-refs: {message}"))
+        }
+        _ if repository.format().ref_storage == RefStorage::Reftable => {
+            CliError::error(error.to_string())
         }
         _ => error.into(),
     })?;

@@ -109,6 +109,9 @@ fn set(
         return Err(CliError::fatal("Refusing to point HEAD outside of refs/"));
     }
     let Ok(target) = RefName::new(target) else {
+        if name::is_valid(target, name::Form::OneLevel) {
+            return Err(CliError::unsupported("a target outside of refs/"));
+        }
         let message = format!("Refusing to set '{name}' to invalid ref '{target}'");
         return Err(CliError::fatal(message));
     };

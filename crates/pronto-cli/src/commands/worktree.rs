@@ -71,6 +71,9 @@ pub(crate) struct Args {
     /// Whether carried files share blocks: `always` (the default), `auto` or `never` (add)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
     carry_reflink: Option<String>,
+    /// Check out the submodules from the objects that the current worktree has (add)
+    #[arg(long)]
+    recurse_submodules: Option<bool>,
     /// Print a format for scripts (list)
     #[arg(long)]
     porcelain: bool,
@@ -112,6 +115,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
             "guess-remote",
             "carry",
             "carry-reflink",
+            "recurse-submodules",
         ],
     ),
     ("list", &["porcelain", "z", "v", "verbose", "expire"]),
@@ -186,6 +190,7 @@ impl Args {
             (self.guess_remote.is_some(), "guess-remote"),
             (!self.carry.is_empty(), "carry"),
             (self.carry_reflink.is_some(), "carry-reflink"),
+            (self.recurse_submodules.is_some(), "recurse-submodules"),
             (self.porcelain, "porcelain"),
             (self.null, "z"),
             (self.verbose, "verbose"),

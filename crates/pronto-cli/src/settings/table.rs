@@ -189,7 +189,7 @@ pub static KEYS: &[Lacking] = &[
     row(
         "init.defaultrefformat",
         Place::Section,
-        &["clone", "init"],
+        &["clone"],
         When::Not(&["files"]),
     ),
     row(
@@ -305,11 +305,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_ALLOW_NULL_SHA1", INDEX_WRITERS, When::True),
     variable("GIT_ATTR_SOURCE", ATTRIBUTES, When::NotEmpty),
     variable("GIT_COMMIT_GRAPH_PARANOIA", ALL, When::True),
-    variable(
-        "GIT_DEFAULT_REF_FORMAT",
-        &["clone", "init"],
-        When::Not(&["files"]),
-    ),
+    variable("GIT_DEFAULT_REF_FORMAT", &["clone"], When::Not(&["files"])),
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),

@@ -7,6 +7,7 @@ use pronto_worktree::glob::{self, How};
 
 use super::{Origin, OriginKind, Place};
 use crate::environment::Environment;
+use crate::refs::tables;
 use crate::{Error, ErrorKind, Result, path};
 
 /// The start of a condition on the URL of any remote.
@@ -96,7 +97,14 @@ fn branch_matches(condition: &[u8], place: &Place) -> bool {
     let Some(target) = head.strip_prefix(b"ref:") else {
         return false;
     };
-    let Some(branch) = target.trim_ascii().strip_prefix(b"refs/heads/") else {
+    let in_tables = match head == tables::HEAD_STUB {
+        true => tables::branch_of(&place.git_dir),
+        false => None,
+    };
+    let target = in_tables
+        .as_ref()
+        .map_or(target.trim_ascii(), |name| name.as_bytes());
+    let Some(branch) = target.strip_prefix(b"refs/heads/") else {
         return false;
     };
     let mut pattern = BString::from(condition);

@@ -13,6 +13,7 @@ use pronto_pack::midx::write;
 use super::{CHAIN, Contents, LAYER_ENDINGS, Present, Work, WriteOptions, merge, number};
 use crate::history::from_graph;
 use crate::lock::{Lock, PATIENCE};
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 
 impl Work<'_> {
@@ -47,6 +48,7 @@ impl Work<'_> {
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }
+        (self.repository.objects()?.begin_writing()).map_err(from_odb)?;
         let temporary = Temporary::create(&directory)?;
         let id = self.fill((&temporary.file, &temporary.path), &contents, None)?;
         let mut ids = self.chained(present.as_ref())?;

@@ -13,6 +13,7 @@ use pronto_index::{Index, mode};
 
 use crate::objects::from_odb;
 use crate::pack_objects::names;
+use crate::refs::tables::{self, Tables};
 use crate::refs::{Broken, LogLine};
 use crate::worktree::from_index;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -30,6 +31,9 @@ const IN_PROGRESS: [&str; 10] = [
     "rebase-apply/orig-head",
     "rebase-apply/autostash",
 ];
+
+/// What changes with each change of a stack of tables.
+const TABLES_LIST: &str = "reftable/tables.list";
 
 /// What was found at one look.
 #[derive(Debug, Default)]
@@ -98,9 +102,13 @@ impl<'a> Tips<'a> {
             for name in IN_PROGRESS {
                 self.pseudo(&directory.join(name), &mut found)?;
             }
-            self.logs(&directory.join("logs"), &mut found)?;
-            if directory != repository.common_dir() {
-                self.own_references(&directory.join("refs"), &mut found)?;
+            if let Some(tables) = repository.refs().tables() {
+                self.tables(tables, &directory, &mut found)?;
+            } else {
+                self.logs(&directory.join("logs"), &mut found)?;
+                if directory != repository.common_dir() {
+                    self.own_references(&directory.join("refs"), &mut found)?;
+                }
             }
             indexes.push(directory.join("index"));
         }
@@ -163,6 +171,29 @@ impl<'a> Tips<'a> {
             self.pseudo(&path, found)?;
         }
         Ok(())
+    }
+
+    /// The references of one stack of tables that are not shared, and all logs of it.
+    fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
+        tables.each_object(directory, |name, id| {
+            if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {
+                found.lenient.push(id);
+            }
+        })?;
+        if !self.has_changed(&directory.join(TABLES_LIST))? {
+            return Ok(());
+        }
+        let store = self.repository.objects()?;
+        let mut last = None;
+        tables::log_ids(tables, directory, |_, id| {
+            if !id.is_null() && last != Some(id) {
+                last = Some(id);
+                if store.contains(&id).map_err(from_odb)? {
+                    found.strict.push(id);
+                }
+            }
+            Ok(())
+        })
     }
 
     fn logs(&mut self, directory: &Path, found: &mut Found) -> Result<()> {

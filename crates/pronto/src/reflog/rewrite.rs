@@ -47,6 +47,9 @@ impl Rewriting<'_> {
 
     fn try_run(&self, judge: &mut dyn Judge, log: &mut ExpiredLog) -> Result<()> {
         let (repository, refs) = (self.repository, self.repository.refs());
+        if let Some(tables) = refs.tables() {
+            return self.run_in_tables(tables, judge, log);
+        }
         let name = RefNameRef::existing(self.name).map_err(crate::refs::bad_name)?;
         let mut lock = repository.lock_log(name)?;
         let tip = refs.id_of(self.name).ok().flatten();
@@ -121,7 +124,7 @@ impl Rewriting<'_> {
     }
 
     /// Whether the reference exists and holds an object itself.
-    fn is_direct(&self) -> Result<bool> {
+    pub(super) fn is_direct(&self) -> Result<bool> {
         let found = self.repository.refs().find(self.name)?;
         Ok(found.is_some_and(|found| matches!(found.target, Target::Object(_))))
     }

@@ -38,7 +38,7 @@ pub enum Broken<'a> {
 /// What an iteration came across.
 pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
 
-type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
+pub(super) type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
 
 impl References {
     /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until it
@@ -69,6 +69,9 @@ impl References {
         mut visit: impl FnMut(Found<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let prefix = prefix.as_ref().as_bstr();
+        if let Some(tables) = self.tables() {
+            return self.for_each_in_tables(tables, prefix, &mut visit);
+        }
         let names = self.loose_names(prefix);
         let file = self.packed()?;
         let mut packed = file

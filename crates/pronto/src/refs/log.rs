@@ -58,6 +58,11 @@ impl<'a> LogLine<'a> {
 pub struct Log(Vec<u8>);
 
 impl Log {
+    /// A log with the content of a file.
+    pub(super) fn of(content: Vec<u8>) -> Log {
+        Log(content)
+    }
+
     /// The lines, the newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
         let lines: Vec<&[u8]> = self.0.lines().collect();
@@ -79,8 +84,10 @@ impl References {
 
     /// Whether `name` has a log. Costs one system call.
     pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
-        RefNameRef::existing(name.as_ref().as_bstr())
-            .is_ok_and(|name| self.log_path(name).is_file())
+        RefNameRef::existing(name.as_ref().as_bstr()).is_ok_and(|name| match self.tables() {
+            Some(tables) => self.has_log_in_tables(tables, name).unwrap_or(false),
+            None => self.log_path(name).is_file(),
+        })
     }
 
     /// The log of `name`, if it has one.
@@ -91,6 +98,9 @@ impl References {
         let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
             return Ok(None);
         };
+        if let Some(tables) = self.tables() {
+            return self.log_in_tables(tables, name);
+        }
         let file = self.log_path(name);
         match pronto_io::untrusted::content(&file) {
             Ok(bytes) => Ok(Some(Log(bytes))),

@@ -86,6 +86,9 @@ impl Repository {
     /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs of missing
     /// objects are [reported](Self::complain).
     ///
+    /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
+    /// needed to keep their number small.
+    ///
     /// Costs a read and an object lookup for each loose ref, a copy of `packed-refs`, and about
     /// seven system calls for each removed file.
     ///
@@ -94,6 +97,10 @@ impl Repository {
     /// `reference-transaction` refused.
     pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
         let mut report = PackRefsReport::default();
+        if let Some(tables) = self.refs().tables() {
+            tables.compact(!options.auto)?;
+            return Ok(report);
+        }
         if options.auto && !self.should_pack_refs(options)? {
             return Ok(report);
         }
@@ -122,6 +129,9 @@ impl Repository {
     /// # Errors
     /// `packed-refs` cannot be read, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
+        if let Some(tables) = self.refs().tables() {
+            return tables.needs_compaction();
+        }
         let file = self.common_dir().join("packed-refs");
         let size = match std::fs::metadata(&file) {
             Ok(metadata) => metadata.len(),

@@ -7,6 +7,7 @@ pub(super) mod hook;
 mod initial;
 mod packed;
 mod prepare;
+mod tables;
 
 use std::time::Duration;
 
@@ -82,6 +83,8 @@ pub struct Prepared<'r> {
     edits: Vec<Edit>,
     steps: Vec<Step>,
     packed: Option<PackedLock>,
+    /// The locks on reftables.
+    stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
 }
 
@@ -98,6 +101,8 @@ struct Step {
     lock: Option<Lock>,
     must_move: bool,
     is_loose: bool,
+    /// The reference is in a reftable.
+    in_tables: bool,
 }
 
 impl Repository {
@@ -245,6 +250,10 @@ impl Prepared<'_> {
     pub fn commit(mut self) -> Result<()> {
         let repository = self.repository;
         let refs = repository.refs();
+        if let Some(stacks) = self.stacks.take() {
+            stacks.commit(repository, &self.steps)?;
+        }
+        self.steps.retain(|step| !step.in_tables);
         let mut who = None;
         for step in &mut self.steps {
             if step.only_log || step.must_move {
@@ -291,9 +300,15 @@ impl Prepared<'_> {
     /// The hook cannot be started.
     pub fn abort(mut self) -> Result<()> {
         self.aborts = false;
+        self.release();
+        self.run_hook("aborted").map(|_| ())
+    }
+
+    /// Gives all locks back.
+    fn release(&mut self) {
         self.steps.clear();
         self.packed = None;
-        self.run_hook("aborted").map(|_| ())
+        self.stacks = None;
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {
@@ -308,7 +323,7 @@ impl Prepared<'_> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if self.aborts {
-            self.steps.clear();
+            self.release();
             // A failure here cannot be reported.
             let _ = self.run_hook("aborted");
         }
@@ -332,19 +347,24 @@ pub(super) fn timeout(config: &Config, key: &str, default: i64) -> Duration {
     u64::try_from(given).map_or(Duration::MAX / 4, Duration::from_millis)
 }
 
-fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> Result<()> {
-    let refs = repository.refs();
-    let name = step.name.borrow();
+/// The old and the new id that the log says; `None` if it says nothing about the step.
+fn logged_ids(repository: &Repository, step: &Step) -> Option<(ObjectId, ObjectId)> {
     let null = repository.object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
         // What leads to a broken reference, or to itself, leads to no object.
-        Change::Set(Target::Symbolic(target)) => match refs.id_of(target) {
-            Ok(Some(id)) => id,
-            Ok(None) | Err(_) => return Ok(()),
-        },
+        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
         Change::Delete if step.only_log => null,
-        Change::Delete | Change::Verify => return Ok(()),
+        Change::Delete | Change::Verify => return None,
+    };
+    Some((step.old.unwrap_or(null), new))
+}
+
+fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> Result<()> {
+    let refs = repository.refs();
+    let name = step.name.borrow();
+    let Some((old, new)) = logged_ids(repository, step) else {
+        return Ok(());
     };
     let wanted = step.create_log || refs.wants_log(&name);
     if !wanted && !refs.log_path(name).exists() {
@@ -359,7 +379,6 @@ fn write_log(repository: &Repository, step: &Step, who: &mut Option<String>) -> 
             who.insert(signature.to_string())
         }
     };
-    let old = step.old.unwrap_or(null);
     let mut line = format!("{old} {new} {who}").into_bytes();
     let message = log::clean_message(
         step.message

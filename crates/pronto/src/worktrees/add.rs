@@ -4,6 +4,7 @@
 //! will be created. Then the worktree is created ([`Repository::add_work_tree`]).
 
 mod make;
+mod modules;
 mod target;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -53,6 +54,9 @@ pub struct AddOptions {
     pub quiet: bool,
     /// The ignored files of this worktree that the new one gets, too.
     pub carry: Carry,
+    /// Copy the repositories of submodules that are here, so that `submodule update` in the new
+    /// work tree needs no remote for what they have.
+    pub share_submodules: bool,
 }
 
 /// The branch of a new worktree.
@@ -115,6 +119,8 @@ pub struct Added {
     pub reset: Option<reset::Outcome>,
     /// What the hook `post-checkout` said, if it ran.
     pub hook: Option<i32>,
+    /// Whether there are submodules, which were asked for and have no files yet.
+    pub has_submodules: bool,
 }
 
 impl Added {
@@ -274,6 +280,9 @@ impl Repository {
                 return Ok(AddOutcome::Added(added));
             }
             self.carry(&options.carry, &inside, progress, interrupt)?;
+            if options.share_submodules {
+                added.has_submodules = self.share_submodules(&inside, interrupt)?;
+            }
         }
         place_guard.keep();
         guard.keep();

@@ -6,6 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
+use crate::refs::Target;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
@@ -67,8 +68,40 @@ impl Repository {
         places
             .into_iter()
             .filter(|git_dir| anywhere || git_dir != self.git_dir())
-            .filter(|git_dir| uses(git_dir, full))
+            .filter(|git_dir| self.uses(git_dir, full))
             .find_map(|git_dir| self.top_of(&git_dir))
+    }
+
+    /// Whether the work tree of `git_dir` is on the branch, or rebases or bisects it.
+    fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
+        let holds = |file: &str, wanted: &BStr| {
+            untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
+                .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
+        };
+        let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+        self.branch_of(git_dir).is_some_and(|branch| branch == full)
+            || holds("rebase-merge/head-name", full)
+            || holds("rebase-apply/head-name", full)
+            || holds("BISECT_START", short)
+    }
+
+    /// The reference that `HEAD` of the work tree of `git_dir` stands for.
+    pub(crate) fn branch_of(&self, git_dir: &Path) -> Option<BString> {
+        if self.refs().tables().is_none() {
+            let head = git_dir.join("HEAD");
+            let content = untrusted::read(&head, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+            return Some(content.trim_end().strip_prefix(b"ref: ")?.into());
+        }
+        let name: BString = match git_dir.strip_prefix(self.common_dir().join("worktrees")) {
+            Ok(id) => [b"worktrees/", path::as_bytes(id).as_bytes(), b"/HEAD"]
+                .concat()
+                .into(),
+            Err(_) => "main-worktree/HEAD".into(),
+        };
+        match self.refs().find(&name).ok()??.target {
+            Target::Symbolic(branch) => Some(branch.into_inner()),
+            Target::Object(_) => None,
+        }
     }
 
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
@@ -92,17 +125,4 @@ impl Repository {
             back.strip_suffix(b"/.git").unwrap_or(back),
         ))
     }
-}
-
-fn uses(git_dir: &Path, full: &BStr) -> bool {
-    let holds = |file: &str, wanted: &BStr| {
-        untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
-            .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
-    };
-    let head: BString = [b"ref: ", full.as_bytes()].concat().into();
-    let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
-    holds("HEAD", head.as_bstr())
-        || holds("rebase-merge/head-name", full)
-        || holds("rebase-apply/head-name", full)
-        || holds("BISECT_START", short)
 }

@@ -71,7 +71,7 @@ impl Session<'_> {
             b"--is-inside-work-tree" => say(repository.is_inside_work_tree()),
             b"--is-bare-repository" => say(repository.is_bare()),
             b"--is-shallow-repository" => say(repository.is_shallow()),
-            b"--show-ref-format" => "files",
+            b"--show-ref-format" => repository.format().ref_storage.name(),
             _ => return Ok(false),
         };
         self.print(answer.into())?;

@@ -11,6 +11,13 @@ use super::{Change, Edit, prepare};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub(super) fn commit(repository: &Repository, edits: &[Edit]) -> Result<()> {
+    if repository.refs().tables().is_some() {
+        let mut all = repository.transaction();
+        for edit in edits {
+            all.push(edit.clone());
+        }
+        return all.commit();
+    }
     let names = prepare::check_names(edits)?;
     let mut last: Option<&BStr> = None;
     for name in &names {
