@@ -1,16 +1,16 @@
-//! Chores of the house:
+//! Development commands:
 //!
-//! - `cargo xtask tidy`: holds the tree against the rules of `ARCHITECTURE.md` and
-//!   `CONTRIBUTING.md`; `--ratchet` lowers the exemptions to what is left of them.
+//! - `cargo xtask tidy`: checks the rules of `ARCHITECTURE.md` and `CONTRIBUTING.md`; `--ratchet`
+//!   lowers the exemptions.
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
-//!   the definitions of the arguments; `--check` says which are stale.
-//! - `cargo xtask demo [DIRECTORY]`: builds pronto and times it beside git on 50,000 files.
+//!   the definitions of the arguments; `--check` lists stale ones.
+//! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
 //! - `cargo xtask site [DIRECTORY]`: builds the documents as a searchable site (needs `mdbook`).
 //! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a tool for people who work on the house"
+    reason = "a development tool"
 )]
 
 mod demo;

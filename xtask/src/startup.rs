@@ -1,4 +1,4 @@
-//! What it costs to start: instructions of `pronto version` against those of `git version`.
+//! The cost of starting: compares the instructions of `pronto version` and `git version`.
 
 use std::path::Path;
 use std::process::Command;

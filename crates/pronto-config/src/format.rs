@@ -20,11 +20,11 @@ pub struct Format {
     pub object_hash: Kind,
     /// The remote that has the objects this repository lacks on purpose.
     pub partial_clone: Option<BString>,
-    /// Whether each work tree has configuration of its own.
+    /// Whether each worktree has configuration of its own.
     pub worktree_config: bool,
     /// Whether objects must never be deleted.
     pub precious_objects: bool,
-    /// Whether links between work trees are relative paths.
+    /// Whether links between worktrees are relative paths.
     pub relative_worktrees: bool,
     /// What `core.bare` says, where it counts.
     pub bare: Option<bool>,
@@ -95,7 +95,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Takes `core.bare` and `core.worktree` from the configuration of one work tree.
+    /// Takes `core.bare` and `core.worktree` from the configuration of one worktree.
     ///
     /// # Errors
     /// A value is not of its type.

@@ -1,4 +1,5 @@
-//! Whose repositories may be used: `safe.directory` and `safe.bareRepository`.
+//! Checks whether a repository of another user may be used: `safe.directory` and
+//! `safe.bareRepository`.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -53,7 +54,7 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
+/// Refuses a bare repository that was not named explicitly, if `safe.bareRepository` says so.
 ///
 /// # Errors
 /// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that.
@@ -76,7 +77,7 @@ pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// A `.git` directory, or one of its work trees or submodules, is not bare of itself.
+/// A `.git` directory, or one of its worktrees or submodules, is not bare of itself.
 fn is_inside_ordinary(git_dir: &Path) -> bool {
     let text = path::as_bytes(git_dir);
     text.ends_with(b"/.git")
@@ -124,8 +125,8 @@ fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool 
     allowed
 }
 
-/// Whether a value of `safe.directory` names `place`, which is a real path. What the value names is
-/// made real, too: no spelling of a path and no link is told apart from where it leads.
+/// Returns whether a value of `safe.directory` names `place`, which is a real path. The value is
+/// resolved to a real path, too, so spelling and links do not matter.
 fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     if value == Path::new(".") {
         let here = std::fs::canonicalize(environment.current_dir());

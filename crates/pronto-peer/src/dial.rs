@@ -1,4 +1,4 @@
-//! Reaching a peer through a child process: on this machine, or behind ssh.
+//! Connects to a peer through a child process: on this machine, or through ssh.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -24,7 +24,7 @@ pub struct Dial<'a> {
     pub program: PathBuf,
     /// The program on the other side of ssh.
     pub remote_program: BString,
-    /// What we are called there.
+    /// The name of this repository at the peer.
     pub own_name: &'a str,
     /// Whether histories that have nothing in common may become one.
     pub allows_unrelated: bool,
@@ -36,7 +36,7 @@ pub struct Peer {
     child: Child,
     /// What it says.
     pub output: ChildStdout,
-    /// What it is told.
+    /// Its input.
     pub input: ChildStdin,
 }
 
@@ -48,7 +48,7 @@ pub const TLS_PROTOCOL: &str = "netsync";
 /// Whether the user allows the transport called `protocol`.
 ///
 /// # Errors
-/// It is not allowed, or a setting is not well formed.
+/// It is not allowed, or a setting is malformed.
 pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
     let policy = connection::policy(config, environment)?;
     policy.check(protocol).map_err(connection::from_wire)

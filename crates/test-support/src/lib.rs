@@ -1,3 +1,3 @@
-//! What tests of several crates share.
+//! Support code that tests of several crates share.
 
 pub mod git;

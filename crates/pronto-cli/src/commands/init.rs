@@ -1,4 +1,4 @@
-//! `init`: make a repository.
+//! `init`: create a repository.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -15,31 +15,31 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `init`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
-    /// Make a repository without a work tree
+    /// Create a bare repository
     #[arg(long)]
     bare: bool,
-    /// Fill the repository with what is in this directory
+    /// Copy the templates in this directory
     #[arg(long, value_name = "DIRECTORY")]
     template: Option<OsString>,
-    /// Put the repository there, and a file that points to it into the work tree
+    /// Store the repository there, and a file that points to it in the worktree
     #[arg(long, value_name = "DIRECTORY")]
     separate_git_dir: Option<OsString>,
-    /// How objects are named: sha1 or sha256
+    /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
-    /// How references are stored: files or reftable
+    /// The storage of refs: files or reftable
     #[arg(long, value_name = "FORMAT")]
     ref_format: Option<OsString>,
     /// The name of the first branch
     #[arg(long, short = 'b', value_name = "NAME")]
     initial_branch: Option<OsString>,
-    /// Who else may use it
+    /// Share the repository with a group or all users
     #[arg(long, num_args = 0..=1, default_missing_value = "group", value_name = "PERMISSIONS")]
     shared: Option<OsString>,
-    /// Where to make it
+    /// The directory for the repository
     directory: Option<OsString>,
 }
 
@@ -155,7 +155,7 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
     })
 }
 
-/// Makes `directory` if it is not there; from here on everything is relative to it.
+/// Creates `directory` if necessary. From here on everything is relative to it.
 fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError> {
     let full = environment.absolute(directory);
     let said = directory.display();
@@ -191,7 +191,7 @@ fn choose_git_dir(args: &Args, bare: bool, environment: &Environment) -> Result<
     })
 }
 
-/// Whether a repository at this path is usually bare.
+/// Returns whether a repository at this path is usually bare.
 fn looks_bare(git_dir: &Path, environment: &Environment) -> bool {
     git_dir == Path::new(".")
         || git_dir == environment.current_dir()

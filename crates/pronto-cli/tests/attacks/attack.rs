@@ -252,7 +252,7 @@ impl Attack {
         self
     }
 
-    /// As [`Self::git_differs`], for some of the rows that are made together.
+    /// Like [`Self::git_differs`], for some of the rows that are made together.
     pub(crate) fn git_differs_if(self, differs: bool, reason: &'static str) -> Self {
         match differs {
             true => self.git_differs(reason),

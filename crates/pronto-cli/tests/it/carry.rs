@@ -1,4 +1,4 @@
-//! `worktree add --carry`: ignored files that a new work tree gets from this one.
+//! `worktree add --carry`: ignored files that a new worktree gets from this one.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

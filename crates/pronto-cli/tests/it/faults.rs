@@ -22,7 +22,7 @@ const FILES: usize = 500;
 /// numbers, so that it can be done in parts.
 const SAMPLE: u64 = 40;
 
-/// A repository whose work tree is on a mount of ours.
+/// A repository whose worktree is on a mount of ours.
 pub(crate) struct Place {
     // The mount goes before the directories below it.
     pub(crate) mount: Mount,
@@ -39,7 +39,7 @@ impl Place {
         Place::on(Scratch::new(), model)
     }
 
-    /// As [`new`](Self::new), on what `scratch` has as `real` already.
+    /// Like [`new`](Self::new), on what `scratch` has as `real` already.
     pub(crate) fn on(scratch: Scratch, model: Model) -> Option<Place> {
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
         std::fs::create_dir_all(&real).expect("a directory");
@@ -134,7 +134,7 @@ fn history(place: &Place) {
         run(&["commit", "-qm", tag]);
         run(&["tag", tag]);
     }
-    // The repository itself is elsewhere: faults are those of the work tree.
+    // The repository itself is elsewhere: faults are those of the worktree.
     let work = place.work();
     let arguments = [
         "clone",
@@ -227,7 +227,7 @@ fn each_call_fails(in_place: &str) {
         match output.status.code() {
             Some(0) => {
                 unharmed += 1;
-                // What could not be removed is told of, as git does, and nobody's any more.
+                // A path that could not be removed is reported, as in git, and stays untracked.
                 for path in dirty(&place) {
                     let _ = std::fs::remove_file(place.work().join(&path));
                     assert!(

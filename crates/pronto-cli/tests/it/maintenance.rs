@@ -49,7 +49,7 @@ fn repository(scratch: &Scratch, task: &str) -> PathBuf {
     top
 }
 
-/// As [`repository`], where `gc` is due and calls a hook with this text.
+/// Like [`repository`], where `gc` is due and calls a hook with this text.
 fn with_hook(scratch: &Scratch, text: &str) -> PathBuf {
     let top = repository(scratch, "gc");
     for name in ["one", "two"] {

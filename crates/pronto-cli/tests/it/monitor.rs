@@ -332,7 +332,8 @@ fn hooks_are_asked_in_both_versions() {
     for version in [1, 2] {
         let scratch = Scratch::new();
         let top = repository(&scratch);
-        // Names one file; a second one that changes is passed over, which shows who was believed.
+        // The hook names one file. A second changed file is not reported, which shows that the hook
+        // is used.
         let token = if version == 2 {
             "printf 'token\\0'\n"
         } else {

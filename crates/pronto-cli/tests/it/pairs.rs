@@ -154,7 +154,7 @@ fn names(work: &Path, commit: &str) -> Vec<String> {
     stdout(&output).lines().map(str::to_owned).collect()
 }
 
-/// Brings a work tree to `commit`, whatever it was, and disturbs it.
+/// Brings a worktree to `commit`, whatever it was, and disturbs it.
 fn prepare(work: &Path, commit: &str, deeds: &[(String, Deed)]) {
     std::fs::write(work.join(".git/info/exclude"), "").expect("a file");
     let _ = std::fs::remove_file(work.join(".git/index.lock"));

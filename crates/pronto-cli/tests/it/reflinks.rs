@@ -1,4 +1,4 @@
-//! Work trees that share contents (`checkout.reflink`), on images of btrfs and XFS.
+//! Worktrees that share contents (`checkout.reflink`), on images of btrfs and XFS.
 
 use std::path::{Path, PathBuf};
 
@@ -178,7 +178,7 @@ fn what_is_not_the_same_is_written() {
         return;
     };
     let work = repository(&volume.top());
-    // Facts that agree and a content that is not the blob's: only its digest tells.
+    // Matching stat data with a content that is not the blob's: only the digest shows it.
     let attributes = work.join(".git/info/attributes");
     std::fs::write(&attributes, "d/large3 filter=lower\n").expect("a file");
     let other = content(LARGE, 3 + LARGE).to_ascii_uppercase();

@@ -275,7 +275,7 @@ fn with_passwords() {
     scene.compare(&url, &["-c", helper], &[]);
     let header = "http.extraHeader=Authorization: Basic bWU6c2VjcmV0";
     scene.compare(&url, &["-c", header], &[]);
-    // A helper that keeps passwords is told of the one that was right.
+    // A helper that stores passwords receives the correct one.
     let store = scene.path().join("passwords");
     let ask = scene.path().join("ask");
     let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";

@@ -10,7 +10,7 @@ use crate::git_dir::HEAD_STUB;
 use crate::glob::{self, How};
 use crate::{Error, ErrorKind, Result, path};
 
-/// The start of a condition that asks for the URL of any remote.
+/// The start of a condition on the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
 
 const IN_COMPONENTS: How = How {

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Whether the processor has what [`Eight`] and the functions made of it need.
+/// Returns whether the processor has the instructions of [`Eight`] and the functions made of it.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Whether the processor has what [`Sixteen`] and the functions made of it need.
+/// Returns whether the processor has the instructions of [`Sixteen`] and the functions made of it.
 pub(super) fn is_available() -> bool {
     super::avx2::is_available()
         && is_x86_feature_detected!("avx512f")

@@ -1,10 +1,9 @@
-//! Blocks that satisfy all conditions of a disturbance vector, and the exact check of them.
+//! Blocks that satisfy all conditions of a disturbance vector, and their exact check.
 //!
-//! About one harmless block in eighteen gets here. The check follows the other message of the
-//! supposed pair from the step at which the states of both are the same, backwards to the state
-//! it would have begun with and forwards to the one it would have ended with, and asks whether
-//! the sum of the two is the state after the block at hand. That is done for as many suspects at
-//! once as there are lanes.
+//! About one harmless block in eighteen is checked. The check follows the other message of the
+//! supposed pair from the step at which both states are equal, backwards to its initial state and
+//! forwards to its final one, and tests whether the sum of the two is the state after the block.
+//! This is done for as many suspects at once as there are lanes.
 
 use super::Run;
 use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
@@ -45,7 +44,7 @@ impl<const N: usize> Trace<N> {
 pub(super) struct Suspects<const N: usize> {
     /// Where the blocks of a run are traced.
     pub(super) traces: Box<[Trace<N>; TRACES]>,
-    /// Places in the traces to be looked at: the trace and the bit of the vector.
+    /// The places in the traces to check: the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
@@ -208,7 +207,7 @@ impl<const N: usize> Suspects<N> {
         self.attacked.clear();
     }
 
-    /// Rechecks what there is.
+    /// Rechecks the collected suspects.
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         self.was_flushed = true;

@@ -1,4 +1,4 @@
-//! The server, spoken to over its socket.
+//! Tests of the server over its socket.
 
 use super::*;
 use crate::client;
@@ -43,12 +43,12 @@ impl Place {
 #[test]
 fn there_is_one_monitor_at_a_time() {
     let place = Place::new();
-    // A socket that nobody listens to.
+    // A socket on which no process listens.
     drop(UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
     let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
-    // Even if the socket is gone.
+    // Even if the socket file is removed.
     std::fs::remove_file(place.socket()).expect("it is there");
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
     let other = UnixListener::bind(place.socket()).expect("a socket");
@@ -66,7 +66,7 @@ fn answers_are_given_after_a_move_and_until_the_end() {
     let thread = std::thread::spawn(move || server.run());
     let moved = place.0.path().join("moved");
     std::fs::rename(place.0.path().join("top"), &moved).expect("it is there");
-    // The top itself has moved: it ends.
+    // The top was moved, so the monitor ends.
     let ended = thread.join().expect("it does not panic");
     ended.expect("it was the end");
     assert!(!moved.join(".git").join(place.address().name).exists());
@@ -135,7 +135,7 @@ fn after_a_panic_everything_may_have_changed() {
     assert!(matches!(answer, Answer::Everything { .. }));
 }
 
-/// What is mounted for a test, until that ends.
+/// A mount that lasts as long as its test.
 struct Mounted(PathBuf);
 
 impl Mounted {

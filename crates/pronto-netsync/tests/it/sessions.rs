@@ -100,7 +100,7 @@ fn after(session: &mut Session<Memory>) -> Memory {
     session.repository().expect("it was let in").clone()
 }
 
-/// Runs a session and takes what came of it over.
+/// Runs a session and lands the received commits.
 fn sync(one: &mut Memory, other: &mut Memory) -> Traffic {
     let (mut here, mut there) = pair(one, other);
     let traffic = run(&mut here, &mut there, usize::MAX).expect("no errors");

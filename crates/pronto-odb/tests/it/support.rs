@@ -22,7 +22,7 @@ pub(crate) struct Told {
     pub(crate) content: Vec<u8>,
 }
 
-/// Runs stock git in `directory`, away from the configuration of whoever runs the test.
+/// Runs stock git in `directory`, without the user's configuration.
 pub(crate) fn git_in(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     git_with_input(directory, arguments, b"")
 }

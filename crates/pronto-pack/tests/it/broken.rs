@@ -1,4 +1,4 @@
-//! Packs that are not sound: an error that says where, no panic, nothing left behind.
+//! Packs that are invalid: an error that says where, no panic, nothing left behind.
 
 use super::support::{Maker, Random, Repository, deflate, delta, id_of, paths};
 use gix_object::Kind as ObjectKind;

@@ -1,4 +1,4 @@
-//! The logs of references: what they held, since when, and why.
+//! Reflogs: the former values of refs, with times and reasons.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
@@ -29,7 +29,7 @@ pub struct LogLine<'a> {
 }
 
 impl<'a> LogLine<'a> {
-    /// Reads one line; `None` when it is not well formed.
+    /// Reads one line; `None` when it is malformed.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut parts = line.splitn(3, |&byte| byte == b' ');
         let old = ObjectId::from_hex(parts.next()?).ok()?;
@@ -53,7 +53,7 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// A log read into memory. Lines that are not well formed are skipped.
+/// A log read into memory. Lines that are malformed are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Vec<u8>);
 

@@ -1,7 +1,7 @@
-//! Changing references: all together or not at all.
+//! Transactions of refs: all changes or none.
 //!
-//! Each reference is locked, its old value compared, and its new value written beside it before
-//! the first one is moved into place. The hook `reference-transaction` may refuse in between.
+//! Each ref is locked, its old value is compared, and its new value is written to the lock file
+//! before the first one is renamed. The hook `reference-transaction` may refuse in between.
 
 pub(super) mod hook;
 mod initial;
@@ -33,7 +33,7 @@ pub enum Expected {
     Symbolic(BString),
 }
 
-/// What becomes of a reference.
+/// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It holds this from now on.
@@ -49,7 +49,7 @@ pub enum Change {
 pub struct Edit {
     /// The full name of the reference.
     pub name: BString,
-    /// What becomes of it.
+    /// The change.
     pub change: Change,
     /// What it must hold before.
     pub expected: Expected,
@@ -202,7 +202,7 @@ impl<'r> Transaction<'r> {
         let repository = self.repository;
         let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
         if self.edits.iter().any(sets) {
-            // From now on no object that is there is pruned.
+            // From now on no present object is pruned.
             repository.begin_writing()?;
         }
         let mut prepared = prepare::prepare(repository, self.edits)?;
@@ -227,12 +227,11 @@ impl<'r> Transaction<'r> {
         self.prepare()?.commit()
     }
 
-    /// Commits into a repository that has no references yet and that nobody else uses: the
-    /// objects go into `packed-refs` at once, without logs and without hooks. Costs one file
-    /// whatever the number of references.
+    /// Commits into a repository without refs that no other process uses: the refs are written to
+    /// `packed-refs` at once, without reflogs and hooks. Costs one file for any number of refs.
     ///
     /// # Errors
-    /// A name is impossible, or a file cannot be written.
+    /// A name is invalid, or a file cannot be written.
     pub fn commit_initial(self) -> Result<()> {
         initial::commit(self.repository, &self.edits)
     }
@@ -266,7 +265,8 @@ impl Prepared<'_> {
                 remove_empty_parents(refs, step.name.borrow(), true);
             }
         }
-        // The lock is held until the files of the references are gone: nobody may pack them again.
+        // The lock is held until the files of the refs are gone, so no other process packs them
+        // again.
         if let Some(packed) = &mut self.packed {
             packed.put_in_place()?;
         }
@@ -319,7 +319,7 @@ impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if self.aborts {
             self.release();
-            // There is nobody left to tell.
+            // A failure here cannot be reported.
             let _ = self.run_hook("aborted");
         }
     }

@@ -10,7 +10,7 @@ use pronto_wire::transport::{Options, http};
 use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
 use crate::support::{Fixed, Scene, VERSIONS, connect, connect_with, fetch, find, git, refs};
 
-/// Clones `url` in each version and lets stock git check what came.
+/// Clones `url` in each protocol version and checks the result with stock git.
 fn clone_in_all_versions(url: &str, options: &Options, scene: &Scene, format: &str) {
     clone_with(url, options, &http::Options::default(), scene, format);
 }

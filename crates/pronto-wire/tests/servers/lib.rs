@@ -22,7 +22,7 @@ pub(crate) use ssh::Ssh;
 pub(crate) use tls::Tls;
 pub(crate) use web::{Login, Web};
 
-/// Says on the standard output that something is missing and the test proves nothing.
+/// Says on standard output that something is missing and the test proves nothing.
 ///
 /// # Panics
 /// When nothing may be missing.

@@ -307,7 +307,7 @@ fn a_required_program_that_fails_fails_its_files_only() {
         b"y\n"
     );
     assert!(ours.scratch.join("c").exists());
-    // Each program that fails is told of with its code, and once more without, as git does.
+    // Each program that fails is reported with its code, and once more without it, as in git.
     let warnings = &ours.outcome.warnings;
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[0].ends_with("failed 3") && warnings[1].ends_with("failed"));

@@ -1,5 +1,4 @@
-//! Upkeep of the logs of references: which there are, taking lines out, removing and adding
-//! (git-reflog(1)).
+//! Maintenance of reflogs: listing them, and removing and adding entries (git-reflog(1)).
 
 mod expire;
 mod reach;
@@ -18,7 +17,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
 
-/// How deep directories of logs are looked into.
+/// The deepest nesting of directories of reflogs.
 const MAX_DEPTH: usize = 256;
 
 /// A line that is added to a log as it is given.
@@ -33,10 +32,10 @@ pub struct NewLine {
 }
 
 impl Repository {
-    /// The names of all references that have a log, as this work tree sees them, sorted within each
-    /// directory.
+    /// Returns the names of all refs that have a reflog, as seen by this worktree, sorted within
+    /// each directory.
     ///
-    /// Costs one listing for each directory of logs. Directories that cannot be read are passed over.
+    /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
     pub fn logged_references(&self) -> Vec<BString> {
         let mut names = self.logged_references_unsorted();
         names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
@@ -57,11 +56,11 @@ impl Repository {
         names
     }
 
-    /// The names of all references that have a log, of this work tree and, but for those that all
+    /// The names of all references that have a log, of this worktree and, but for those that all
     /// share, of the others. `single` leaves the others out.
     ///
     /// # Errors
-    /// The work trees cannot be listed.
+    /// The worktrees cannot be listed.
     pub fn logged_references_everywhere(&self, single: bool) -> Result<Vec<BString>> {
         if single {
             return Ok(self.logged_references());
@@ -156,12 +155,12 @@ impl Repository {
         Ok(())
     }
 
-    /// Adds `line` to the log of the reference `name`, which is made if there is none. The committer is
-    /// who is named.
+    /// Adds `line` to the reflog of the ref `name`, which is created if necessary. The committer is
+    /// the configured one.
     ///
     /// # Errors
-    /// The name is impossible, the lock of the reference is held, nobody is the committer, or the file
-    /// cannot be written.
+    /// The name is invalid, the lock of the ref is held, there is no committer, or the file cannot
+    /// be written.
     pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
         let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
         let who = identity::signature(

@@ -1,4 +1,4 @@
-//! Making repositories.
+//! Creating repositories.
 
 pub use pronto_config::shared;
 mod storage;
@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// How to make a repository.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The top of its work tree; without one it is bare.
+    /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
     /// What to fill it with before anything else.
     pub template: Template,
@@ -43,7 +43,7 @@ pub struct Options {
     pub separate_git_dir: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of an `init`.
 #[derive(Debug)]
 pub struct Outcome {
     /// The repository, open.
@@ -52,11 +52,11 @@ pub struct Outcome {
     pub existed: bool,
     /// Whether others may use it.
     pub is_shared: bool,
-    /// The name of the first branch, where nobody chose it: worth a piece of advice.
+    /// The name of the first branch, if the user did not choose it and should get advice.
     pub unchosen_branch: Option<BString>,
 }
 
-/// What a person is told who did not choose the name of the first branch.
+/// Returns the advice for a user who did not choose the name of the first branch.
 pub fn branch_advice(name: &BStr) -> String {
     format!(
         "Using '{name}' as the name for the initial branch. This default branch name\n\
@@ -70,12 +70,12 @@ pub fn branch_advice(name: &BStr) -> String {
 }
 
 impl Repository {
-    /// Makes a repository at `git_dir`, or brings the one that is there up to date: what is there
-    /// stays. The parent of `git_dir` must exist.
+    /// Creates a repository at `git_dir`, or updates an existing one, whose files stay. The parent
+    /// of `git_dir` must exist.
     ///
     /// # Errors
-    /// A directory or file cannot be made; a name or format is not well formed; or the repository
-    /// that is there is of another format.
+    /// A directory or file cannot be created; a name or format is malformed; or the existing
+    /// repository has another format.
     pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
         let git_dir = environment.absolute(git_dir);
         let original = real(&git_dir);
@@ -169,7 +169,7 @@ impl Plan<'_> {
         self.git_dir.join("HEAD").symlink_metadata().is_ok()
     }
 
-    /// Puts `HEAD` on the first branch, but for what is in reftables.
+    /// Points `HEAD` to the first branch, unless refs are in reftables.
     fn write_head(&self, config: &Config, storage: RefStorage) -> Result<FirstBranch> {
         let (name, is_unchosen) = match &self.options.initial_branch {
             Some(chosen) => {
@@ -269,11 +269,11 @@ pub(crate) fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(&objects.join("info"))
 }
 
-/// The name for a first branch that nobody named on the command line, and whether nobody
-/// configured it either.
+/// Returns the name of a first branch that was not given on the command line, and whether it is not
+/// configured either.
 ///
 /// # Errors
-/// What is configured is not a name for a branch.
+/// The configured name is invalid.
 pub fn default_branch(config: &Config, environment: &Environment) -> Result<(BString, bool)> {
     let for_tests = environment.bytes("GIT_TEST_DEFAULT_INITIAL_BRANCH_NAME");
     if let Some(name) = for_tests.filter(|name| !name.is_empty()) {

@@ -1,7 +1,8 @@
-//! Writing bitmaps of what commits lead to, of a pack or a multi-pack-index.
+//! Writes reachability bitmaps of a pack or a multi-pack-index.
 //!
-//! Trees are not walked: each commit is compared with its parents, once, and what it brings is
-//! noted. All that a commit leads to is then the union of what it and its ancestors bring.
+//! Trees are not walked for each commit. Each commit is compared once with its parents, and the
+//! objects it introduces are recorded. The objects reachable from a commit are then the union of
+//! those that it and its ancestors introduce.
 
 mod brought;
 mod commits;
@@ -33,7 +34,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};
 
-/// Tells temporary files of this process apart.
+/// Distinguishes temporary files of this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// What bitmaps are written with; see [`Repository::bitmap_settings`].
@@ -191,7 +192,7 @@ impl Work<'_> {
         let history = commits::gather(self, objects, tips)?;
         let selected = history.select(self.progress, &tips.preferred);
         let history = history.ancestors_of(&selected);
-        // Those that are not there are told of before anything else that is not.
+        // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
         let reach = unite::unite(self, objects, (&history, &brought))?;
@@ -226,7 +227,7 @@ impl Work<'_> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
-        // Only now is it ours to remove.
+        // Only now may this process remove it.
         let guard = Guard::new(&path);
         write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
         let synced = self

@@ -1,4 +1,4 @@
-//! Remotes: other repositories, how to reach them, and what to take from them.
+//! Remotes: other repositories, how to reach them, and what to fetch from them.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -77,7 +77,7 @@ pub struct Remote {
     pub partial_clone_filter: Option<BString>,
     /// Whether `fetch --all` leaves it out.
     pub skip_fetch_all: bool,
-    /// What becomes of its `HEAD`.
+    /// How its `HEAD` is followed.
     pub follow_head: FollowHead,
     /// Whether it is configured, rather than given by its address.
     pub is_configured: bool,
@@ -87,7 +87,7 @@ impl Remote {
     /// The remote called `name`, or the one at that address if none is called so.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
         let config = repository.config();
         let mut remote = Self::configured(config, name)?;
@@ -100,7 +100,7 @@ impl Remote {
     /// The remote called `name` with all that is configured for it.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn configured(config: &Config, name: &BStr) -> Result<Self> {
         let key =
             |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();

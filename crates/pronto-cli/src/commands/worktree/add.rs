@@ -80,9 +80,9 @@ pub(super) fn run(
             let failed = submodules::update(&place, quiet.as_slice(), made, context)?;
             Ok(failed.unwrap_or(code))
         }
-        // Git's code for it is -1.
+        // Git's exit code is -1.
         Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
-        // It is too late for git.
+        // Handing over is no longer possible.
         Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
             Err(CliError::fatal(error.to_string()))
         }
@@ -90,7 +90,7 @@ pub(super) fn run(
     }
 }
 
-/// What is carried, by options and configuration.
+/// Returns what is carried, from options and configuration.
 fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
         let other = if args.orphan { "orphan" } else { "no-checkout" };
@@ -102,7 +102,7 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         patterns.extend(config.strings("worktree.carry").map(ToOwned::to_owned));
     }
     patterns.extend(args.carry.iter().filter_map(|pattern| text(Some(pattern))));
-    // An empty one takes back all before it, as in lists of git's configuration.
+    // An empty value cancels all earlier ones, as in lists of git's configuration.
     if let Some(last) = patterns.iter().rposition(|pattern| pattern.is_empty()) {
         patterns.drain(..=last);
     }

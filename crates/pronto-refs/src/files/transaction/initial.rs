@@ -1,4 +1,4 @@
-//! The first references of a new repository, all at once.
+//! Writes the first refs of a new repository, all at once.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Writing a log anew without some of its lines.
+//! Rewrites a reflog without some of its entries.
 
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
@@ -19,7 +19,7 @@ pub(super) trait Judge {
     fn expires(&mut self, line: &LogLine<'_>, old: ObjectId) -> Result<bool>;
 }
 
-/// One log to be written anew.
+/// A reflog that is rewritten.
 pub(super) struct Rewriting<'r> {
     pub(super) repository: &'r Repository,
     pub(super) name: &'r BStr,

@@ -1,4 +1,4 @@
-//! The objects that bitmaps speak of, their bits and their kinds.
+//! The objects of a bitmap, their bits and their types.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
@@ -180,7 +180,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// What is said when a pack lacks what its commits lead to.
+/// Returns the error for a pack that lacks objects reachable from its commits.
 #[cold]
 pub(super) fn lacking(id: &oid) -> Error {
     let message = format!(

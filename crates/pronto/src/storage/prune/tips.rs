@@ -1,5 +1,5 @@
-//! What leads to objects: references, logs, indexes and operations in progress of all work trees.
-//! Files that have not changed since they were looked at last are not read again.
+//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees.
+//! Files that have not changed since they were read last are not read again.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -51,7 +51,7 @@ pub(super) struct Tips<'a> {
     stamps: HashMap<PathBuf, Stamp>,
 }
 
-/// Tells one content of a file from another.
+/// The identity of a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -120,7 +120,7 @@ impl<'a> Tips<'a> {
         Ok(found)
     }
 
-    /// The directories of the repository and of its work trees.
+    /// The directories of the repository and of its worktrees.
     fn directories(&self) -> Result<Vec<PathBuf>> {
         let common = self.repository.common_dir();
         let linked = common.join("worktrees");
@@ -165,7 +165,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// References that only one linked work tree has.
+    /// References that only one linked worktree has.
     fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
         for path in files_below(directory)? {
             self.pseudo(&path, found)?;
@@ -210,7 +210,7 @@ impl<'a> Tips<'a> {
                         continue;
                     }
                     last = Some(id);
-                    // What is gone cannot be kept; of what is there everything should be.
+                    // A missing object cannot be kept; of present ones everything should be.
                     if store.contains(&id).map_err(from_odb)? {
                         found.strict.push(id);
                     }

@@ -1,5 +1,4 @@
-//! Taking over the objects of a repository on the same machine: by hard links, or by pointing at
-//! them.
+//! Takes the objects of a repository on the same machine: by hard links, or as an alternate.
 
 use std::fs;
 use std::io;
@@ -128,7 +127,7 @@ pub(super) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()>
     fs::write(list, text).context(ErrorKind::Io, "unable to write", list)
 }
 
-/// The directory of objects of the repository at `git_dir`, linked work trees considered.
+/// The directory of objects of the repository at `git_dir`, linked worktrees considered.
 pub(crate) fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),

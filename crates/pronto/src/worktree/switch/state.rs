@@ -1,4 +1,4 @@
-//! Operations in progress: what forbids to switch, and what is given up by it.
+//! Operations in progress: those that forbid switching, and those that switching ends.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,7 +28,7 @@ impl Present {
 }
 
 impl Repository {
-    /// Refuses to go on while an operation is in progress that `switch` does not interrupt.
+    /// Refuses to continue while an operation is in progress that `switch` does not interrupt.
     ///
     /// # Errors
     /// There is one. The message names it in Git's words.

@@ -1,4 +1,4 @@
-//! What other work trees of the repository have checked out.
+//! Branches that other worktrees of the repository have checked out.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use crate::refs::Target;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// What the `HEAD`s of all work trees lead to: that of this one first, those on branches that
-    /// are not born left out.
+    /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches
+    /// are left out.
     ///
     /// # Errors
-    /// A `HEAD`, or the list of work trees, cannot be read.
+    /// A `HEAD`, or the list of worktrees, cannot be read.
     pub fn work_tree_heads(&self) -> Result<Vec<ObjectId>> {
         let mut names: Vec<BString> = vec!["HEAD".into(), "main-worktree/HEAD".into()];
         let directory = self.common_dir().join("worktrees");
@@ -29,7 +29,7 @@ impl Repository {
         };
         for entry in listing.into_iter().flatten() {
             let entry = entry.map_err(unreadable)?;
-            // Without this file it is no work tree.
+            // Without this file it is no worktree.
             if entry.path().join("gitdir").is_file() {
                 let file_name = entry.file_name();
                 let name = path::as_bytes(Path::new(&file_name));
@@ -44,7 +44,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Refuses a branch that another work tree (or with `anywhere` this one) has checked out, or is
+    /// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
     /// rebasing or bisecting.
     pub(crate) fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
         match self.work_tree_using(full, anywhere) {
@@ -58,7 +58,7 @@ impl Repository {
         }
     }
 
-    /// The work tree that has the branch checked out, other than this one unless `anywhere`.
+    /// The worktree that has the branch checked out, other than this one unless `anywhere`.
     pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
         let mut places = vec![common.to_owned()];
@@ -106,7 +106,7 @@ impl Repository {
 
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
         if git_dir == self.common_dir() {
-            // A bare repository has no work tree that could use anything.
+            // A bare repository has no worktree that could use anything.
             let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
             let top = match git_dir.file_name() {
                 Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),

@@ -1,4 +1,4 @@
-//! What a new work tree consists of.
+//! The parts of a new worktree.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ impl Repository {
         Ok((inside, guard))
     }
 
-    /// A new work tree has the sparse checkout, and the configuration, of this one.
+    /// Copies the sparse checkout and the configuration of this worktree to the new one.
     fn pass_on_sparse_checkout(&self, own_dir: &Path) -> Result<()> {
         let copy = |from: &Path, to: &Path| -> std::io::Result<bool> {
             let content = match std::fs::read(from) {
@@ -144,7 +144,7 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
     [&parts.concat()[..], b"\n"].concat()
 }
 
-/// Removes from a copied configuration what is true of one work tree only.
+/// Removes keys that apply to only one worktree from a copied configuration.
 pub(super) fn leave_out_place(file: &Path) -> Result<()> {
     edit::edit_file(file, path::as_bytes(file), |document| {
         let gone = |set| match set {
