@@ -244,8 +244,7 @@ unsafe fn forwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = FROM;
         while index + 5 <= TO {
             state = step::<V, N, PHASE>(state, words[index]);
@@ -260,7 +259,7 @@ unsafe fn forwards<
             index += 1;
         }
         state
-    }
+    })
 }
 
 /// Undoes [`forwards`].
@@ -279,8 +278,7 @@ unsafe fn backwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = TO;
         while index >= FROM + 5 {
             state = step_back::<V, N, PHASE>(state, words[index - 1]);
@@ -295,7 +293,7 @@ unsafe fn backwards<
             index -= 1;
         }
         state
-    }
+    })
 }
 
 /// The expanded message.
@@ -305,8 +303,7 @@ unsafe fn backwards<
 /// Needs what the vector needs.
 #[inline(always)]
 unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut expanded = [V::splat(0); 80];
         expanded[..16].copy_from_slice(&words);
         for index in 16..80 {
@@ -316,7 +313,7 @@ unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
                 .rotate_left::<1>();
         }
         expanded
-    }
+    })
 }
 
 /// The sum of the states that a message begins and ends with, if it is in `middle` before step
@@ -331,8 +328,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
     late: u16,
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut begin = backwards::<V, N, 3, 60, 65>(middle, words);
         begin = backwards::<V, N, 2, 58, 60>(begin, words);
         for (word, middle) in begin.iter_mut().zip(middle) {
@@ -353,7 +349,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
             *word = word.add(begin);
         }
         end
-    }
+    })
 }
 
 /// A bit for each suspect whose supposed partner ends in the same state.
