@@ -12,6 +12,7 @@
 //! - [`view`]: files opened for random reading, mapped or by position.
 //! - [`child`]: starting child processes, and their entries in the trace.
 //! - [`process`]: how the process starts.
+//! - [`shell`]: quoting words for the shell.
 //! - [`signals`]: being asked to end, and ending cleanly.
 //! - [`descriptor`]: descriptors that the process was started with.
 //! - [`sync`]: waiting until a file has left the memory of the system.
@@ -54,6 +55,7 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod replacement;
+pub mod shell;
 #[cfg(unix)]
 pub mod signals;
 #[cfg(unix)]
