@@ -1,4 +1,7 @@
-//! `cargo xtask site [DIRECTORY]`: the documents as one searchable site, built by `mdbook`.
+//! `cargo xtask site [DIRECTORY]`: the documents as one searchable site, built by `mdbook`, and a
+//! check of its links.
+
+mod links;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,15 +13,16 @@ struct Part {
     pages: Vec<PathBuf>,
 }
 
-/// Builds the site into `target/site`, or into the directory that is named.
+/// Builds the site into `target/site`, or into the directory that is named, and lists dead links.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
-    match build(root, arguments) {
-        Ok(()) => Vec::new(),
+    let dead = build(root, arguments).and_then(|target| links::dead(&target));
+    match dead {
+        Ok(dead) => dead.iter().map(|line| format!("site: {line}")).collect(),
         Err(message) => vec![format!("site: {message}")],
     }
 }
 
-fn build(root: &Path, arguments: &[&str]) -> Result<(), String> {
+fn build(root: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
     let target = match arguments {
         [] => root.join("target/site"),
         [directory] => std::path::absolute(directory).map_err(|error| error.to_string())?,
@@ -47,7 +51,7 @@ fn build(root: &Path, arguments: &[&str]) -> Result<(), String> {
         return Err(format!("mdbook failed with {status}"));
     }
     println!("{}", target.join("index.html").display());
-    Ok(())
+    Ok(target)
 }
 
 const SETTINGS: &str = "[book]\ntitle = \"pronto\"\nlanguage = \"en\"\n\n\
