@@ -13,6 +13,10 @@ pub const REFERENCE: Release = [2, 55];
 /// Names a git, if the one to take is neither on `PATH` nor beside the workspace.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
+/// The way out where [`reference()`] gives none.
+pub const NO_REFERENCE: &str =
+    "put git 2.55 on PATH or beside the workspace, or have PRONTO_TEST_GIT name it";
+
 /// A git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`, or one
 /// beside the workspace. It is looked for once in each process.
 #[must_use]
