@@ -34,7 +34,7 @@ fn build(root: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
     for file in files(root) {
         let to = pages.join(&file);
         let made = std::fs::create_dir_all(to.parent().unwrap_or(&pages));
-        made.and_then(|()| std::fs::copy(root.join(&file), &to).map(|_| ()))
+        made.and_then(|()| copy(&root.join(&file), &to))
             .map_err(|error| format!("cannot copy {}: {error}", file.display()))?;
     }
     write(&pages.join("SUMMARY.md"), &summary(root))?;
@@ -56,6 +56,18 @@ fn build(root: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
 
 const SETTINGS: &str = "[book]\ntitle = \"pronto\"\nlanguage = \"en\"\n\n\
     [output.html]\nno-section-label = true\n\n[output.html.fold]\nenable = true\nlevel = 0\n";
+
+/// Copies a file. The page of `README.md` is `index.html`, and links to it must say so.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if from.extension().is_none_or(|extension| extension != "md") {
+        return std::fs::copy(from, to).map(|_| ());
+    }
+    let text = std::fs::read_to_string(from)?;
+    let text = text
+        .replace("README.md)", "index.md)")
+        .replace("README.md#", "index.md#");
+    std::fs::write(to, text)
+}
 
 /// Everything that the site shows: documents, results of measurements, and their plots.
 fn files(root: &Path) -> Vec<PathBuf> {
