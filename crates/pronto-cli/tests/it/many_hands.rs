@@ -2,8 +2,8 @@
 //! was committed is lost.
 //!
 //! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size, `PRONTO_TEST_HANDS_GIT=PATH` runs that git in
-//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes run only with
-//! a size: beside maintenance, and with a reftable, where commands are Git's.
+//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes are ignored
+//! unless they are asked for: beside maintenance, and with a reftable, where commands are Git's.
 
 mod scene;
 
