@@ -381,7 +381,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l report-end-
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l template -d 'Copy the templates in this directory' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l separate-git-dir -d 'Store the repository there, and a file that points to it in the worktree' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l object-format -d 'The hash function: sha1 or sha256' -r
-complete -c pronto -n "__fish_pronto_using_subcommand init" -l ref-format -d 'The storage of refs: files' -r
+complete -c pronto -n "__fish_pronto_using_subcommand init" -l ref-format -d 'The storage of refs: files or reftable' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -s b -l initial-branch -d 'The name of the first branch' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -l shared -d 'Share the repository with a group or all users' -r
 complete -c pronto -n "__fish_pronto_using_subcommand init" -s q -l quiet -d 'Print only errors'
@@ -683,6 +683,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l no-checkout -
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l lock -d 'Keep the worktree locked (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s q -l quiet -d 'Print only errors (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l guess-remote -d 'Use a remote branch with the name of the directory (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l recurse-submodules -d 'Check out the submodules from the objects that the current worktree has (add)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -l porcelain -d 'Print a format for scripts (list)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s z -d 'Terminate lines with NUL (list)'
 complete -c pronto -n "__fish_pronto_using_subcommand worktree" -s v -l verbose -d 'Be more verbose (list, prune)'

@@ -13,7 +13,7 @@ pub fn may_skip() -> bool {
 }
 
 /// Prints what is missing and how to get it. Call [`skip!`](crate::skip) in a test; a harness and a
-/// test that goes on without a part of its checks call this function.
+/// test that continues without a part of its checks call this function.
 ///
 /// # Panics
 /// If the variable `CI` is set.

@@ -86,7 +86,10 @@ impl Tables {
         self.git_dir != self.common_dir
     }
 
-    /// The stack below `directory`: the common directory, or that of a worktree.
+    /// Returns the stack below `directory`: the common directory, or that of a worktree.
+    ///
+    /// # Errors
+    /// The list or a table cannot be read or is malformed.
     pub fn stack(&self, directory: &Path) -> Result<StackOf<'_>> {
         if directory == self.common_dir {
             return Ok(StackOf::Known(self.open_once(&self.shared, directory)?));
@@ -126,7 +129,10 @@ impl Tables {
         self.stack(directory)?.snapshot().map_err(from_tables)
     }
 
-    /// Calls `visit` for each reference in the stack below `directory` that holds an object.
+    /// Calls `visit` for each ref in the stack below `directory` that holds an object.
+    ///
+    /// # Errors
+    /// A table cannot be read or is malformed.
     pub fn each_object(
         &self,
         directory: &Path,
@@ -245,7 +251,10 @@ pub(super) fn is_file(name: &BStr) -> bool {
 }
 
 /// Makes the directory of the stack of a new repository or linked worktree, and what stands in for
-/// directories of references.
+/// directories of refs.
+///
+/// # Errors
+/// A file or directory cannot be made.
 pub fn prepare(own_dir: &Path) -> Result<()> {
     let failed = "could not create directory of";
     for name in [DIRECTORY, "refs"] {

@@ -1,8 +1,10 @@
 //! `worktree add`.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
+use pronto::Repository;
 use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
@@ -68,17 +70,11 @@ pub(super) fn run(
     match outcome {
         Ok(AddOutcome::Added(added)) => {
             let code = tell(&added, args.quiet, context)?;
-            if !added.has_submodules {
-                return Ok(code);
+            match added.has_submodules {
+                true => update_submodules(args, &repository, place, context)
+                    .map(|failed| failed.unwrap_or(code)),
+                false => Ok(code),
             }
-            context.out.flush()?;
-            // Git may start processes that prune.
-            repository.objects()?.finish_writing();
-            let place = repository.environment().absolute(path::borrow(place));
-            let quiet = args.quiet.then(|| "--quiet".into());
-            let made = "the worktree is made, its submodules are not";
-            let failed = submodules::update(&place, quiet.as_slice(), made, context)?;
-            Ok(failed.unwrap_or(code))
         }
         // Git's exit code is -1.
         Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
@@ -122,6 +118,22 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         }
     };
     Ok(Carry { patterns, sharing })
+}
+
+/// Checks out the submodules of the new worktree at `place`; returns the exit code if that failed.
+fn update_submodules(
+    args: &Args,
+    repository: &Repository,
+    place: &BString,
+    context: &mut Context,
+) -> Result<Option<ExitCode>, CliError> {
+    context.out.flush()?;
+    // Git may start processes that prune.
+    repository.objects()?.finish_writing();
+    let place = repository.environment().absolute(path::borrow(place));
+    let quiet: Option<OsString> = args.quiet.then(|| "--quiet".into());
+    let made = "the worktree is made, its submodules are not";
+    submodules::update(&place, quiet.as_slice(), made, context)
 }
 
 /// Whether submodules are checked out: never without files.

@@ -153,7 +153,10 @@ impl StoredEntry {
     }
 }
 
-/// The log of the reference that the snapshot calls `name`, the oldest entry first.
+/// Returns the log of the ref `name`, the oldest entry first.
+///
+/// # Errors
+/// A table is malformed.
 pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> {
     let mut records = snapshot.log_of(name).map_err(from_tables)?;
     let mut entries = Vec::new();
@@ -166,8 +169,11 @@ pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> 
     Ok(entries)
 }
 
-/// The ids in all logs of the stack below `directory`, and the names of the references that have one,
-/// each as often as there are entries.
+/// Calls `visit` with the name of the ref and each id of every entry in the reflogs of the stack below
+/// `directory`.
+///
+/// # Errors
+/// A table cannot be read or is malformed, or `visit` failed.
 pub fn log_ids(
     tables: &Tables,
     directory: &Path,
@@ -184,7 +190,10 @@ pub fn log_ids(
     Ok(())
 }
 
-/// The names of the references with a log in the stack below `directory`, sorted.
+/// Returns the sorted names of the refs with a reflog in the stack below `directory`.
+///
+/// # Errors
+/// A table cannot be read or is malformed.
 pub fn logged_names(tables: &Tables, directory: &Path) -> Result<Vec<BString>> {
     let mut names: Vec<BString> = Vec::new();
     log_ids(tables, directory, |name, _| {

@@ -55,7 +55,7 @@ pub struct AddOptions {
     /// The ignored files of this worktree that the new one gets, too.
     pub carry: Carry,
     /// Copy the repositories of submodules that are here, so that `submodule update` in the new
-    /// work tree needs no remote for what they have.
+    /// worktree needs no remote for what they have.
     pub share_submodules: bool,
 }
 
