@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result, value};
 /// `core.sharedRepository` has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Whoever the umask lets.
+    /// The permissions that the umask leaves.
     #[default]
     Umask,
     /// The group too.

@@ -17,10 +17,10 @@ pub use pronto_refs::{BadName, RefName, RefNameRef, name};
 const HOOK: &str = "reference-transaction";
 
 impl Repository {
-    /// Where `HEAD` is.
+    /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// It cannot be read or is broken.
+    /// It cannot be read or is malformed.
     pub fn head(&self) -> Result<Head> {
         self.refs().head()
     }

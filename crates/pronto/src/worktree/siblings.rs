@@ -10,7 +10,8 @@ use crate::path;
 /// The directory of the repository that has one for each linked worktree.
 pub(crate) const DIRECTORY: &str = "worktrees";
 
-/// The work trees of the repository at `common` but that of `own`, the one last used first.
+/// Returns the worktrees of the repository at `common` except that of `own`, the most recently used
+/// first.
 pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
     let mut found = Vec::new();
     let mut add = |top: PathBuf, index: PathBuf| {
