@@ -124,7 +124,7 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     Ok(Carry { patterns, sharing })
 }
 
-/// Whether submodules are checked out: never without files.
+/// Whether submodules are checked out. They are not if no files are.
 fn recurses(args: &Args, config: &Config) -> Result<bool, CliError> {
     let has_files = !args.no_checkout && !args.orphan;
     match args.recurse_submodules {
