@@ -107,9 +107,34 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     ] {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut definition.clone(), "pronto", &mut text);
+        remove_hidden_operands(&definition, &mut text);
         files.insert(format!("docs/completions/{name}"), text);
     }
     files
+}
+
+/// Removes the lines of a completion for zsh that offer hidden operands.
+fn remove_hidden_operands(definition: &Command, text: &mut Vec<u8>) {
+    fn collect(command: &Command, found: &mut Vec<String>) {
+        for operand in command.get_positionals().filter(|one| one.is_hide_set()) {
+            let help = operand.get_help().map(|help| format!(" -- {help}"));
+            found.push(format!(
+                "::{}{}:",
+                operand.get_id(),
+                help.unwrap_or_default()
+            ));
+        }
+        for command in command.get_subcommands() {
+            collect(command, found);
+        }
+    }
+    let mut hidden = Vec::new();
+    collect(definition, &mut hidden);
+    let whole = String::from_utf8_lossy(text);
+    let kept = whole
+        .split_inclusive('\n')
+        .filter(|line| !hidden.iter().any(|operand| line.contains(operand)));
+    *text = kept.collect::<String>().into_bytes();
 }
 
 /// Returns the hand-written part of the page of `name`.

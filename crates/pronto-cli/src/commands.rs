@@ -18,6 +18,7 @@ mod fetch;
 mod for_each_repo;
 mod fsmonitor_daemon;
 mod gc;
+mod groups;
 mod hash_object;
 mod help;
 mod index_pack;
@@ -223,7 +224,8 @@ pub fn definition() -> Definition {
         .disable_help_subcommand(true)
         .subcommand_required(true);
     let documented = |command: &Command| {
-        document((command.augment)(Definition::new(command.name))).about(command.summary)
+        let own = document((command.augment)(Definition::new(command.name)));
+        groups::apply(own.about(command.summary))
     };
     crate::globals::define(all).subcommands(COMMANDS.iter().map(documented))
 }

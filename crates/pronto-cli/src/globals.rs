@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Definition};
+use pronto_io::shell::quote_into;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{CliError, display};
@@ -402,25 +403,13 @@ impl Globals {
         if !text.is_empty() {
             text.push(b' ');
         }
-        quote(name, &mut text);
+        quote_into(name, &mut text);
         text.push(b'=');
         if let Some(value) = value {
-            quote(value, &mut text);
+            quote_into(value, &mut text);
         }
         self.set(PARAMETERS, OsString::from_vec(text));
     }
-}
-
-/// Quotes for a shell as Git does. Git parses `GIT_CONFIG_PARAMETERS` in this form.
-fn quote(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'\'');
-    for &byte in text {
-        match byte {
-            b'\'' | b'!' => out.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'\'');
 }
 
 fn os(bytes: &[u8]) -> OsString {

@@ -44,7 +44,7 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     }
     let said = place.display();
     let mut quoted = Vec::new();
-    quote_when_needed(path::as_bytes(place), &mut quoted);
+    pronto_io::shell::quote_if_needed_into(path::as_bytes(place), &mut quoted);
     let message = format!(
         "detected dubious ownership in repository at '{said}'\n\
          To add an exception for this directory, call:\n\n\
@@ -147,15 +147,5 @@ fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     match below {
         true => place != base && place.starts_with(&base),
         false => place == base,
-    }
-}
-
-/// As the shell needs it: bare when it is harmless.
-fn quote_when_needed(text: &[u8], out: &mut Vec<u8>) {
-    let harmless = |&byte: &u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
-    if !text.is_empty() && text.iter().all(harmless) {
-        out.extend_from_slice(text);
-    } else {
-        crate::quote::shell_quote_into(text, out);
     }
 }

@@ -7,6 +7,15 @@
 
 #![expect(unsafe_code, reason = "vector instructions, chosen at run time")]
 
+/// Evaluates an expression of vector instructions in an unsafe function or a method of an unsafe
+/// trait, whose caller has made sure that the processor has the instructions.
+macro_rules! vouched {
+    ($instructions:expr) => {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { $instructions }
+    };
+}
+
 mod avx2;
 mod avx512;
 mod disturbance;

@@ -12,6 +12,7 @@
 //! - [`view`]: files opened for random reading, mapped or by position.
 //! - [`child`]: starting child processes, and recording them in the trace.
 //! - [`process`]: the start of the process.
+//! - [`shell`]: quoting words for the shell.
 //! - [`signals`]: ending cleanly on signals.
 //! - [`descriptor`]: inherited descriptors.
 //! - [`sync`]: flushing files to disk.
@@ -54,6 +55,7 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod replacement;
+pub mod shell;
 #[cfg(unix)]
 pub mod signals;
 #[cfg(unix)]

@@ -151,11 +151,12 @@ extern "C" fn on_signal(signal: c_int) {
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
 
     use rustix::process::{Pid, Signal, kill_process};
+    use test_support::{ignoring_signal, with_default_signals};
 
     use super::*;
 
@@ -164,7 +165,7 @@ mod tests {
     /// Not a test by itself: what runs in the process that gets the signals.
     #[test]
     fn in_a_process_of_its_own() {
-        let Some(file) = std::env::var_os(VARIABLE).map(std::path::PathBuf::from) else {
+        let Some(file) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
             return;
         };
         let interrupt = Interrupt::new();
@@ -213,18 +214,17 @@ mod tests {
         child
     }
 
+    fn own_path() -> PathBuf {
+        std::env::current_exe().expect("this binary has a path")
+    }
+
     fn own_binary() -> Command {
-        Command::new(std::env::current_exe().expect("this binary has a path"))
+        with_default_signals(own_path())
     }
 
     /// This binary, started to ignore `signal`.
     fn own_binary_ignoring(signal: &str) -> Command {
-        let mut program = Command::new("sh");
-        let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
-        program
-            .args(["-c", &script])
-            .arg(own_binary().get_program());
-        program
+        ignoring_signal(signal, own_path())
     }
 
     fn send(child: &Child, signal: Signal) {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteVec};
+use pronto_io::shell;
 use pronto_wire::address::Address;
 use pronto_wire::transport::LOCAL_VARIABLES;
 
@@ -80,7 +81,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
             arguments.push(path);
             for argument in arguments {
                 line.push(b' ');
-                quote(argument, &mut line);
+                shell::quote_into(argument, &mut line);
             }
             let mut command = ssh(config, environment)?;
             if let Some(port) = port {
@@ -160,16 +161,4 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Command> {
         Some(program) => pronto_io::child::command(program),
         None => pronto_io::child::command("ssh"),
     })
-}
-
-/// Appends `argument` for a shell.
-fn quote(argument: &[u8], line: &mut BString) {
-    line.push(b'\'');
-    for &byte in argument {
-        match byte {
-            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            byte => line.push(byte),
-        }
-    }
-    line.push(b'\'');
 }

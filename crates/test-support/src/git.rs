@@ -14,6 +14,10 @@ pub const REFERENCE: Release = [2, 55];
 /// workspace.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
+/// The way out where [`reference()`] gives none.
+pub const NO_REFERENCE: &str =
+    "put git 2.55 on PATH or beside the workspace, or have PRONTO_TEST_GIT name it";
+
 /// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`,
 /// or one beside the workspace. The search runs once for each process.
 #[must_use]

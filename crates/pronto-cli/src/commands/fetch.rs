@@ -243,8 +243,7 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
         return Ok(remotes);
     }
     let Some(first) = &args.repository else {
-        let name = Remote::default_name(repository)?;
-        let remote = Remote::configured(config, name.as_ref())?;
+        let remote = Remote::default_of(repository)?;
         // Without a remote there is nothing to do.
         return Ok(match remote.urls.is_empty() {
             true => Vec::new(),

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use test_support::skip;
+
 use crate::support::{Scratch, pronto_path, run, stderr, stdout};
 
 fn git(directory: &Path, arguments: &[&str]) -> String {
@@ -255,8 +257,7 @@ fn configuration_names_patterns_too() {
 #[test]
 fn where_blocks_cannot_be_shared_nothing_is_made() {
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        println!("SKIPPED: there is no /dev/shm");
-        return;
+        skip!("there is no /dev/shm", "mount a tmpfs there");
     };
     let work = repository(memory.path());
     write(&work.join("dist/file"), "content");

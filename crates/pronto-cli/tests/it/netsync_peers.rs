@@ -6,6 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use test_support::DEFAULT_SIGNALS;
+
 use crate::support::{process, pronto_path, stderr, stdout};
 
 /// A long time: only what hangs takes it.
@@ -90,8 +92,10 @@ impl World {
     }
 
     pub(crate) fn serve(&self, who: &str, place: &str, arguments: &[&str]) -> Server {
-        let mut command = self.command(pronto_path(), who, place);
+        let mut command = self.command(Path::new("env"), who, place);
         command
+            .args(DEFAULT_SIGNALS)
+            .arg(pronto_path())
             .args(["serve", "--netsync", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .stderr(Stdio::piped());

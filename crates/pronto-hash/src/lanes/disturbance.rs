@@ -147,8 +147,7 @@ macro_rules! conditions {
             /// Needs `avx2`.
             #[inline(always)]
             unsafe fn violations(&self) -> [__m256i; 4] {
-                // SAFETY: the caller vouches for the instructions.
-                unsafe {
+                vouched!({
                     let mut violations = [_mm256_setzero_si256(); 4];
                     $({
                         let from = self.piece::<{ plane($from_bit) }, { column($from) }>();
@@ -162,7 +161,7 @@ macro_rules! conditions {
                         violations[$family] = _mm256_or_si256(violations[$family], violated);
                     })*
                     violations
-                }
+                })
             }
         }
     };
@@ -269,8 +268,7 @@ impl Planes {
         &mut self,
         word: V,
     ) {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe {
+        vouched!({
             self.record_position::<V, N, STEP, 0>(word);
             self.record_position::<V, N, STEP, 1>(word);
             self.record_position::<V, N, STEP, 2>(word);
@@ -280,7 +278,7 @@ impl Planes {
             self.record_position::<V, N, STEP, 7>(word);
             self.record_position::<V, N, STEP, 29>(word);
             self.record_position::<V, N, STEP, 30>(word);
-        }
+        })
     }
 
     /// What satisfies all conditions of a vector.
@@ -322,8 +320,7 @@ impl Planes {
         word: V,
     ) {
         if const { NEEDED[plane(POSITION)] >> STEP & 1 == 1 } {
-            // SAFETY: the caller vouches for the instructions.
-            let bits = unsafe { word.bits::<POSITION>() };
+            let bits = vouched!(word.bits::<POSITION>());
             self.0[plane(POSITION)][STEP - FIRST_STEP] = bits;
         }
     }

@@ -114,8 +114,7 @@ impl<T, const N: usize> Feed<T, N> {
     pub(super) unsafe fn new(kernel: Kernel<N>) -> Self {
         Feed {
             states: [[0; N]; 8],
-            // SAFETY: the caller vouches for the instructions.
-            suspects: unsafe { Suspects::new(kernel.recheck) },
+            suspects: vouched!(Suspects::new(kernel.recheck)),
             kernel,
             buffers: Box::new([const { Buffer([0; BUFFER]) }; N]),
             clock: 0,

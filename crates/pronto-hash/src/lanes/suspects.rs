@@ -243,8 +243,7 @@ unsafe fn forwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = FROM;
         while index + 5 <= TO {
             state = step::<V, N, PHASE>(state, words[index]);
@@ -259,7 +258,7 @@ unsafe fn forwards<
             index += 1;
         }
         state
-    }
+    })
 }
 
 /// Undoes [`forwards`].
@@ -278,8 +277,7 @@ unsafe fn backwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = TO;
         while index >= FROM + 5 {
             state = step_back::<V, N, PHASE>(state, words[index - 1]);
@@ -294,7 +292,7 @@ unsafe fn backwards<
             index -= 1;
         }
         state
-    }
+    })
 }
 
 /// The expanded message.
@@ -304,8 +302,7 @@ unsafe fn backwards<
 /// Needs what the vector needs.
 #[inline(always)]
 unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut expanded = [V::splat(0); 80];
         expanded[..16].copy_from_slice(&words);
         for index in 16..80 {
@@ -315,7 +312,7 @@ unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
                 .rotate_left::<1>();
         }
         expanded
-    }
+    })
 }
 
 /// The sum of the states that a message begins and ends with, if it is in `middle` before step
@@ -330,8 +327,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
     late: u16,
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut begin = backwards::<V, N, 3, 60, 65>(middle, words);
         begin = backwards::<V, N, 2, 58, 60>(begin, words);
         for (word, middle) in begin.iter_mut().zip(middle) {
@@ -352,7 +348,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
             *word = word.add(begin);
         }
         end
-    }
+    })
 }
 
 /// A bit for each suspect whose supposed partner ends in the same state.

@@ -134,14 +134,8 @@ pub(super) fn shell(line: &BStr) -> Command {
 /// `program 'path'`, for a shell.
 pub(super) fn quoted_call(program: &BStr, path: &BStr) -> BString {
     let mut line = program.to_vec();
-    line.extend_from_slice(b" '");
-    for &byte in path.iter() {
-        match byte {
-            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            _ => line.push(byte),
-        }
-    }
-    line.push(b'\'');
+    line.push(b' ');
+    pronto_io::shell::quote_into(path, &mut line);
     line.into()
 }
 

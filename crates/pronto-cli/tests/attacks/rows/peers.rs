@@ -270,7 +270,7 @@ fn clients(table: &mut Table) {
     });
     table.row("server-with-another-key", move |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let port = scene.https(|_, out| respond(out, "200 OK", &[], b""));
         meets(scene, port).never_contacts(port)

@@ -132,7 +132,7 @@ fn options(
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
     let mut options = Options {
-        version: version(config)?,
+        version: version(config, environment)?,
         command: settings.upload_pack.clone(),
         environment: changes.collect(),
         family: settings.family,
@@ -157,18 +157,24 @@ fn options(
     Ok(options)
 }
 
-fn version(config: &Config) -> Result<Version> {
-    match config.string("protocol.version")? {
-        None => Ok(Version::V2),
-        Some(value) => match value.as_bytes() {
-            b"0" => Ok(Version::V0),
-            b"1" => Ok(Version::V1),
-            b"2" => Ok(Version::V2),
-            _ => {
-                let message = format!("unknown value for config 'protocol.version': {value}");
-                Err(Error::new(ErrorKind::ConfigValue, message))
-            }
+/// The version of the protocol to ask for: as configured, else as Git's own tests say, else 2.
+fn version(config: &Config, environment: &Environment) -> Result<Version> {
+    let for_tests = "GIT_TEST_PROTOCOL_VERSION";
+    let (value, what) = match config.string("protocol.version")? {
+        Some(value) => (value, "config 'protocol.version'"),
+        None => match environment.bytes(for_tests) {
+            Some(value) if !value.is_empty() => (value.as_bstr(), for_tests),
+            _ => return Ok(Version::V2),
         },
+    };
+    match value.as_bytes() {
+        b"0" => Ok(Version::V0),
+        b"1" => Ok(Version::V1),
+        b"2" => Ok(Version::V2),
+        _ => {
+            let message = format!("unknown value for {what}: {value}");
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
     }
 }
 
