@@ -41,7 +41,7 @@ impl Repository {
     /// Whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack.
     ///
     /// # Errors
-    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    /// `packed-refs` cannot be read, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         (self as &dyn Host).should_pack_refs(options)
     }
