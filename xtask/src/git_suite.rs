@@ -143,7 +143,7 @@ fn judge(scripts: &[Script], allowed: &Allowed, is_all: bool) -> Vec<String> {
     problems
 }
 
-/// A row for each group of scripts (`t0` to `t8`) and one for all.
+/// A row for each group of scripts (`t0` to `t8`) and one for the total.
 fn print_table(scripts: &[Script], allowed: &Allowed) {
     let mut groups: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     for script in scripts {

@@ -59,7 +59,7 @@ fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// The target directory of cargo.
 fn target(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target.map_or_else(|| root.join("target"), |target| root.join(target))

@@ -1,11 +1,11 @@
-//! Submodules of a worktree that was just made, which git checks out.
+//! The submodules of a new worktree, which git checks out.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// Variables that mean the repository of this command, not that of the new worktree.
+/// Environment variables that refer to the repository of this command instead of the new worktree.
 const OF_THIS_REPOSITORY: [&str; 4] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -13,11 +13,11 @@ const OF_THIS_REPOSITORY: [&str; 4] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Runs `git submodule update --recursive` with more `arguments` in the worktree at `top`: the code
-/// it ended with, if it failed. `made` says what is there if git is not.
+/// Runs `git submodule update --recursive` with additional `arguments` in the worktree at `top`.
+/// Returns its exit code if it failed. `made` is a hint for the case that git is not installed.
 ///
 /// # Errors
-/// There is no git, or it cannot be started.
+/// Git is not installed, or cannot be started.
 pub(crate) fn update(
     top: &Path,
     arguments: &[OsString],

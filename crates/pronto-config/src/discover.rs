@@ -28,7 +28,7 @@ pub struct Layout {
     pub work_tree: Option<PathBuf>,
     /// From the worktree to the directory of the caller, with a slash at its end.
     pub prefix: Option<BString>,
-    /// Version and extensions.
+    /// Returns version and extensions.
     pub format: Format,
     /// Whether the configuration names a worktree and says that there is none.
     pub contradicts: bool,

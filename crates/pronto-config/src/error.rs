@@ -38,7 +38,7 @@ pub enum ErrorKind {
     NoWorkTree,
     /// The operation was interrupted.
     Interrupted,
-    /// The other side of a connection, or the way to it, failed.
+    /// A connection or its remote side failed.
     Transport,
     /// Local changes would be lost, or the state of the index or worktree forbids it.
     Refused,

@@ -129,7 +129,7 @@ impl Flaw {
 /// The repository that `file` points to.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// A description of the error in the file.
 pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
     let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
     if !metadata.is_file() {

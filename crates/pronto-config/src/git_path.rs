@@ -72,7 +72,7 @@ impl Layout {
     }
 }
 
-/// The file of a repository that `name` stands for (`index`, `hooks/x`, `info/exclude`).
+/// Returns the path of the repository file `name` (`index`, `hooks/x`, `info/exclude`).
 pub fn git_path(
     layout: &Layout,
     config: &Config,

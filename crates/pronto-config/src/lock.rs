@@ -11,17 +11,17 @@ use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A [`LockFile`] with the errors of this crate, and with the directories on the way to it.
+/// A [`LockFile`] with the errors of this crate, which creates missing parent directories.
 #[derive(Debug)]
 pub struct Lock(LockFile);
 
 impl Lock {
-    /// Takes the lock on `target`: creates `target.lock`. Waits up to `patience` for the process that
-    /// holds it. Directories on the way are made.
+    /// Takes the lock on `target` by creating `target.lock`. Waits up to `patience` for the process
+    /// that holds it. Creates missing parent directories.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] when it is held for longer, with the way out as a hint; or the file
-    /// cannot be created.
+    /// [`ErrorKind::Locked`] when it is held for longer, with advice as a hint; or the file cannot
+    /// be created.
     pub fn acquire(target: impl Into<PathBuf>, patience: Duration) -> Result<Self> {
         Self::acquire_as(target, Marking::Marked, patience)
     }

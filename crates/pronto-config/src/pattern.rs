@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Result};
 /// A regular expression as configuration and names of revisions use them.
 ///
 /// # Errors
-/// It is not well formed.
+/// It is malformed.
 pub fn compile(pattern: &BStr, ignore_case: bool) -> Result<Regex> {
     let invalid = || {
         let message = format!("invalid pattern: {pattern}");

@@ -39,7 +39,7 @@ impl NormalUrl {
     /// The normal form of a URL that was split already; with `globs`, its host may have `*`.
     ///
     /// # Errors
-    /// What is wrong with a part.
+    /// A description of the invalid part.
     pub fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
         let scheme = parts.scheme.to_ascii_lowercase();
         let user = match parts.login {
@@ -216,7 +216,7 @@ pub struct Parts<'a> {
 /// Splits a URL where RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A description of the error in the text.
 pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
     let no_scheme = "invalid URL scheme name or missing '://' suffix";
     let colon = url.find(b"://").ok_or(no_scheme)?;

@@ -15,7 +15,7 @@ pub mod mode {
     pub const SYMLINK: u32 = 0o120000;
     /// A commit of another repository.
     pub const GITLINK: u32 = 0o160000;
-    /// A directory that stands for all that is in it (sparse index).
+    /// A directory as one entry (sparse index).
     pub const TREE: u32 = 0o040000;
     /// The bits that tell the type.
     pub const TYPE: u32 = 0o170000;
@@ -168,7 +168,7 @@ impl EntryRef<'_> {
         self.flags.stage()
     }
 
-    /// Whether the entry stands for a whole directory (sparse index).
+    /// Whether the entry represents a whole directory (sparse index).
     pub fn is_sparse_directory(&self) -> bool {
         self.mode == mode::TREE && self.path.ends_with(b"/")
     }

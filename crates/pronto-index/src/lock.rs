@@ -51,7 +51,7 @@ impl Lock {
     /// Writes `bytes` as the new index and renames it into place.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; the old index then stays and the lock is gone.
+    /// [`ErrorKind::Io`]; the old index then stays and the lock is released.
     pub fn commit(self, bytes: &[u8]) -> Result<Identity, Error> {
         let index = self.0.target().to_owned();
         self.commit_to(bytes, &index)
@@ -60,7 +60,7 @@ impl Lock {
     /// Writes `bytes` and renames them to `target`, on the same file system; the index stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.
+    /// [`ErrorKind::Io`]; the old file then stays and the lock is released.
     pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
         self.0.write(bytes).map_err(from_lock)?;
         let metadata = match self.0.file() {
@@ -143,7 +143,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
     Ok(true)
 }
 
-/// The file that a symbolic link stands for, so that the rename does not replace the link.
+/// The target of a symbolic link, so that the rename does not replace the link.
 fn follow(index: &Path) -> PathBuf {
     let mut path = index.to_owned();
     for _ in 0..LONGEST_CHAIN {

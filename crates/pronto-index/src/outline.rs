@@ -323,7 +323,7 @@ impl Outline {
         CachedTree::parse(self.extension(extension::TREE)?, self.kind)
     }
 
-    /// The cached tree of the top alone, and how many entries it stands for, if it is known.
+    /// The cached tree of the top directory, and the number of its entries, if it is valid.
     pub fn root_tree(&self) -> Option<(ObjectId, usize)> {
         CachedTree::parse_root(self.extension(extension::TREE)?, self.kind)
     }

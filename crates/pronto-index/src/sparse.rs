@@ -22,7 +22,7 @@ use pronto_hash::oid;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Takes the entries that one entry stands for, in their order.
+/// Receives the entries of an expanded directory in order.
 #[derive(Debug)]
 pub struct Filler<'a> {
     entries: &'a mut Unpacked,

@@ -23,9 +23,9 @@ const WANTED: u64 = libc::FAN_CREATE
 
 /// In the mask of an event: the name was made.
 pub const CREATED: u64 = libc::FAN_CREATE;
-/// The name is gone, because its file was renamed.
+/// The name was removed by a rename of its file.
 pub const MOVED_FROM: u64 = libc::FAN_MOVED_FROM;
-/// The name stands for something that was renamed.
+/// The name is the new name of a renamed file.
 pub const MOVED_TO: u64 = libc::FAN_MOVED_TO;
 /// It was a directory.
 pub const IS_DIRECTORY: u64 = libc::FAN_ONDIR;

@@ -154,7 +154,7 @@ impl Store {
         self.replacements.is_some()
     }
 
-    /// The id that stands for `id` after replacements.
+    /// The id of the object that replaces `id`, or `id` itself.
     ///
     /// # Errors
     /// `Limit` when replacements are replaced too often.

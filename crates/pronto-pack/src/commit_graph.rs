@@ -176,8 +176,8 @@ impl CommitGraph {
         self.layers[layer].generations.is_some()
     }
 
-    /// The date that stands for the generation of the commit at `position`, even if other files
-    /// have none; its time if its own has none.
+    /// The corrected commit date of the commit at `position`, even if other layers have none; its
+    /// commit time if its own layer has none.
     ///
     /// # Errors
     /// As [`commit_at`](Self::commit_at).

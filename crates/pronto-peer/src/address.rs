@@ -19,10 +19,10 @@ pub struct NetsyncAddress {
 }
 
 impl NetsyncAddress {
-    /// Reads an address. None if it is one of another kind.
+    /// Parses an address. Returns `None` if it is of another kind.
     ///
     /// # Errors
-    /// It begins as one, but has no host or no port that can be.
+    /// It has the scheme, but no host, or an invalid port.
     pub fn parse(address: &BStr) -> Result<Option<NetsyncAddress>> {
         let Some(rest) = address.strip_prefix(b"netsync://") else {
             return Ok(None);

@@ -78,7 +78,7 @@ impl Bases {
         self.add(parents.filter(|id| !own.contains(id)).copied().collect())
     }
 
-    /// No more than so many bytes of bases may be put into packs from here on.
+    /// Limits the bytes of bases that may be added to packs from now on.
     pub(super) fn limit(&self, bytes: u64) {
         self.left_bytes.store(bytes, Relaxed);
     }

@@ -28,7 +28,7 @@ pub(super) struct Judge<'a> {
     known: &'a [ObjectId],
     /// Tags that are known of both, and the commits they lead to.
     known_tags: &'a HashMap<ObjectId, ObjectId>,
-    /// Commits at which the new history begins: here before, parents of what has come.
+    /// Commits at which the new history begins: present before, and parents of received commits.
     boundary: HashSet<ObjectId>,
     /// Everything in the trees of the boundary, read on first use.
     old: Option<Contained>,
@@ -44,7 +44,7 @@ struct Contained {
     blobs: HashSet<ObjectId>,
 }
 
-/// What is wrong with what has come.
+/// A problem with the received objects.
 pub(super) enum Fault {
     /// An object is missing, or is of another kind than what links to it says.
     Missing(ObjectId),
@@ -64,7 +64,7 @@ enum Step {
     Place(ObjectId, Vec<ObjectId>),
 }
 
-/// A tip may lead to its commit by so many tags.
+/// The largest number of nested tags between a tip and its commit.
 const MOST_TAGS: usize = 64;
 
 impl<'a> Judge<'a> {

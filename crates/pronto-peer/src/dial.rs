@@ -55,7 +55,7 @@ pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment
     policy.check(protocol).map_err(connection::from_wire)
 }
 
-/// Starts the child that serves the other side. What it prints as errors is seen.
+/// Starts the child process that serves the remote side. Its standard error is passed through.
 ///
 /// # Errors
 /// The address is none of these, its transport is not allowed, or the program cannot be started.

@@ -40,7 +40,7 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_default()
 }
 
-/// Whether the peer is the one that had its name before, if any had. Records a new one.
+/// Checks that the peer is the one that used its name before, and records a new one.
 pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(), Error> {
     if identity.is_empty() {
         return Ok(());

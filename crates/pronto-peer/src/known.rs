@@ -22,7 +22,7 @@ use pronto::{Error, ErrorKind, Result};
 /// A peer, as it is known here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownPeer {
-    /// What it is called: its branches are `refs/remotes/NAME/*`.
+    /// The name of the peer: its branches are `refs/remotes/NAME/*`.
     pub name: String,
     /// Its key.
     pub key: PublicKey,

@@ -62,7 +62,7 @@ pub use tls::TlsLink;
 /// How a peer is treated.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it is called here: see [`is_peer_name`].
+    /// The local name of the peer: see [`is_peer_name`].
     pub peer: String,
     /// Whether own branches that are behind the peer's of the same name move to it, unless they
     /// are checked out.

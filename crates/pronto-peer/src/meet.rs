@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How many addresses of a host are tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// A peer that is the one that was meant.
+/// An authenticated connection to the expected peer.
 pub struct Met {
-    /// The way to it.
+    /// The encrypted connection.
     pub link: TlsLink,
     /// What is known of it.
     pub peer: KnownPeer,

@@ -21,7 +21,7 @@ use super::walk::{self, New};
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Repository, Result};
 
-/// A segment takes no further object when those it has take so many bytes where they are stored.
+/// A segment is complete when its objects have this many stored bytes.
 const SEGMENT_BYTES: u64 = 12 << 20;
 
 /// A segment has no more objects than this.
@@ -33,9 +33,9 @@ const MOST_BYTES: u64 = 32 << 20;
 /// A segment takes more, up to this, for the sake of a large base that is to come.
 const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
 
-/// An object of so many bytes is never a delta that is new, and is not held whole if it is stored
-/// whole. It has a segment of its own if it is stored in so many bytes and no base of others, or
-/// larger than what may come as a delta.
+/// An object of this size is never sent as a new delta, and is not held in memory if it is stored
+/// whole. It gets its own segment if it has this many stored bytes and is no base of others, or is
+/// larger than what may arrive as a delta.
 const LARGE_BYTES: u64 = 8 << 20;
 
 /// What the search for deltas may hold of contents, and of deltas.
@@ -307,7 +307,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Adds an object that is stored in so many bytes, and is a large delta of `base` if there is one.
+    /// Adds an object with its stored size; `base` is set if it is a large delta.
     fn add(&mut self, step: Step, stored_bytes: u64, base: Option<ObjectId>) {
         self.bytes += stored_bytes;
         self.wanted.remove(&step.member.id);
@@ -356,9 +356,9 @@ impl Chosen {
     }
 }
 
-/// Those of the commits that the peer says it holds that it may see: what it wants, or has in common
-/// with this side, leads to them. Others that are here are as if they were not, or a peer could ask
-/// for the name of any hidden commit by naming it.
+/// Returns the commits among those held by the peer that it may see: those reachable from what it
+/// requests or from common history. Others count as absent; otherwise a peer could test for a
+/// hidden commit by naming it.
 fn seen_of(
     repository: &Repository,
     store: &Store,
@@ -377,7 +377,7 @@ fn seen_of(
     Ok(here.into_iter().filter(|id| seen.contains(id)).collect())
 }
 
-/// The options of packs that are made in little memory, by so many threads unless that is 0.
+/// The options for making packs in little memory, with `threads` threads unless that is 0.
 fn bounded(mut options: Options, threads: usize) -> Options {
     options.large_bytes = options.large_bytes.min(LARGE_BYTES);
     options.most_delta_bytes = MOST_OBJECT_BYTES;
@@ -393,7 +393,7 @@ fn bounded(mut options: Options, threads: usize) -> Options {
     options
 }
 
-/// Passes over what was sent before, if the sequence begins with it.
+/// Skips what was sent before, if the sequence starts with it.
 fn skip(sequence: &mut Sequence, marked: &mut Marked, resume: Resume) -> Result<bool> {
     while marked.objects < resume.objects {
         match sequence.next()? {

@@ -11,7 +11,7 @@ const LEAST_BYTES: u64 = 16 * 1024;
 /// A peer that moves this much is quick: it is not [`quiet`](Pace::quiet) any more.
 const QUICK_BYTES: u64 = 40 * 1024;
 
-/// The time that was waited since the peer last moved so many bytes.
+/// Measures the waiting time since the peer last moved a given number of bytes.
 #[derive(Debug)]
 struct Window {
     least_bytes: u64,
@@ -53,13 +53,13 @@ impl Pace {
         }
     }
 
-    /// So many bytes came, or were taken.
+    /// Records bytes received or sent.
     pub(super) fn moved(&mut self, bytes: usize) {
         self.slow.moved(bytes as u64);
         self.quick.moved(bytes as u64);
     }
 
-    /// The peer has taken so many steps of the protocol since the beginning. Their number is bounded.
+    /// Records the number of protocol steps of the peer, which is limited.
     pub(super) fn stepped(&mut self, steps: u64) {
         if steps > self.steps {
             *self = Pace {

@@ -123,7 +123,7 @@ pub enum Event {
     Listening {
         /// Where.
         address: SocketAddr,
-        /// What it is known by.
+        /// The public key of the server.
         key: PublicKey,
     },
     /// A connection was ended at once: the system has no room for it.

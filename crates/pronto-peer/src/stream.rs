@@ -31,7 +31,7 @@ pub struct Watch<'a> {
     pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
     /// How long a peer may take to move 16 KiB, or to take a step of the protocol.
     pub patience: Duration,
-    /// How long it may take until it has said who it is and what it wants.
+    /// The time limit for the handshake and the greeting.
     pub greeting_patience: Duration,
 }
 
@@ -64,7 +64,7 @@ pub trait Link: Read + Write {
         Ok(())
     }
 
-    /// Nothing more will be written: the last that is pending says so, if there is a way to.
+    /// Announces the end of the written data, if the link can express it.
     fn finish(&mut self) {}
 
     /// All is written: the other side may know.
@@ -161,7 +161,8 @@ pub fn drive<R: Repository>(
     result
 }
 
-/// Takes what still comes, so that what was said last is not lost with it.
+/// Reads and discards remaining input, so that closing does not discard the last message to the
+/// peer.
 fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
     let mut rest = vec![0; 16 * 1024];
     while Instant::now() < limit {

@@ -209,7 +209,7 @@ impl References {
         self.namespace.as_bstr()
     }
 
-    /// How objects are named.
+    /// Returns the hash function of object ids.
     pub fn object_hash(&self) -> Kind {
         self.object_hash
     }

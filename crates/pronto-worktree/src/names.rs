@@ -53,7 +53,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Whether one entry stands for the directory whose path takes `prefix_len` bytes with its slash.
+/// Whether the directory whose path has `prefix_len` bytes (with its slash) is a single sparse
+/// entry.
 pub(crate) fn is_sparse(index: &Index, entries: &Range<usize>, prefix_len: usize) -> bool {
     entries.len() == 1
         && index.is_sparse()

@@ -177,7 +177,7 @@ pub struct Job<'a> {
 /// What happened to a tracked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is gone, or a directory is in its place.
+    /// The file does not exist, or is a directory.
     Deleted,
     /// Its content or its executable bit differ.
     Modified,
@@ -194,7 +194,7 @@ pub struct Changed {
     pub position: usize,
     /// What happened; `None` for a conflict.
     pub change: Option<Change>,
-    /// The mode the file would be staged with; zero if it is gone.
+    /// The mode the file would be staged with; zero if it does not exist.
     pub mode: u32,
     /// If it is a submodule, how that differs.
     pub submodule: SubmoduleState,

@@ -157,7 +157,7 @@ fn index_mode(tree_mode: u16) -> u32 {
     }
 }
 
-/// The entry of `index` that stands for the whole directory `path`.
+/// The position of the sparse entry of `index` for the directory `path`.
 fn standing_for(index: &Index, path: &BStr) -> Option<usize> {
     if !index.is_sparse() {
         return None;

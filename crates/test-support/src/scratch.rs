@@ -56,8 +56,9 @@ impl Scratch {
     }
 }
 
-/// Writes an executable file. Another process does it: a child that a thread of this one starts
-/// meanwhile would inherit the open file, and nobody could execute it as long as that lives.
+/// Writes an executable file from another process. Otherwise a child that another thread starts at
+/// the same time would inherit the open file, and the file could not be executed as long as that
+/// child lives.
 ///
 /// # Panics
 /// If that is not possible.

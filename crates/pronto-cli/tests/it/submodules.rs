@@ -1,4 +1,4 @@
-//! `worktree add --recurse-submodules`: submodules that come from the objects that are there.
+//! `worktree add --recurse-submodules`: submodules from existing objects.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use test_support::DEFAULT_SIGNALS;
 pub(crate) use test_support::{Scratch, copy_program, write_program};
 
-/// Puts our own program into a directory of `scratch` under another name; `make` links or copies.
+/// Creates the program under another name in a directory of `scratch`; `make` links or copies it.
 pub(crate) fn install(
     scratch: &Scratch,
     directory: &str,

@@ -290,7 +290,7 @@ impl std::fmt::Display for BadDocument {
 
 impl std::error::Error for BadDocument {}
 
-/// Locks the file, lets `change` work on its contents, and puts the result in place.
+/// Locks the file, applies `change` to its contents, and replaces it by the result.
 ///
 /// `spoken` is how messages name the file. Symbolic links are followed; permissions stay.
 ///

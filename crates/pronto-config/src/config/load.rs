@@ -29,7 +29,7 @@ pub struct Place {
     pub branch_in_tables: Option<BranchInTables>,
 }
 
-/// Reads the reference that `HEAD` of a Git directory stands for from its reftables.
+/// Reads the ref that `HEAD` of a Git directory points to from its reftables.
 pub type BranchInTables = fn(&Path) -> Option<BString>;
 
 #[derive(Clone, Debug)]

@@ -127,7 +127,7 @@ impl Bitmapped {
         Bits::new(count)
     }
 
-    /// The bit that stands for `id`; `None` if none does. Logarithmic.
+    /// The bit of object `id`; `None` if it has none. Logarithmic.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index cannot be read.
@@ -148,10 +148,10 @@ impl Bitmapped {
         }
     }
 
-    /// The object that `bit` stands for.
+    /// The object of `bit`.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit); `Corrupt` when it stands for none.
+    /// As [`bit`](Self::bit); `Corrupt` when the bit has no object.
     pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
         let none = || Error::new(ErrorKind::Corrupt, "bit that stands for no object");
         match &self.objects {

@@ -10,7 +10,7 @@ use crate::loose;
 use crate::packs::PackFile;
 use crate::snapshot::Snapshot;
 
-/// What a prefix stands for.
+/// The objects that match a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matches {
     /// No object.

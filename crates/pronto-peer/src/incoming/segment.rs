@@ -77,7 +77,7 @@ pub(super) struct Indexer {
 }
 
 impl Segment {
-    /// Begins a segment that has so many objects. With `spools` it is kept in a file first.
+    /// Starts a segment with `objects` objects. With `spools` it is written to a file first.
     pub(super) fn begin(indexer: Indexer, objects: u64, spools: bool) -> Result<Segment> {
         let bytes = indexer.bytes;
         let way = match spools {
@@ -319,7 +319,7 @@ impl Contents for Visible<'_> {
     }
 }
 
-/// Pieces of a pack as one stream, which ends when the sender is gone.
+/// Pieces of a pack as one stream, which ends when the sender is dropped.
 struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,

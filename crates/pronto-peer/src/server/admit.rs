@@ -23,7 +23,7 @@ use pronto::{Repository, upload_pack};
 /// What a session keeps in memory of delta bases.
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
-/// A connection before its peer has said what it wants.
+/// A connection whose peer has not sent its request yet.
 pub(super) struct Arrival {
     pub(super) server: Arc<Server>,
     pub(super) number: u64,
@@ -36,7 +36,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// What decides when the peer has said what it wants.
+    /// Returns the check that decides about the request of the peer.
     pub(super) fn admission(self, known: Result<KnownPeer, Error>) -> Admit<Gated> {
         Box::new(move |hello| {
             let peer = known?;
@@ -119,7 +119,7 @@ impl Server {
         }
     }
 
-    /// What this side may do, if the peer may do what it wants to.
+    /// The role of this side, if the peer may do what it requests.
     fn role(
         &self,
         peer: &KnownPeer,
@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// The repository of this name: the one that is served, or one in the directory that is.
+    /// Finds the repository with this name: the served one, or one in the served directory.
     fn find(&self, name: &[u8]) -> Result<Repository, Error> {
         let (place, environment) = (&self.options.place, &self.options.environment);
         let none = || {

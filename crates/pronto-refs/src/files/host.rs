@@ -68,6 +68,6 @@ pub trait Host: fmt::Debug + Sync {
     /// It cannot be started.
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>>;
 
-    /// Keeps what is wrong but stops nothing, for the caller to show as `error: …`.
+    /// Stores an error that did not stop the operation, for the caller to show as `error: …`.
     fn complain(&self, text: String);
 }

@@ -58,7 +58,7 @@ impl<'a> LogLine<'a> {
 pub struct Log(Vec<u8>);
 
 impl Log {
-    /// A log with the content of a file.
+    /// A reflog with the contents of a file.
     pub(super) fn of(content: Vec<u8>) -> Log {
         Log(content)
     }

@@ -1,5 +1,5 @@
-//! References in reftables (`extensions.refStorage = reftable`): one stack of tables for what all
-//! worktrees share, and one for each linked worktree.
+//! Refs in reftables (`extensions.refStorage = reftable`): one stack of tables for the refs that
+//! all worktrees share, and one for each linked worktree.
 //!
 //! `FETCH_HEAD` and `MERGE_HEAD` are files in such a repository, too, as in Git.
 
@@ -26,16 +26,16 @@ use crate::reftable::{self, RefValue, Snapshot, Stack, StackOptions, WriteOption
 
 pub use log::{Change as LogChange, StoredEntry, entries_of, log_ids, logged_names};
 
-/// Where the tables are, below the Git directory of a repository or of a linked worktree.
+/// The directory of the tables below the Git directory of a repository or of a linked worktree.
 pub const DIRECTORY: &str = "reftable";
 pub use pronto_config::git_dir::HEAD_STUB;
-/// What `refs/heads` holds, for programs that know no reftables.
+/// The contents of the file `refs/heads`, for programs that do not support reftables.
 pub const HEADS_STUB: &[u8] = b"this repository uses the reftable format\n";
 
-/// The pause between two attempts to compact a stack that others are at.
+/// The pause between two attempts to compact a stack that other processes use.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The stacks of a repository, opened when they are first asked for.
+/// The stacks of a repository, opened on first use.
 #[derive(Debug)]
 pub struct Tables {
     git_dir: PathBuf,
@@ -46,11 +46,11 @@ pub struct Tables {
     own: OnceLock<Stack>,
 }
 
-/// A stack of this worktree, or one of another that was opened for a moment.
+/// A stack of this worktree, or one of another worktree that is opened for one operation.
 pub enum StackOf<'t> {
-    /// Of this worktree.
+    /// A stack of this worktree.
     Known(&'t Stack),
-    /// Of another.
+    /// A stack of another worktree.
     Other(Box<Stack>),
 }
 
@@ -81,7 +81,7 @@ impl Tables {
         })
     }
 
-    /// Whether this is a linked worktree, which has a stack of its own.
+    /// Whether this is a linked worktree, which has its own stack.
     pub(super) fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir
     }
@@ -148,11 +148,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Merges the tables of this worktree's stack: as many as it takes to keep them few, or `all`. What
-    /// another process does at the same time is waited for, as for a lock.
+    /// Merges tables of this worktree's stack: as many as are needed to keep their number small, or
+    /// `all`. With `all`, waits for other processes as for a lock.
     ///
     /// # Errors
-    /// It takes too long, or a table cannot be read or written. The messages are Git's.
+    /// The wait takes too long, or a table cannot be read or written. The messages are Git's.
     pub(super) fn compact(&self, all: bool) -> Result<()> {
         let stack = self.own()?;
         let deadline = Instant::now() + PATIENCE;
@@ -178,7 +178,7 @@ impl Tables {
         }
     }
 
-    /// Whether a stack has so many tables that some should be merged.
+    /// Whether the stack has enough tables that some should be merged.
     pub(super) fn needs_compaction(&self) -> Result<bool> {
         self.own()?.needs_compaction().map_err(from_tables)
     }
@@ -195,7 +195,7 @@ fn cannot_compact(error: reftable::Error) -> Error {
 }
 
 impl References {
-    /// The stacks, if references are not files.
+    /// The stacks, if refs are stored in reftables.
     pub fn tables(&self) -> Option<&Tables> {
         self.tables.as_ref()
     }
@@ -231,7 +231,7 @@ fn reference(name: &BStr, target: Target) -> Reference {
     }
 }
 
-/// What the reference `name` holds; `None` for a deletion.
+/// The value of ref `name`; `None` for a deletion.
 pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Target>> {
     match value {
         RefValue::Deletion => Ok(None),
@@ -245,7 +245,7 @@ pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Targe
     }
 }
 
-/// Whether the reference is a file whatever the storage of the others.
+/// Whether the ref is a file in every storage.
 pub(super) fn is_file(name: &BStr) -> bool {
     matches!(name.as_bytes(), b"FETCH_HEAD" | b"MERGE_HEAD")
 }
@@ -265,8 +265,8 @@ pub fn prepare(own_dir: &Path) -> Result<()> {
     std::fs::write(&stub, HEADS_STUB).context(ErrorKind::Io, "could not write", &stub)
 }
 
-/// The branch that `HEAD` of the repository or worktree at `git_dir` is on, whose configuration is not
-/// read yet: the hash function is tried.
+/// The branch that `HEAD` of the repository or worktree at `git_dir` points to. Its configuration
+/// has not been read, so both hash functions are tried.
 pub fn branch_of(git_dir: &Path) -> Option<BString> {
     [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
         let directory = git_dir.join(DIRECTORY);
@@ -280,7 +280,7 @@ pub fn branch_of(git_dir: &Path) -> Option<BString> {
     })
 }
 
-/// How stacks are written, by configuration.
+/// Reads the options of stacks from the configuration.
 fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
     let number = |key: &str| -> Result<Option<u64>> {
         let found = config.i64(key)?;
@@ -308,7 +308,7 @@ fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
         options.geometric_factor =
             u8::try_from(factor).map_err(|_| Error::new(ErrorKind::ConfigValue, too_large))?;
     }
-    // The one lock of all references is waited for as that of the configuration.
+    // The wait is as long as for the lock of the configuration, because one lock protects all refs.
     options.lock_timeout = match config.i64("reftable.locktimeout")? {
         Some(timeout) => u64::try_from(timeout).map_or(Duration::MAX / 4, Duration::from_millis),
         None => PATIENCE,
@@ -321,17 +321,17 @@ fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
     Ok(options)
 }
 
-/// The permissions that new files of this process lack.
+/// The umask of this process.
 fn umask() -> u32 {
     const USUAL: u32 = 0o022;
-    // Asking the system call sets it for all threads.
+    // The system call that returns it also sets it, for all threads.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
         .unwrap_or(USUAL)
 }
 
-/// Lifts an error of the tables.
+/// Converts an error of reftables.
 #[cold]
 pub fn from_tables(error: reftable::Error) -> Error {
     error.map_kind(|kind| match kind {

@@ -80,7 +80,7 @@ pub struct Prepared<'r> {
     edits: Vec<Edit>,
     steps: Vec<Step>,
     packed: Option<PackedLock>,
-    /// The locks on reftables.
+    /// The locked reftable stacks.
     stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
 }
@@ -98,7 +98,7 @@ struct Step {
     lock: Option<Lock>,
     must_move: bool,
     is_loose: bool,
-    /// The reference is in a reftable.
+    /// The ref is in a reftable.
     in_tables: bool,
 }
 
@@ -299,7 +299,7 @@ impl Prepared<'_> {
         self.run_hook("aborted").map(|_| ())
     }
 
-    /// Gives all locks back.
+    /// Releases all locks.
     fn release(&mut self) {
         self.steps.clear();
         self.packed = None;
@@ -331,7 +331,7 @@ pub fn bad_name(BadName { name }: BadName) -> Error {
     Error::new(ErrorKind::Reference, message)
 }
 
-/// The old and the new id that the log says; `None` if it says nothing about the step.
+/// The old and the new id for the reflog; `None` if the step is not logged.
 fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
     let null = repository.refs().object_hash().null();
     let new = match &step.change {

@@ -75,7 +75,7 @@ pub(super) struct Names {
     numbers: HashMap<BString, Vec<usize>>,
     count: usize,
     selected: usize,
-    /// What each macro stands for, by number less `selected`; the strongest assignment first.
+    /// The assignments of each macro, by number less `selected`, the strongest first.
     macros: Vec<Assignments>,
 }
 
@@ -226,8 +226,8 @@ fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
     }
 }
 
-/// Assigns what a macro stands for, and what macros in it stand for. Each attribute is assigned once,
-/// so that macros which stand for each other end.
+/// Assigns the attributes of a macro, and of macros in it. Each attribute is assigned once, so
+/// macros that refer to each other end.
 fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
     let mut open = vec![meaning.iter()];
     while let Some(last) = open.last_mut() {

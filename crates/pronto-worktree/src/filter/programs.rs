@@ -197,7 +197,7 @@ impl Programs {
     /// The files whose results are ready. An empty answer means that there will be no more.
     ///
     /// # Errors
-    /// When the process is gone or does not keep to the protocol.
+    /// When the process has ended or violates the protocol.
     pub fn ready(&mut self, process: &Delayed) -> Result<Vec<BString>, Error> {
         self.state
             .list_delayed_paths(&process.0)
@@ -207,7 +207,7 @@ impl Programs {
     /// Fetches the result for `path`, which the process has said is ready, into `out`.
     ///
     /// # Errors
-    /// When the process is gone or failed with that file.
+    /// When the process has ended or failed for that file.
     pub fn fetch(
         &mut self,
         process: &Delayed,

@@ -95,7 +95,7 @@ impl<'a> Painting<'a> {
         }
     }
 
-    /// Lets the left side begin at `id`.
+    /// Adds `id` to the starting points of the left side.
     ///
     /// # Errors
     /// It is no commit, or cannot be read.
@@ -105,7 +105,7 @@ impl<'a> Painting<'a> {
         Ok(())
     }
 
-    /// Lets the right side begin at `id`, too.
+    /// Adds `id` to the starting points of the right side.
     ///
     /// # Errors
     /// As [`left`](Self::left).
@@ -218,8 +218,8 @@ impl<'a> Painting<'a> {
         Ok(found.into_iter().map(|(_, id)| id).collect())
     }
 
-    /// The commits that only the left side leads to, the newest first, and of those with one time
-    /// the one that was found first.
+    /// The commits reachable only from the left side, newest first, and among those with the same
+    /// time in the order in which they were found.
     ///
     /// # Errors
     /// The commit-graph cannot be read.

@@ -65,8 +65,8 @@ impl Repository {
         Ok(Reachable { packed, others })
     }
 
-    /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and speak of history as it
-    /// is. What is wrong with them is a complaint.
+    /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
+    /// or shallow commits change history. Damage is reported as a warning.
     ///
     /// # Errors
     /// A setting is no boolean, or files that change history cannot be read.

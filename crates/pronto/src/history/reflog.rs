@@ -92,7 +92,7 @@ impl Repository {
 
     fn logs_below(&self, directory: &Path, names: &mut Vec<BString>) {
         if let Some(tables) = self.refs().tables() {
-            // As with directories, what cannot be read is skipped.
+            // Unreadable entries are skipped, as in directories.
             names.extend(logged_names(tables, directory).unwrap_or_default());
             return;
         }

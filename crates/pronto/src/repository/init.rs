@@ -32,7 +32,8 @@ pub struct Options {
     pub template: Template,
     /// How objects are named; without a choice, as the environment says, or SHA-1.
     pub object_hash: Option<Kind>,
-    /// How references are stored; without a choice, as environment and configuration say, or in files.
+    /// The storage of refs; the default comes from environment and configuration, and is files
+    /// otherwise.
     pub ref_storage: Option<RefStorage>,
     /// The branch that `HEAD` is on; without a choice, as configuration says.
     pub initial_branch: Option<BString>,
@@ -151,7 +152,7 @@ impl Repository {
 /// The first branch of a new repository.
 struct FirstBranch {
     name: BString,
-    /// Whether nobody chose the name.
+    /// Whether the name is only the default.
     is_unchosen: bool,
 }
 

@@ -17,10 +17,10 @@ pub use pronto_refs::{BadName, RefName, RefNameRef, name};
 const HOOK: &str = "reference-transaction";
 
 impl Repository {
-    /// Where `HEAD` is.
+    /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// It cannot be read or is broken.
+    /// It cannot be read or is malformed.
     pub fn head(&self) -> Result<Head> {
         self.refs().head()
     }
@@ -41,7 +41,7 @@ impl Repository {
     /// Whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack.
     ///
     /// # Errors
-    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    /// `packed-refs` cannot be read, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         (self as &dyn Host).should_pack_refs(options)
     }

@@ -47,7 +47,7 @@ pub struct Settings {
     pub lookup_table: bool,
 }
 
-/// Where history begins for those who write bitmaps.
+/// The commits at which the walk for bitmaps starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tips {
     /// What references point to.

@@ -58,15 +58,16 @@ pub struct WriteOptions {
     pub append: bool,
     /// Write a layer of a chain, and not one file for all.
     pub split: Option<Split>,
-    /// A layer that is at most so many times as large as the new one becomes part of it.
+    /// A layer is merged into the new one if it is at most this many times as large.
     pub size_multiple: u64,
-    /// A layer becomes part of one that has more than so many commits; zero is no bound.
+    /// A layer is merged into the new one if the latter has more than this many commits; zero means
+    /// no limit.
     pub max_commits: u64,
     /// Layers that are in use no more stay if they are younger than this (seconds since 1970).
     pub expire_before: Option<i64>,
     /// Whether to write filters of changed paths; without a word if there are any already.
     pub changed_paths: Option<bool>,
-    /// Make at most so many filters that are not there yet.
+    /// The largest number of missing filters to compute.
     pub max_new_filters: Option<usize>,
 }
 

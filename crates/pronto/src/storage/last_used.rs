@@ -21,7 +21,8 @@ impl Dates {
     }
 }
 
-/// When the objects of `pack` were last used, if it says so; all were when it was written else.
+/// Opens the times of last use of the objects of `pack`. `None` if the pack does not record them:
+/// then all objects were last used when it was written.
 ///
 /// # Errors
 /// The file is there and cannot be read.

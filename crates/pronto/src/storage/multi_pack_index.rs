@@ -49,8 +49,8 @@ pub struct WriteOptions {
     pub packs: Option<BTreeSet<BString>>,
     /// Whether to write bitmaps, too, and how.
     pub bitmap: Option<BitmapOptions>,
-    /// Whether the packs that are not covered yet become a new layer of a chain, in which what
-    /// there is stays as it is.
+    /// Whether packs that are not covered yet become a new layer of a chain, whose existing layers
+    /// stay.
     pub incremental: bool,
 }
 

@@ -46,7 +46,8 @@ pub use leave_out::LeaveOut;
 pub(crate) use leave_out::{Known, loose_objects, mark, names};
 pub use whole::KeptWhole;
 
-/// So many tips of what the receiver has are tried as bases (Git's `window` bounds them, too).
+/// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
+/// too.
 const MOST_EDGES: usize = 10;
 
 /// The objects of a pack.

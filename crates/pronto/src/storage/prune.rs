@@ -32,7 +32,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the lock is held at a time for deleting, beside looking at what leads to objects.
 const HOLD: Duration = Duration::from_millis(50);
-/// So many files are deleted at a time at most.
+/// The largest number of files deleted in one batch.
 const BATCH: usize = 2_000;
 /// How long writers are let through between two times.
 const REST: Duration = Duration::from_millis(15);
@@ -72,7 +72,7 @@ pub enum Removed {
     TemporaryFile(PathBuf),
     /// A temporary directory that a process has left behind.
     TemporaryDirectory(PathBuf),
-    /// A commit that is gone, at which history was cut off.
+    /// A missing commit that is listed as shallow.
     Shallow(ObjectId),
     /// A file among loose objects that is none. It stays.
     Garbage(PathBuf),

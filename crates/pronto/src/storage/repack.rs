@@ -42,8 +42,8 @@ pub enum What {
     /// All reachable objects become one pack, and unreachable ones a cruft pack with the times of
     /// their last use (`--cruft`).
     Cruft(Cruft),
-    /// Packs are put together until each has at least so many times the objects of the next
-    /// smaller one (`--geometric`); loose objects go along.
+    /// Packs are merged until each has at least this many times the objects of the next smaller one
+    /// (`--geometric`); loose objects are included.
     Geometric(u32),
 }
 
@@ -53,10 +53,10 @@ pub struct Cruft {
     /// Leave out what was last used before this moment, unless something younger leads to it
     /// (`--cruft-expiration`). What is left out is lost when its pack goes.
     pub expiration: Option<Expiry>,
-    /// Leave packs of such objects as they are that have at least so many bytes
-    /// (`--combine-cruft-below-size`). Without effect if there is an expiration.
+    /// Leave packs of unreachable objects unchanged that have at least this many bytes
+    /// (`--combine-cruft-below-size`). Has no effect if there is an expiration.
     pub combine_below: Option<u64>,
-    /// Put what is left out into a pack whose path begins like this (`--expire-to`).
+    /// Write the objects that are left out into a pack with this path prefix (`--expire-to`).
     pub expire_to: Option<PathBuf>,
 }
 

@@ -62,7 +62,7 @@ pub struct Remote {
     pub fetch: Vec<Refspec>,
     /// Which tags to fetch.
     pub tags: Option<Tags>,
-    /// Whether to remove what is gone on the other side.
+    /// Whether to remove refs that the remote no longer has.
     pub prune: Option<bool>,
     /// Whether that holds for tags too.
     pub prune_tags: Option<bool>,

@@ -30,7 +30,7 @@ use pronto_config::safety;
 
 use hidden::Hidden;
 
-/// More than so many bytes of one request are refused.
+/// The largest size of one request; a larger one is refused.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 
 /// How a conversation ended.
@@ -109,8 +109,10 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     Err(Error::new(ErrorKind::NotARepository, message))
 }
 
-/// Whether conversations about `repository` can begin here at all: not where history is cut off or
-/// changed, objects are left out on purpose, or another program makes the packs.
+/// Whether `repository` can be served natively: not if its history is shallow or changed by
+/// replacements or grafts, objects are omitted on purpose (partial clone), a namespace is set, or a
+/// setting requires git (`uploadpack.packObjectsHook`, `uploadpack.allowRefInWant`,
+/// `transfer.advertiseSID`).
 ///
 /// # Errors
 /// The files that say so cannot be read.
@@ -125,8 +127,8 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
         && !config.bool_or("uploadpack.allowrefinwant", false)?)
 }
 
-/// Serves the other side until it has what it wants. `input` is read in large pieces, `output` need
-/// not be buffered. Errors are sent to the other side first.
+/// Serves the client until its request is complete. `input` is read in large pieces, `output` need
+/// not be buffered. Errors are sent to the client first.
 ///
 /// # Errors
 /// The other side violates the protocol or requests a missing object, an object cannot be read, the

@@ -48,7 +48,7 @@ pub enum Task {
     PackRefs,
     /// Remove old entries of reflogs.
     ReflogExpire,
-    /// Remove what is left of worktrees that are gone.
+    /// Remove the data of worktrees that no longer exist.
     WorktreePrune,
     /// Remove old recorded resolutions of conflicts.
     RerereGc,

@@ -58,7 +58,7 @@ pub struct Place {
 /// What was done, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It is gone.
+    /// Removed, or with `--dry-run` would be.
     Removed(Place),
     /// A repository of its own, which stays.
     Repository(Place),

@@ -26,13 +26,14 @@ pub struct Options {
     pub pathspec: Pathspec,
     /// Whether and how renames are found.
     pub renames: Option<Renames>,
-    /// Tell the way back: old sides for new ones.
+    /// Swaps the old and the new side.
     pub reverse: bool,
     /// Which changes of submodules count, whatever is configured.
     pub ignore_submodules: Option<IgnoreSubmodules>,
     /// Which sorts of differences count.
     pub filter: Option<Filter>,
-    /// Only what begins with this counts: a directory with a slash at its end, or nothing.
+    /// Restricts the result to this directory (with a slash at its end); empty means no
+    /// restriction.
     pub below: BString,
 }
 

@@ -71,8 +71,8 @@ impl Repository {
         }
     }
 
-    /// The index, to be changed: with an entry for each file of the directories of which `is_near`
-    /// says so by their path (a slash at its end).
+    /// The index for a change, expanded in the directories for which `is_near` returns true. It
+    /// gets their paths with a slash at the end.
     ///
     /// # Errors
     /// It cannot be read, or a tree cannot.
@@ -158,8 +158,8 @@ impl Repository {
         self.expand_part(index, &mut |_| true)
     }
 
-    /// `index` with an entry for each file of the directories of which `wanted` says so by their
-    /// path (a slash at its end).
+    /// Expands `index` in the directories for which `wanted` returns true. It gets their paths with
+    /// a slash at the end.
     pub(crate) fn expand_part(
         &self,
         index: Index,

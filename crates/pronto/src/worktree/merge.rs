@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 pub use pronto_worktree::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
 
-/// In so many bytes a NUL makes a text binary.
+/// A NUL within this many bytes makes a text binary.
 const LOOKED_AT: usize = 8000;
 
 /// Whether `content` is no text, as Git takes it.

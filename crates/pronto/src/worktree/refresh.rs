@@ -192,8 +192,8 @@ fn find(prepared: &WorktreeSession<'_>, entry: &EntryRef<'_>) -> Found {
     }
 }
 
-/// Whether the first on the way to `directory` that is no directory is a link: below one there is
-/// nothing, wherever it leads.
+/// Whether the first component of `directory` that is not a directory is a link. Nothing exists
+/// below a link, wherever it points.
 fn is_below_link(prepared: &WorktreeSession<'_>, directory: &BStr) -> bool {
     let slashes = directory.find_iter("/").chain([directory.len()]);
     let mut on_the_way = slashes.map(|end| crate::add::split(directory[..end].as_bstr()));

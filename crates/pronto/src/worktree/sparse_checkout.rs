@@ -88,7 +88,7 @@ impl Repository {
         }
     }
 
-    /// Passes on what is wrong with its patterns.
+    /// Reports a warning about the sparse patterns.
     pub(crate) fn warn_of_sparse(&self, warning: Option<&str>) {
         for line in warning.iter().flat_map(|warning| warning.lines()) {
             self.warn(line.trim_start_matches("warning: "));
@@ -150,8 +150,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Puts `definition` in force: files and index follow it, then it is written. If a file cannot
-    /// be written, all stays in force that was.
+    /// Applies `definition`: updates files and index, then writes it. If a file cannot be written,
+    /// the old definition stays in force.
     ///
     /// # Errors
     /// Index or patterns are locked, or cannot be read or written; a tree is missing; it is

@@ -1,4 +1,4 @@
-//! Making repositories.
+//! Creating repositories.
 
 use pronto::init::Options;
 use pronto::{Environment, Repository};

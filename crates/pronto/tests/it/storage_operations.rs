@@ -1,5 +1,5 @@
-//! The operations on stored objects, references, reflogs and linked worktrees, called as a program
-//! that uses the library calls them. Stock git says what came of each.
+//! Tests the operations on stored objects, refs, reflogs and linked worktrees through the public
+//! API. Stock git checks each result.
 
 use bstr::BStr;
 use pronto::refs::PackRefsOptions;

@@ -1,5 +1,4 @@
-//! The operations on index and files, called as a program that uses the library calls them. Stock
-//! git says what came of each.
+//! Tests the operations on index and files through the public API. Stock git checks each result.
 
 use bstr::{BStr, BString};
 use pronto::attributes::State;

@@ -1,4 +1,4 @@
-//! All references of the tables below a prefix, in order of their names.
+//! Iterates over the refs of the tables below a prefix, in order of their names.
 
 use std::ops::ControlFlow;
 
@@ -10,15 +10,15 @@ use super::super::{Broken, ReferenceRef, References, Resolved, Target, name};
 use super::{Tables, from_tables, target_of};
 use crate::reftable::RefRecord;
 
-/// A reference that only this worktree has.
+/// A per-worktree ref.
 struct Own {
     name: BString,
-    /// What it holds; the error was told already.
+    /// The value; `None` if it is broken.
     target: Option<Target>,
 }
 
 impl References {
-    /// Calls `visit` for the references below `refs/` whose names start with `prefix`.
+    /// Calls `visit` for the refs below `refs/` whose names start with `prefix`.
     pub(in super::super) fn for_each_in_tables(
         &self,
         tables: &Tables,
@@ -104,7 +104,7 @@ impl References {
     }
 }
 
-/// The references of a linked worktree that the others do not see.
+/// The per-worktree refs of a linked worktree.
 fn own_references(tables: &Tables, prefix: &BStr) -> Result<Vec<Own>> {
     let mut found = Vec::new();
     if !tables.is_linked() {

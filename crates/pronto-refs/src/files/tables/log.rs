@@ -1,4 +1,4 @@
-//! Reflogs of the tables.
+//! Reflogs in reftables.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::super::{Log, RefNameRef, References, clean_message};
 use super::{Tables, from_tables};
 use crate::reftable::{LogEntry, Snapshot};
 
-/// Half a block of the usual size.
+/// Half the default block size.
 const LONGEST_MESSAGE_BYTES: usize = 2048;
 
 impl References {
-    /// Whether the reference has a log in the tables.
+    /// Whether the ref has a reflog in the tables.
     pub(in super::super) fn has_log_in_tables(
         &self,
         tables: &Tables,
@@ -26,7 +26,7 @@ impl References {
         Ok(entries.next().map_err(from_tables)?.is_some())
     }
 
-    /// The log of the reference in the form of a file, if it has one.
+    /// The reflog of the ref in the format of a file, if it has one.
     pub(in super::super) fn log_in_tables(
         &self,
         tables: &Tables,
@@ -50,10 +50,10 @@ pub struct Change {
     pub new: ObjectId,
 }
 
-/// An entry of a reflog, taken out of its table.
+/// An entry of a reflog, independent of its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEntry {
-    /// The transaction that wrote it.
+    /// The update index of the transaction that wrote it.
     pub update_index: u64,
     /// The value before.
     pub old: ObjectId,
@@ -80,7 +80,7 @@ impl StoredEntry {
         }
     }
 
-    /// An entry that only says that there is a log.
+    /// An entry that marks an existing reflog without entries.
     pub fn marker(update_index: u64, hash: Kind) -> StoredEntry {
         StoredEntry {
             update_index,
@@ -94,10 +94,11 @@ impl StoredEntry {
         }
     }
 
-    /// An entry that is new; `who` is the committer and the time as lines of logs have them.
+    /// A new entry; `who` is the committer and the time in the format of a reflog line.
     pub fn new(update_index: u64, change: &Change, who: &str, why: &BStr) -> Self {
         let mut message = clean_message(why);
-        // Longer ones fit into no block, and Git cuts them so.
+        // Git truncates messages to this length as well, because longer ones may not fit into a
+        // block.
         message.truncate(LONGEST_MESSAGE_BYTES);
         message.push(b'\n');
         let (person, when) = who.rsplit_once("> ").unwrap_or((who, ""));
@@ -116,7 +117,7 @@ impl StoredEntry {
         }
     }
 
-    /// Whether the entry only says that there is a log.
+    /// Whether the entry only marks an existing reflog.
     pub fn is_marker(&self) -> bool {
         self.old.is_null() && self.new.is_null()
     }
@@ -134,7 +135,7 @@ impl StoredEntry {
         }
     }
 
-    /// The line that a file would have.
+    /// The line of the entry in the format of a file.
     pub fn line(&self) -> Vec<u8> {
         let (old, new) = (&self.old, &self.new);
         let (time, zone) = (self.time, self.time_zone);

@@ -91,7 +91,7 @@ fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
 
 struct Preparation<'r> {
     repository: &'r dyn Host,
-    /// The locks on reftables.
+    /// The locked reftable stacks.
     stacks: Option<Stacks<'r>>,
     patience: Duration,
     /// The reference that `HEAD` leads to.
@@ -176,7 +176,7 @@ impl Preparation<'_> {
         Ok(())
     }
 
-    /// Locks the reference, unless its reftable is locked, and reads it.
+    /// Locks the ref, unless its reftable stack is locked, and reads it.
     fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, Current)> {
         let refs = self.repository.refs();
         if let (Some(stacks), Some(tables)) = (&mut self.stacks, refs.tables())

@@ -1,7 +1,6 @@
-//! Transactions on reftables: the locks of the stacks, and the records that are written.
+//! Transactions on reftables: the locks of the stacks, and the written records.
 //!
-//! The shared stack is locked before that of the worktree, so that two processes never wait for each
-//! other.
+//! The shared stack is locked before that of the worktree, so that two processes cannot deadlock.
 
 use std::path::PathBuf;
 
@@ -22,7 +21,7 @@ pub(super) struct Stacks<'r> {
     own: Option<reftable::Transaction<'r>>,
 }
 
-/// A stack that references of one worktree are in.
+/// A stack that holds refs of one worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Shared,
@@ -30,8 +29,8 @@ enum Side {
 }
 
 impl<'r> Stacks<'r> {
-    /// Locks the stacks that `edits` need as far as that can be told; `head` is the branch that `HEAD` is
-    /// on, whose changes the log of `HEAD` records.
+    /// Locks the stacks that `edits` need, as far as that is known; `head` is the branch that
+    /// `HEAD` points to, whose changes the reflog of `HEAD` records.
     pub(super) fn begin(
         refs: &'r References,
         tables: &'r Tables,
@@ -86,7 +85,7 @@ impl<'r> Stacks<'r> {
         }
     }
 
-    /// What the reference holds while its stack is locked; `None` at the outside if it is a file.
+    /// The value of the ref, whose stack is locked; the outer `None` means that the ref is a file.
     pub(super) fn current(
         &mut self,
         refs: &References,
@@ -111,7 +110,7 @@ impl<'r> Stacks<'r> {
         })))
     }
 
-    /// Writes what the steps change, and gives the locks back.
+    /// Writes the changes of the steps, and releases the locks.
     pub(super) fn commit(self, repository: &dyn Host, steps: &[Step]) -> Result<()> {
         let mut who = None;
         for (side, transaction) in [(Side::Shared, self.shared), (Side::Own, self.own)] {
@@ -132,7 +131,7 @@ fn of_another(directory: &std::path::Path) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// The stack that the reference is in; `None` if that is one of another worktree, or if it is a file.
+/// The stack of the ref; `None` if it belongs to another worktree or is a file.
 fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<Side> {
     let (directory, rest): (PathBuf, &BStr) = refs.base_of(name);
     if is_file(rest) {
@@ -146,7 +145,7 @@ fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<S
     }
 }
 
-/// What one table records, with all that the records borrow.
+/// The records of one table, with the data that they borrow.
 #[derive(Debug, Default)]
 struct Changes<'s> {
     refs: Vec<RefChange<'s>>,
@@ -173,7 +172,7 @@ enum LogChange<'s> {
         name: &'s BStr,
         entry: StoredEntry,
     },
-    /// The entry of this update index goes.
+    /// The entry with this update index is removed.
     Gone {
         name: &'s BStr,
         update_index: u64,

@@ -1,4 +1,4 @@
-//! Changing reflogs in reftables.
+//! Changes of reflogs in reftables.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -11,14 +11,14 @@ use crate::refs::tables::{LogChange, StoredEntry, Tables, entries_of, from_table
 use crate::refs::{LogLine, RefNameRef};
 use crate::{Repository, Result};
 
-/// What a change of one log writes.
+/// The records that a change of one reflog writes.
 #[derive(Debug, Default)]
 struct Changes {
-    /// The update indexes of entries that go.
+    /// The update indexes of removed entries.
     gone: Vec<u64>,
-    /// Entries that are new, or take the place of those with the same update index.
+    /// New entries, and entries that replace those with the same update index.
     written: Vec<StoredEntry>,
-    /// What the reference holds from then on.
+    /// The new value of the ref.
     tip: Option<ObjectId>,
 }
 
@@ -63,7 +63,7 @@ impl Changes {
 }
 
 impl Repository {
-    /// Removes the log of `name`.
+    /// Removes the reflog of `name`.
     pub(super) fn drop_log_in_tables(&self, tables: &Tables, name: RefNameRef<'_>) -> Result<()> {
         let (directory, rest) = self.refs().base_of(name);
         let stack = tables.stack(&directory)?;
@@ -76,7 +76,7 @@ impl Repository {
         changes.commit(self, rest, transaction)
     }
 
-    /// Adds a line to the log of `name`.
+    /// Adds an entry to the reflog of `name`.
     pub(super) fn write_log_line_in_tables(
         &self,
         tables: &Tables,
@@ -102,7 +102,7 @@ impl Repository {
 }
 
 impl Rewriting<'_> {
-    /// As for a file, under the lock of the stack.
+    /// Rewrites the reflog under the lock of the stack.
     pub(super) fn run_in_tables(
         &self,
         tables: &Tables,
@@ -124,7 +124,7 @@ impl Rewriting<'_> {
         }
         let mut changes = changes;
         if log.kept == 0 && !entries.is_empty() {
-            // The log stays, without entries.
+            // A marker entry keeps the empty reflog.
             let hash = self.repository.object_hash();
             let update_index = transaction.next_update_index();
             changes

@@ -1,4 +1,4 @@
-//! How a new repository stores its references.
+//! The storage of refs of a new repository.
 
 use bstr::{BStr, ByteSlice};
 
@@ -9,18 +9,19 @@ use crate::refs::{RefName, bad_name};
 use crate::repository::{Format, RefStorage};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The storage of a new repository, or that of the one that is there, and what to warn of.
+/// The storage of a new or existing repository, and a warning.
 pub(super) struct Choice {
     pub(super) storage: RefStorage,
     pub(super) warning: Option<String>,
 }
 
 impl Choice {
-    /// Chooses by the repository that is there, `options`, `GIT_DEFAULT_REF_FORMAT`,
+    /// Chooses by the existing repository, `options`, `GIT_DEFAULT_REF_FORMAT`,
     /// `init.defaultRefFormat` and `feature.experimental`, in this order.
     ///
     /// # Errors
-    /// A name is not known, or the repository that is there has another storage than was asked for.
+    /// The name of the storage is unknown, or the existing repository has another storage than
+    /// requested.
     pub(super) fn of(
         existing: Option<&Format>,
         options: &Options,
@@ -63,12 +64,12 @@ impl Choice {
     }
 }
 
-/// What is said of a storage that is not known.
+/// The message about an unknown storage.
 pub fn unknown(name: &BStr) -> String {
     format!("unknown ref storage format '{name}'")
 }
 
-/// Puts `HEAD` of a new repository with reftables on `branch`.
+/// Points `HEAD` of a new repository with reftables to `branch`.
 pub(super) fn write_first_head(repository: &Repository, branch: &BStr) -> Result<()> {
     let full = [b"refs/heads/", branch.as_bytes()].concat();
     let mut transaction = repository.transaction();

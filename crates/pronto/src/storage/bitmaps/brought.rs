@@ -17,7 +17,7 @@ use crate::links::{RawEntry, tree_entries};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 
-/// With so many parents of a commit it is compared. More would spare little.
+/// The number of parents that a commit is compared with. More would save little.
 const COMPARED: usize = 2;
 
 /// What commits bring, by their numbers.

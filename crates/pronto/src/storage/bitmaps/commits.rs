@@ -17,9 +17,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// Below this many commits each has a bitmap.
 const FEW: usize = 100;
-/// Each of so many of the youngest commits has one.
+/// Each of this many newest commits has a bitmap.
 const ALWAYS: usize = 100;
-/// The most commits from one bitmap to the next among so many of the youngest.
+/// The largest number of commits between two bitmaps among the newest ones.
 const NEAR: usize = 100;
 const RECENT: usize = 20_000;
 /// The same among all others.

@@ -12,10 +12,10 @@ use crate::history::from_graph;
 use crate::links::{CommitLinks, links_in};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What is wrong with a commit-graph.
+/// The problems that were found in a commit-graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Zero if nothing is; with bit 0 for what is wrong in general, bit 1 for a checksum.
+    /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
     pub code: u8,
 }
 

@@ -127,7 +127,7 @@ fn link(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// A file that is removed unless its guard is told to keep it.
+/// A file that is removed on drop, unless it is kept.
 struct Temporary {
     path: PathBuf,
     file: File,

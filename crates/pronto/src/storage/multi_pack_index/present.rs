@@ -98,7 +98,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns whether the multi-pack-index differs from `before`, or a new pack is gone. The
+    /// Returns whether the multi-pack-index differs from `before`, or a new pack has vanished. The
     /// collected data would then name missing packs. The lock is held.
     pub(super) fn is_disturbed(&self, before: &[Version; 2], sources: &[Source]) -> bool {
         let new = |source: &&Source| source.modified > 0;

@@ -32,7 +32,7 @@ const IN_PROGRESS: [&str; 10] = [
     "rebase-apply/autostash",
 ];
 
-/// What changes with each change of a stack of tables.
+/// The file that changes with each change of a stack of tables.
 const TABLES_LIST: &str = "reftable/tables.list";
 
 /// What was found at one look.
@@ -173,7 +173,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// The references of one stack of tables that are not shared, and all logs of it.
+    /// The per-worktree refs of one stack of tables, and all its reflogs.
     fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
         tables.each_object(directory, |name, id| {
             if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {

@@ -14,7 +14,7 @@ use crate::links::tree_entries;
 use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
 
-/// The last of the complaints.
+/// The last error message.
 const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 
 /// Writes the files of `commit` into the worktree of the repository, then the index. `head` is

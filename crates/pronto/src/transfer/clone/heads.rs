@@ -8,7 +8,7 @@ use super::{Options, Work};
 use crate::refs::RefName;
 use crate::{Error, ErrorKind, Result, refs};
 
-/// A reference of the other side and what it is called here, if anything.
+/// A ref of the remote and its local name, if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped<'a> {
     pub(super) theirs: &'a RemoteRef,

@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub(super) id: Option<ObjectId>,
     /// The commit at which it is detached, if it is.
     pub(super) detached: Option<ObjectId>,
-    /// Whether there are references, but not the one that `HEAD` stands for.
+    /// Whether the remote has refs, but not the one that `HEAD` points to.
     pub(super) is_dangling: bool,
 }
 

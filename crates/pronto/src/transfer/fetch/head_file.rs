@@ -16,8 +16,7 @@ pub(super) fn truncate(repository: &Repository) -> Result<()> {
     fs::write(&file, "").context(ErrorKind::Io, "cannot open", &file)
 }
 
-/// Writes `entries` to the file as a whole, so that no reader sees a part of them: in place of what
-/// it holds, or after that with `--append`.
+/// Replaces the contents of the file by `entries` atomically, or appends them with `--append`.
 pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
     let file = work.repository.git_path("FETCH_HEAD");
     let mut lock = Lock::acquire(&file, PATIENCE)?;

@@ -24,7 +24,7 @@ pub(super) struct Mapped {
     pub(super) needs_cut: bool,
 }
 
-/// What it is called here.
+/// The local name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Local {
     pub(super) name: BString,

@@ -11,7 +11,7 @@ use pronto_io::error::IoContext;
 use super::{Refspec, Remote, rewritten};
 use crate::{ErrorKind, Repository, Result, init};
 
-/// Adds to `remote` what a file of its name says, if there is one.
+/// Adds the settings of a file with the name of `remote`, if there is one.
 ///
 /// # Errors
 /// A file cannot be read, or a refspec is not well formed.

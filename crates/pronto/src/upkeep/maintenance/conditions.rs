@@ -206,7 +206,8 @@ impl Repository {
         Ok(self.automatic_repacking(settings).is_some())
     }
 
-    /// Whether so many commits that references lead to are not in the commit-graph.
+    /// Returns whether enough commits that refs point to are missing from the commit-graph.
+    /// Examines at most `references` refs; the answer is `Unknown` if there are more.
     fn lacks_commit_graph(&self, references: usize) -> Result<Need> {
         let limit = match self.limit_of(Task::CommitGraph, 100)? {
             Limit::Never => return Ok(Need::No),
@@ -254,7 +255,7 @@ impl Repository {
         Ok(need)
     }
 
-    /// Whether the reflog of `HEAD` has so many old entries.
+    /// Whether the reflog of `HEAD` has enough expired entries for the task.
     fn has_old_reflog(&self) -> Result<bool> {
         let limit = match self.limit_of(Task::ReflogExpire, 100)? {
             Limit::Never => return Ok(false),
@@ -316,7 +317,7 @@ impl Repository {
     }
 }
 
-/// The number of loose objects in the directory of those that begin with `byte`.
+/// The number of loose objects whose ids start with `byte`.
 fn loose_in(objects: &Path, byte: u8, hex_len: usize) -> i64 {
     let entries = std::fs::read_dir(objects.join(format!("{byte:02x}")));
     let names = entries.into_iter().flatten().flatten();

@@ -272,7 +272,7 @@ impl Repository {
         self.has_many_loose_objects(settings.auto.into())
     }
 
-    /// Removes the files of packs that have an index, but are gone themselves.
+    /// Removes the index and other files of packs whose `.pack` file is missing.
     fn remove_lone_indexes(&self) {
         let directory = self.objects_dir().join("pack");
         let entries = std::fs::read_dir(&directory).into_iter().flatten();

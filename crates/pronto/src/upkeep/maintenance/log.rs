@@ -51,8 +51,8 @@ impl Repository {
         Lock::acquire(self.git_path("gc.log"), Duration::ZERO).map(LogFile)
     }
 
-    /// What the last maintenance in the background had to say, if that was after the moment
-    /// `since`, in seconds since 1970.
+    /// The messages of the last background maintenance, if it was after the time `since` (seconds
+    /// since 1970).
     ///
     /// # Errors
     /// There is a log that cannot be read.

@@ -79,8 +79,8 @@ impl OwnPacks {
         self.directory.join(stem).with_extension(ending)
     }
 
-    /// How many objects the pack has, by its index. Costs three system calls. `None` if it is gone or
-    /// cut off.
+    /// The number of objects of the pack, from its index. Costs three system calls. `None` if the
+    /// index is missing or truncated.
     pub(super) fn count(&self, stem: &OsString) -> Option<u32> {
         let file = File::open(self.path(stem, "idx")).ok()?;
         // The last entry of the fanout table, which stands after a magic number and a version, or,
@@ -110,12 +110,12 @@ impl OwnPacks {
     }
 }
 
-/// Which packs, sorted by their number of objects, a geometric repack puts together.
+/// The packs that a geometric repack merges; packs are sorted by their number of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progression {
-    /// So many of the smallest.
+    /// The number of smallest packs to merge.
     pub(super) split: usize,
-    /// So many there are.
+    /// The number of packs.
     pub(super) packs: usize,
 }
 

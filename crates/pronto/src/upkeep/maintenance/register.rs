@@ -71,7 +71,7 @@ impl Repository {
         }
     }
 
-    /// The path by which a scheduler finds this repository.
+    /// The path of this repository for the configuration of the scheduler.
     ///
     /// # Errors
     /// It is gone.

@@ -2,8 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many bytes may be held at a time; what is larger is held alone. Taking some costs a lock, so
-/// it is for large contents.
+/// Limits the bytes that are held at a time; a larger content is held alone. Acquiring costs a
+/// lock, so it is meant for large contents.
 #[derive(Debug)]
 pub(super) struct Budget {
     most_bytes: u64,

@@ -65,13 +65,13 @@ impl<'a> Target<'a> {
 /// The result for a target.
 #[derive(Debug)]
 pub(crate) struct Hashed {
-    /// What there is to say, each line with its sort.
+    /// Messages, each with its kind.
     pub(super) lines: Vec<String>,
     pub(super) outcome: Outcome,
 }
 
 impl Hashed {
-    /// What there is to say, and the object; without one, why nothing can be staged at all.
+    /// The messages, and the object or the reason why nothing can be staged.
     pub(crate) fn into_parts(self) -> (Vec<String>, Result<ObjectId, Option<String>>) {
         let object = match self.outcome {
             Outcome::Object { id, .. } => Ok(id),

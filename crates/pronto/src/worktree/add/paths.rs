@@ -73,7 +73,8 @@ impl Work<'_> {
         }
     }
 
-    /// The ignored paths that were asked for by name, or are on the way to what was.
+    /// The ignored paths that were named explicitly, or that are leading directories of named
+    /// paths.
     pub(super) fn ignored(&self) -> Result<Vec<BString>> {
         let pathspec = &self.options.pathspec;
         let prepared = self.prepared;
@@ -218,7 +219,7 @@ fn exists(top: &Directory, path: &BStr) -> bool {
         .is_ok()
 }
 
-/// Whether a directory on the way to `path` is a symbolic link.
+/// Whether a leading directory of `path` is a symbolic link.
 pub(crate) fn is_beyond_link(top: &Directory, path: &BStr) -> bool {
     for slash in path.find_iter("/") {
         let (directory, name) = split(path[..slash].as_bstr());

@@ -169,7 +169,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Puts `entry` in place of all that cannot be beside it.
+    /// Inserts `entry` and removes the entries that conflict with it.
     pub(crate) fn replace(&mut self, entry: Entry) {
         self.make_room(entry.path.as_bstr());
         self.edit.set(entry);
@@ -216,7 +216,7 @@ impl<'a> Stage<'a> {
         &mut self.edit
     }
 
-    /// Puts `undo` in place of the resolved conflicts.
+    /// Replaces the record of resolved conflicts by `undo`.
     pub(crate) fn set_resolve_undo(&mut self, undo: ResolveUndo) {
         self.undo_changed |= self.undo != undo;
         self.undo = undo;

@@ -105,7 +105,7 @@ fn publish(from: &Path, is_link: bool, (top, path): (&Directory, &Path)) -> Resu
     Ok(name)
 }
 
-/// A name that begins with `prefix` and that nothing has.
+/// An unused name that starts with `prefix`.
 fn unused(top: &Directory, prefix: &[u8]) -> Result<Vec<u8>> {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     use std::hash::{BuildHasher, RandomState};

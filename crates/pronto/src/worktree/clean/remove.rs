@@ -71,7 +71,7 @@ impl Remover<'_> {
             .push(Said::Failed(place, pronto_io::error::reason(error)));
     }
 
-    /// Whether the file is gone now, or would be.
+    /// Removes a file. Returns whether it was removed, or would be.
     fn file(&mut self, path: &BStr) -> bool {
         let name = crate::add::split(path).1;
         let removed = match self.options.dry_run {
@@ -89,8 +89,8 @@ impl Remover<'_> {
         }
     }
 
-    /// Removes a directory. Returns whether it is gone, or would be. What is removed from a
-    /// directory that stays is reported.
+    /// Removes a directory. Returns whether it was removed, or would be. Paths that are removed
+    /// from a directory that stays are reported.
     fn directory(&mut self, path: &BStr) -> bool {
         if !self.options.repositories && self.repository.is_nested_repository(path) {
             let place = self.place(path.to_owned());

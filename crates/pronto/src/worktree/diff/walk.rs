@@ -40,7 +40,7 @@ pub(super) fn changed(
     .map_err(from_worktree)
 }
 
-/// Looks into submodules; untracked files in them do not count unless something says so.
+/// Inspects submodules; untracked files in them do not count unless configured.
 pub(super) fn inspector<'a>(
     repository: &'a Repository,
     options: &Options,

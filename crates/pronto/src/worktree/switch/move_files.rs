@@ -1,4 +1,4 @@
-//! Files and index, from one commit to another.
+//! Moves files and index from one commit to another.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::merge::lacking;
 use crate::session::WorktreeSession;
 use crate::{Repository, Result, status};
 
-/// What came of it.
+/// The result of moving files.
 pub(crate) enum MovedFiles {
     Done(checkout::Outcome),
     Refused(Refusals),

@@ -110,7 +110,7 @@ impl Repository {
         Ok(cancelled)
     }
 
-    /// Removes a reference of this worktree that is not below `refs/`: whether there was one.
+    /// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
     fn remove_pseudo_reference(&self, name: &str) -> Result<bool> {
         if self.refs().find(name)?.is_none() {
             return Ok(false);

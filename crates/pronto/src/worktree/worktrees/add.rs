@@ -54,8 +54,8 @@ pub struct AddOptions {
     pub quiet: bool,
     /// The ignored files of this worktree that the new one gets, too.
     pub carry: Carry,
-    /// Copy the repositories of submodules that are here, so that `submodule update` in the new
-    /// worktree needs no remote for what they have.
+    /// Whether to copy the existing repositories of submodules, so that `submodule update` in the new
+    /// worktree contacts no remote for their objects.
     pub share_submodules: bool,
 }
 

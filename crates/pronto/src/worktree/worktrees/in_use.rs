@@ -72,7 +72,7 @@ impl Repository {
             .find_map(|git_dir| self.top_of(&git_dir))
     }
 
-    /// Whether the worktree of `git_dir` is on the branch, or rebases or bisects it.
+    /// Whether the worktree of `git_dir` has the branch checked out, or rebases or bisects it.
     fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
         let holds = |file: &str, wanted: &BStr| {
             untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
@@ -85,7 +85,7 @@ impl Repository {
             || holds("BISECT_START", short)
     }
 
-    /// The reference that `HEAD` of the worktree of `git_dir` stands for.
+    /// The ref that `HEAD` of the worktree of `git_dir` points to.
     pub(crate) fn branch_of(&self, git_dir: &Path) -> Option<BString> {
         if self.refs().tables().is_none() {
             let head = git_dir.join("HEAD");

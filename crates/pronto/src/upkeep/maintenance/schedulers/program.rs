@@ -57,7 +57,8 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// A new file in `directory` with a name that begins with `prefix`, which only its owner may read.
+    /// Creates a file in `directory` whose name starts with `prefix` and that only its owner may
+    /// read.
     ///
     /// # Errors
     /// It cannot be created: `failure`; or not be written.
