@@ -264,7 +264,7 @@ impl Repository {
             }
         };
         let (common, own) = (self.common_dir().to_owned(), self.git_dir().to_owned());
-        let find = move || crate::siblings::siblings(&common, &own);
+        let find = move || siblings::siblings(&common, &own);
         let twins = Twins::new(self.object_hash(), always, find);
         Ok(Some(Arc::new(twins)))
     }

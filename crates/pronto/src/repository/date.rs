@@ -42,7 +42,7 @@ fn is_day(text: &str) -> bool {
 }
 
 /// A moment as mail headers write it.
-pub(super) fn rfc2822(seconds: i64, zone: &BStr) -> String {
+pub(crate) fn rfc2822(seconds: i64, zone: &BStr) -> String {
     const FORMAT: CustomFormat = CustomFormat::new("%a, %-d %b %Y %H:%M:%S %z");
     let header = format!("{seconds} {zone}");
     gix_date::parse_header(&header)

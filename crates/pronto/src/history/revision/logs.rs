@@ -3,7 +3,8 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{FullName, date, tracking};
+use super::{FullName, tracking};
+use crate::date;
 use crate::refs::name;
 use crate::{Error, ErrorKind, Repository, Result};
 
