@@ -239,3 +239,12 @@ impl Work<'_> {
         Ok(())
     }
 }
+
+/// What is said when a pack lacks what its commits lead to.
+#[cold]
+fn lacking(id: &pronto_hash::oid) -> Error {
+    let message = format!(
+        "Failed to write bitmap index. Packfile doesn't have full closure (object {id} is missing)"
+    );
+    Error::new(ErrorKind::Refused, message)
+}
