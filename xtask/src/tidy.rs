@@ -1,4 +1,4 @@
-//! What clippy cannot see: layers, sizes, documents, dependencies, and the words of messages.
+//! What clippy cannot see: layers, groups, knots, sizes, documents, dependencies, and the words of messages.
 
 mod dependencies;
 mod exemptions;
@@ -6,6 +6,8 @@ mod layers;
 mod links;
 mod messages;
 mod metadata;
+mod modules;
+mod rooms;
 mod source;
 mod text;
 
@@ -33,6 +35,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
     for source in &sources {
         text::check(source, &mut problems);
     }
+    rooms::check(root, &sources, &mut problems);
     let exemptions = Exemptions::read(&root.join(EXEMPTIONS), &mut problems);
     exemptions.compare(&findings(&sources), &mut problems);
     problems
@@ -59,5 +62,6 @@ fn findings(sources: &[Source]) -> Vec<exemptions::Finding> {
                 .into_iter()
                 .chain(messages::findings(source))
         })
+        .chain(rooms::findings(sources))
         .collect()
 }
