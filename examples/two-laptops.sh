@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two laptops and no server: each makes a key, trusts the other's, commits on its own, and one call
-# makes both histories one. Everything happens in a temporary directory and on the loopback.
+# Two laptops without a server: each makes a key, trusts the other's key and commits on its own. One
+# call synchronises both. Everything happens in a temporary directory and on the loopback device.
 #
 #   examples/two-laptops.sh            builds pronto first
 #   PRONTO=/path/to/pronto examples/two-laptops.sh
@@ -16,7 +16,7 @@ server=
 trap 'test -z "$server" || kill "$server" 2>/dev/null; rm -rf "$world"' EXIT
 cd "$world"
 
-# Everything below is done by one of the two, with its own home.
+# Runs a command on one of the two, with its own home directory.
 on() {
     laptop=$1
     shift

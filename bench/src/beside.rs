@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whoever is measured.
+/// A program that is measured.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// `pronto`, or `git` with its version.

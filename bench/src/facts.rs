@@ -6,10 +6,10 @@ use crate::Arguments;
 use crate::data::{Repository, git};
 use crate::peer::Peer;
 
-/// Named facts, in the order to print them.
+/// Named properties of the machine, in the order of printing.
 pub(crate) type Facts = Vec<(String, String)>;
 
-/// Reads the facts of this machine, of the file system `data` is on, and of what is measured.
+/// Collects the properties of this machine, of the file system of `data`, and of the programs.
 pub(crate) fn collect(
     data: &Path,
     peers: &[Peer],

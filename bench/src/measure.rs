@@ -57,8 +57,8 @@ pub(crate) struct Surroundings {
     pub(crate) input: Option<PathBuf>,
 }
 
-/// Runs `scenario` with every peer that can do it: one uncounted round, then the counted ones.
-/// A peer that fails or takes too long drops out; the others go on.
+/// Runs `scenario` with every peer that supports it: one uncounted round, then the counted ones. A
+/// peer that fails or takes too long is dropped; the others continue.
 pub(crate) fn scenario(
     scenario: &Scenario,
     peers: &[Peer],

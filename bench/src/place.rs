@@ -184,7 +184,7 @@ impl Place {
     /// Deletes what runs have made.
     pub(crate) fn clean(&self) -> Result<(), String> {
         // What is deleted behind its back gives numbers away that the kernel still takes for
-        // other files, so it starts anew.
+        // other files, so it starts again.
         let was_slow = self.slow.take().is_some();
         for path in self.made.borrow_mut().drain(..) {
             match fs::remove_dir_all(&path) {

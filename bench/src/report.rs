@@ -68,7 +68,7 @@ fn measured(value: &Value) -> Option<Measured> {
     })
 }
 
-/// The facts, then a table for each scenario.
+/// Formats the properties of the machine, then a table for each scenario.
 pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
     let mut text = String::new();
     for (name, value) in facts {

@@ -1,6 +1,6 @@
-//! Report 000's tables in one run: clone, checkout and threshold, on file systems near and far.
-//! Each part is a result of its own, `report-000-PART`, and what one has already is kept: whatever
-//! stops the series, it goes on where it was.
+//! The tables of report 000 in one run: clone, checkout and threshold, on many file systems. Each
+//! part writes its own result, `report-000-PART`. A series that was interrupted continues after the
+//! finished parts.
 
 use std::time::Duration;
 

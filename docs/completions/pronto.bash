@@ -1831,7 +1831,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__worktree)
-            opts="-f -b -B -d -q -z -v -n --force --detach --orphan --no-checkout --lock --reason --quiet --track --guess-remote --carry --carry-reflink --porcelain --verbose --expire --dry-run"
+            opts="-f -b -B -d -q -z -v -n --force --detach --orphan --no-checkout --lock --reason --quiet --track --guess-remote --carry --carry-reflink --recurse-submodules --porcelain --verbose --expire --dry-run"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,8 +1,8 @@
-//! A pack in which threads look ahead: what comes of it must be what comes of it without them.
+//! A pack in which threads look ahead: the result must be the same as without them.
 //!
-//! Nobody looks ahead before the third segment of 256 KiB. So two blobs that are stored without
-//! compression come first, and the first two bytes say how far from the seam between the third
-//! segment and the fourth the rest begins.
+//! No thread looks ahead before the third segment of 256 KiB. So two blobs that are stored without
+//! compression come first, and the first two bytes say how far the rest begins from the boundary
+//! between the third and the fourth segment.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

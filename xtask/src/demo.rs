@@ -1,5 +1,5 @@
-//! `cargo xtask demo [DIRECTORY]`: the daily commands on a repository of 50,000 files, by git and by
-//! pronto in turn, with their times side by side.
+//! `cargo xtask demo [DIRECTORY]`: runs everyday commands on a repository of 50,000 files with git and
+//! pronto in turn, and prints their times side by side.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,8 +26,8 @@ struct Stage<'a> {
     clone: PathBuf,
 }
 
-/// Builds pronto, makes the repository, runs the commands, and lets git check the clone. Returns
-/// what went wrong, if anything did.
+/// Builds pronto, makes the repository, runs the commands, and verifies the clone with git. Returns
+/// the errors.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     match demonstrate(root, arguments) {
         Ok(()) => Vec::new(),

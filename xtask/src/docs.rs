@@ -1,5 +1,5 @@
-//! Command reference, manual pages and completions, all made from the definitions of arguments, and
-//! the page about settings.
+//! Generates the command reference, manual pages and completions from the definitions of arguments,
+//! and the page about settings.
 
 mod page;
 mod roff;
@@ -12,10 +12,10 @@ use std::path::Path;
 use clap::Command;
 use clap_complete::Shell;
 
-/// Folders whose files are all made here.
+/// Folders whose files are all generated here.
 const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
 
-/// Writes what is stale, and removes what is made no longer.
+/// Writes stale files, and removes files that are no longer generated.
 pub(crate) fn write(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let files = files(root);
@@ -40,7 +40,7 @@ pub(crate) fn write(root: &Path) -> Vec<String> {
     problems
 }
 
-/// Names what is stale, and what the hand-written parts lack.
+/// Returns stale files, and what the hand-written parts lack.
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let files = files(root);
     let stale = files
@@ -107,17 +107,42 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     ] {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut definition.clone(), "pronto", &mut text);
+        remove_hidden_operands(&definition, &mut text);
         files.insert(format!("docs/completions/{name}"), text);
     }
     files
 }
 
-/// The hand-written part of the page of `name`.
+/// Removes the lines of a completion for zsh that offer hidden operands.
+fn remove_hidden_operands(definition: &Command, text: &mut Vec<u8>) {
+    fn collect(command: &Command, found: &mut Vec<String>) {
+        for operand in command.get_positionals().filter(|one| one.is_hide_set()) {
+            let help = operand.get_help().map(|help| format!(" -- {help}"));
+            found.push(format!(
+                "::{}{}:",
+                operand.get_id(),
+                help.unwrap_or_default()
+            ));
+        }
+        for command in command.get_subcommands() {
+            collect(command, found);
+        }
+    }
+    let mut hidden = Vec::new();
+    collect(definition, &mut hidden);
+    let whole = String::from_utf8_lossy(text);
+    let kept = whole
+        .split_inclusive('\n')
+        .filter(|line| !hidden.iter().any(|operand| line.contains(operand)));
+    *text = kept.collect::<String>().into_bytes();
+}
+
+/// Returns the hand-written part of the page of `name`.
 fn source(root: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(root.join(format!("docs/commands/{name}.md"))).ok()
 }
 
-/// What is missing in the hand-written parts.
+/// Returns what is missing in the hand-written parts.
 fn incomplete(root: &Path) -> Vec<String> {
     let definition = pronto_cli::commands::definition();
     let names = definition.get_subcommands().map(Command::get_name);
@@ -129,8 +154,8 @@ fn incomplete(root: &Path) -> Vec<String> {
 
 fn overview(definition: &Command) -> String {
     let mut page = "# Commands of pronto\n\n\
-        Made from the definitions of the arguments by `cargo xtask docs`. Every other command, and\n\
-        every option that is not listed, goes to the installed git as it was typed.\n\n\
+        These pages are generated from the definitions of the arguments by `cargo xtask docs`. Every\n\
+        other command, and every call with an option that is not listed, goes to the installed git.\n\n\
         | command | |\n|---|---|\n"
         .to_owned();
     for command in definition.get_subcommands() {
@@ -139,7 +164,7 @@ fn overview(definition: &Command) -> String {
         let _ = writeln!(page, "| [`{name}`]({name}.md) | {about} |");
     }
     page.push_str(
-        "\nThe page about [settings](settings.md) says which of git's settings are obeyed.\n",
+        "\nThe page [settings](settings.md) lists which of git's settings are supported.\n",
     );
     page.push_str("\n## Options before the command\n\n");
     page::list_options(page::options(definition), &mut page);

@@ -1,26 +1,29 @@
-//! Chores of the house:
+//! Development commands:
 //!
-//! - `cargo xtask tidy`: holds the tree against the rules of `ARCHITECTURE.md` and
-//!   `CONTRIBUTING.md`; `--ratchet` lowers the exemptions to what is left of them.
+//! - `cargo xtask tidy`: checks the rules of `ARCHITECTURE.md` and `CONTRIBUTING.md`; `--ratchet`
+//!   lowers the exemptions.
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
-//!   the definitions of the arguments; `--check` says which are stale.
-//! - `cargo xtask demo [DIRECTORY]`: builds pronto and times it beside git on 50,000 files.
+//!   the definitions of the arguments; `--check` lists stale ones.
+//! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
+//! - `cargo xtask git-suite [DIRECTORY] [--program PATH] [SCRIPT...]`: runs Git's own tests against
+//!   pronto and compares the failures with `xtask/git-suite-allowed.txt`.
 //! - `cargo xtask site [DIRECTORY]`: builds the documents as a searchable site (needs `mdbook`).
 //! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a tool for people who work on the house"
+    reason = "a development tool"
 )]
 
 mod demo;
 mod docs;
+mod git_suite;
 mod site;
 mod startup;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,10 +34,12 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
         ["demo", arguments @ ..] => demo::run(&root(), arguments),
+        ["git-suite", arguments @ ..] => git_suite::run(&root(), arguments),
         ["site", arguments @ ..] => site::run(&root(), arguments),
         ["startup"] => startup::run(&root()),
         _ => vec![
-            "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup"
+            "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup \
+             | git-suite [DIRECTORY] [--program PATH] [SCRIPT...]"
                 .to_owned(),
         ],
     };
@@ -54,11 +59,28 @@ fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
+/// Where cargo puts what it builds.
+fn target(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| root.join("target"), |target| root.join(target))
+}
+
 /// Where cargo puts the optimized program.
 fn released_pronto(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root.join("target"), |target| root.join(target));
-    target.join("release/pronto")
+    target(root).join("release/pronto")
+}
+
+/// Builds the optimized program.
+fn build_release(root: &Path) -> Result<(), String> {
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--release", "--package", "pronto-cli"])
+        .current_dir(root)
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    match built.success() {
+        true => Ok(()),
+        false => Err("pronto does not build".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! `cargo xtask site [DIRECTORY]`: the documents as one searchable site, built by `mdbook`.
+//! `cargo xtask site [DIRECTORY]`: the documents as one searchable site, built by `mdbook`, and a
+//! check of its links.
+
+mod links;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,15 +13,16 @@ struct Part {
     pages: Vec<PathBuf>,
 }
 
-/// Builds the site into `target/site`, or into the directory that is named.
+/// Builds the site into `target/site`, or into the directory that is named, and lists dead links.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
-    match build(root, arguments) {
-        Ok(()) => Vec::new(),
+    let dead = build(root, arguments).and_then(|target| links::dead(&target));
+    match dead {
+        Ok(dead) => dead.iter().map(|line| format!("site: {line}")).collect(),
         Err(message) => vec![format!("site: {message}")],
     }
 }
 
-fn build(root: &Path, arguments: &[&str]) -> Result<(), String> {
+fn build(root: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
     let target = match arguments {
         [] => root.join("target/site"),
         [directory] => std::path::absolute(directory).map_err(|error| error.to_string())?,
@@ -30,7 +34,7 @@ fn build(root: &Path, arguments: &[&str]) -> Result<(), String> {
     for file in files(root) {
         let to = pages.join(&file);
         let made = std::fs::create_dir_all(to.parent().unwrap_or(&pages));
-        made.and_then(|()| std::fs::copy(root.join(&file), &to).map(|_| ()))
+        made.and_then(|()| copy(&root.join(&file), &to))
             .map_err(|error| format!("cannot copy {}: {error}", file.display()))?;
     }
     write(&pages.join("SUMMARY.md"), &summary(root))?;
@@ -47,11 +51,23 @@ fn build(root: &Path, arguments: &[&str]) -> Result<(), String> {
         return Err(format!("mdbook failed with {status}"));
     }
     println!("{}", target.join("index.html").display());
-    Ok(())
+    Ok(target)
 }
 
 const SETTINGS: &str = "[book]\ntitle = \"pronto\"\nlanguage = \"en\"\n\n\
     [output.html]\nno-section-label = true\n\n[output.html.fold]\nenable = true\nlevel = 0\n";
+
+/// Copies a file. The page of `README.md` is `index.html`, and links to it must say so.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if from.extension().is_none_or(|extension| extension != "md") {
+        return std::fs::copy(from, to).map(|_| ());
+    }
+    let text = std::fs::read_to_string(from)?;
+    let text = text
+        .replace("README.md)", "index.md)")
+        .replace("README.md#", "index.md#");
+    std::fs::write(to, text)
+}
 
 /// Everything that the site shows: documents, results of measurements, and their plots.
 fn files(root: &Path) -> Vec<PathBuf> {
@@ -96,7 +112,7 @@ fn summary(root: &Path) -> String {
         .partition::<Vec<_>, _>(|path| path.ends_with("README.md"));
     let mut contributing = named(&["ARCHITECTURE.md", "CONTRIBUTING.md"]);
     contributing.extend(listed(root, "docs/design", "md"));
-    let mut results = named(&["bench/README.md"]);
+    let mut results = named(&["bench/README.md", "bench/reports.md"]);
     results.extend(listed(root, "bench/results", "md"));
     let parts = [
         Part {

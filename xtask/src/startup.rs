@@ -1,4 +1,4 @@
-//! What it costs to start: instructions of `pronto version` against those of `git version`.
+//! The cost of starting: compares the instructions of `pronto version` and `git version`.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,14 +23,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
 }
 
 fn compare(root: &Path) -> Result<(u64, u64), String> {
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--release", "--package", "pronto-cli"])
-        .current_dir(root)
-        .status()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if !built.success() {
-        return Err("pronto does not build".to_owned());
-    }
+    crate::build_release(root)?;
     let ours = instructions(&crate::released_pronto(root))?;
     Ok((ours, instructions(Path::new("git"))?))
 }

@@ -1,4 +1,5 @@
-//! What clippy cannot see: layers, groups, knots, sizes, documents, dependencies, and the words of messages.
+//! Checks that clippy cannot do: layers, groups, knots, sizes, documents, dependencies, messages
+//! and banned phrases.
 
 mod dependencies;
 mod exemptions;
@@ -10,6 +11,7 @@ mod modules;
 mod rooms;
 mod source;
 mod text;
+mod words;
 
 use std::path::Path;
 
@@ -17,10 +19,11 @@ use exemptions::Exemptions;
 pub(crate) use links::documents;
 use metadata::Metadata;
 use source::Source;
+use words::Words;
 
 const EXEMPTIONS: &str = "xtask/exemptions.txt";
 
-/// Everything that is not as it should be, a line each.
+/// Returns all problems, one line each.
 pub(crate) fn run(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     match Metadata::read(root) {
@@ -37,23 +40,30 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
     }
     rooms::check(root, &sources, &mut problems);
     let exemptions = Exemptions::read(&root.join(EXEMPTIONS), &mut problems);
-    exemptions.compare(&findings(&sources), &mut problems);
+    let found = findings(root, &sources, &mut problems);
+    exemptions.compare(&found, &mut problems);
     problems
 }
 
-/// Lowers the exemptions to what is left of them. Never adds one.
+/// Lowers the exemptions to what still breaks a rule. Never adds one.
 pub(crate) fn ratchet(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let path = root.join(EXEMPTIONS);
     let exemptions = Exemptions::read(&path, &mut problems);
-    let left = exemptions.lowered(&findings(&source::all(root)));
+    let found = findings(root, &source::all(root), &mut problems);
+    let left = exemptions.lowered(&found);
     if let Err(error) = std::fs::write(&path, left) {
         problems.push(format!("cannot write {EXEMPTIONS}: {error}"));
     }
     problems
 }
 
-fn findings(sources: &[Source]) -> Vec<exemptions::Finding> {
+fn findings(
+    root: &Path,
+    sources: &[Source],
+    problems: &mut Vec<String>,
+) -> Vec<exemptions::Finding> {
+    let words = Words::read(root, problems);
     sources
         .iter()
         .flat_map(|source| {
@@ -63,5 +73,6 @@ fn findings(sources: &[Source]) -> Vec<exemptions::Finding> {
                 .chain(messages::findings(source))
         })
         .chain(rooms::findings(sources))
+        .chain(words.findings(root, sources))
         .collect()
 }

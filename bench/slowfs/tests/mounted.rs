@@ -1,10 +1,10 @@
 //! Real mounts: stock git works on one, delays are felt, faults happen, calls are counted.
 
-#![expect(clippy::print_stdout, reason = "a test says what it skips")]
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use test_support::report_skip;
 
 use slowfs::{Call, Fault, Folding, Model, Mount};
 
@@ -16,10 +16,10 @@ fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
     );
     match Mount::new(real.path(), at.path(), model) {
         Ok(mount) => test(&mount, at.path()),
-        Err(error) if std::env::var_os("CI").is_none() => {
-            println!("SKIPPED: cannot mount a FUSE file system here: {error}");
-        }
-        Err(error) => panic!("cannot mount a FUSE file system, and CI may not skip: {error}"),
+        Err(error) => report_skip(
+            &format!("cannot mount a FUSE file system here: {error}"),
+            &"load the module fuse, install fuse3",
+        ),
     }
 }
 

@@ -26,7 +26,7 @@ struct Arguments {
     /// Threads, of which each takes a directory at a time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Runs; the median is told.
+    /// The number of runs. The median is printed.
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }

@@ -1,7 +1,7 @@
-//! Aliases: `alias.NAME` in the configuration, for names that are no command of git.
+//! Aliases: `alias.NAME` in the configuration, for names that are not commands of git.
 //!
-//! Simple aliases are expanded here, so that an alias for a native command is native too. Those
-//! for the shell, and all that does not go smoothly, are left to git, which then says why.
+//! Simple aliases are expanded here, so that an alias for a native command is native too. Shell
+//! aliases and invalid ones are left to git, which reports the error.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +17,7 @@ use crate::error::CliError;
 /// An alias may stand for another; a chain longer than this is left to git.
 const DEPTH_LIMIT: usize = 16;
 
-/// What `name` and `arguments` stand for, if it is an alias for a native command.
+/// Expands `name` and `arguments` if `name` is an alias for a native command.
 ///
 /// # Errors
 /// An alias leads back to itself.
@@ -29,7 +29,7 @@ pub(crate) fn expand(
     if !may_be_alias(name) {
         return Ok(None);
     }
-    // A configuration that cannot be read is git's to complain about.
+    // git reports a configuration that cannot be read.
     let Ok(config) = configuration(context) else {
         return Ok(None);
     };
@@ -60,20 +60,21 @@ pub(crate) fn expand(
     Ok(None)
 }
 
-/// Whether git knows an alias or a program called `name`, a command of ours that git has not: who
-/// calls us as git means that.
+/// Returns whether git has an alias or a program called `name`, where `name` is a command that only
+/// pronto has. A caller that uses the name git means git's.
 pub(crate) fn is_meant(name: &OsStr, context: &mut Context) -> bool {
     let is_alias = |config: Config| lookup(&config, name.as_bytes()).is_some();
     !is_command(name) && (is_external(name) || configuration(context).is_ok_and(is_alias))
 }
 
-/// Whether git has a command called `name`.
+/// Returns whether git has a command called `name`.
 pub(crate) fn is_command(name: &OsStr) -> bool {
     name.to_str()
         .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok())
 }
 
-/// Commands of git, and programs that git finds by name, cannot be aliased.
+/// Returns whether `name` may be an alias: commands of git, and programs that git finds by name,
+/// may not.
 fn may_be_alias(name: &OsStr) -> bool {
     !is_command(name) && !name.is_empty() && !is_external(name)
 }
@@ -89,7 +90,7 @@ fn begins_with_command(words: &[OsString]) -> bool {
     !words[0].is_empty() && words[0].as_bytes()[0] != b'-'
 }
 
-/// Aliases come from all configuration that applies here, be it a repository or not.
+/// Reads aliases from the whole configuration that applies here, with or without a repository.
 fn configuration(context: &mut Context) -> Result<Config, CliError> {
     let environment = context.environment()?;
     match Repository::discover(environment.current_dir(), &environment) {
@@ -108,8 +109,8 @@ fn lookup(config: &Config, name: &[u8]) -> Option<Vec<u8>> {
     Some(value.to_vec())
 }
 
-/// Splits as git does: at white space, with quotes and backslashes. `None` when it cannot be
-/// split, which git words.
+/// Splits as git does: at white space, with quotes and backslashes. `None` for an invalid line,
+/// which git reports.
 fn split(line: &[u8]) -> Option<Vec<OsString>> {
     let mut words = vec![Vec::new()];
     let mut quoted: Option<u8> = None;
@@ -154,7 +155,7 @@ fn circle(seen: &[OsString], again: &OsStr) -> CliError {
     CliError::fatal(message)
 }
 
-/// What git runs itself, in any release that is in use.
+/// Commands that any supported release of git runs itself.
 const GIT_COMMANDS: &[&str] = &[
     "add",
     "add--interactive",

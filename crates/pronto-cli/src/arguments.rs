@@ -1,14 +1,14 @@
-//! Git's habits of writing options, brought into the one form that clap reads alike everywhere.
+//! Converts Git's way of writing options into the form that clap parses.
 //!
-//! The definition of a command is made with clap's derive; [`normalise`] reads the arguments by
-//! it as Git would and hands clap `--name`, `--name=value` and, after `--`, the plain arguments:
+//! clap's derive defines a command. [`normalise`] reads the arguments by this definition as Git
+//! would and passes `--name`, `--name=value` and, after `--`, the plain arguments to clap:
 //!
 //! - long options may be abbreviated as long as that is unambiguous;
 //! - flags may be bundled, and a value may follow its letter (`-uno`, `-b name`);
 //! - an option whose value is optional takes it only when attached (`--color=always`, `-M50%`);
-//! - options and plain arguments may come in any order up to `--` or `--end-of-options`;
-//! - the last of several options wins, and every option has a `--no-` form that takes back what
-//!   came before it.
+//! - options and plain arguments may be mixed up to `--` or `--end-of-options`;
+//! - the last of several options wins, and every option has a `--no-` form that cancels earlier
+//!   ones.
 //!
 //! For the author of a command that means:
 //!
@@ -45,7 +45,7 @@ pub struct Normalised {
     pub separator: Option<usize>,
 }
 
-/// Completes a definition made by clap's derive with Git's habits (see the table above).
+/// Completes a definition made by clap's derive for Git's habits (see the table above).
 pub fn complete(definition: Command) -> Command {
     definition
         .no_binary_name(true)
@@ -66,7 +66,7 @@ pub fn complete(definition: Command) -> Command {
         })
 }
 
-/// As [`complete`], for readers instead of parsing: an `Option<bool>` looks like the flag it is.
+/// Does the same as [`complete`] for documentation: an `Option<bool>` is shown as a flag.
 pub fn document(definition: Command) -> Command {
     definition
         .disable_help_flag(true)
@@ -82,10 +82,10 @@ pub fn document(definition: Command) -> Command {
         })
 }
 
-/// Brings `arguments` into the form that clap reads, by the options in `definition`.
+/// Converts `arguments` into the form that clap parses, by the options in `definition`.
 ///
 /// # Errors
-/// An option that `definition` does not have, or that is written wrongly.
+/// An option that `definition` does not have, or that is written incorrectly.
 pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normalised, CliError> {
     let mut reader = Reader {
         definition,
@@ -125,7 +125,7 @@ pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normali
     Ok(Normalised { tokens, separator })
 }
 
-/// Whether the only argument asks for the usage.
+/// Returns whether the only argument requests the usage.
 pub(crate) fn asks_for_usage(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == OsStr::new("-h") || only == OsStr::new("--help-all"))
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a pack, in Git's words.
+//! Reports what is wrong with a pack, in Git's words.
 
 use pronto::fsck::Inspector;
 use pronto_pack::{Error, ErrorKind};
@@ -10,8 +10,8 @@ use crate::progress::size;
 /// The offset of the first entry of a pack.
 const FIRST_ENTRY: u64 = 12;
 
-/// The error for a pack that could not be taken in, where `limit_bytes` was the most it might
-/// have. What Git says in front of it is printed.
+/// Returns the error for a pack that could not be received; `limit_bytes` was its largest permitted
+/// size. Prints the messages that precede it in Git.
 pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Context) -> CliError {
     match (*error.kind(), error.offset()) {
         (ErrorKind::Interrupted, _) => pronto_io::interrupt::Interrupted.into(),
@@ -31,7 +31,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
             CliError::fatal(format!("The same object {id} appears twice in the pack"))
         }
         (ErrorKind::Io, _) => error.into(),
-        // Git finds it while it reads, as long as trees come before what is in them.
+        // Git finds this while it reads, if trees precede their contents.
         _ if error.message() == "fsck error in packed blob" => {
             CliError::fatal("fsck error in packed object")
         }
@@ -49,8 +49,8 @@ pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     }
 }
 
-/// The error of a fetch or clone. Where it is that objects were refused, it is told as by git,
-/// which has another process find out, and then says `ending`.
+/// Returns the error of a fetch or clone. Refused objects are reported as by git, which runs
+/// another process for the check and then prints `ending`.
 pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context) -> CliError {
     let message = error.message();
     if !message.starts_with("fsck error") {
@@ -63,7 +63,7 @@ pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context)
     CliError::fatal("fsck error in packed object").and(ending)
 }
 
-/// As [`report`], for a pack that becomes loose objects.
+/// Does the same as [`report`] for a pack that becomes loose objects.
 pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context) -> CliError {
     use pronto_odb::ErrorKind;
     if *error.kind() == ErrorKind::Interrupted {
@@ -99,7 +99,7 @@ pub(crate) fn report_unpacking(error: &pronto_odb::Error, context: &mut Context)
     })
 }
 
-/// What zlib, or the delta code, says before.
+/// Returns the message that zlib, or the delta code, prints first.
 fn remark(error: &dyn std::error::Error) -> Option<String> {
     let reason = error.source()?;
     let Some(delta) = reason.downcast_ref::<Error>() else {

@@ -1,4 +1,4 @@
-//! Lists in columns, as `--column` and `column.*` ask for.
+//! Lists in columns, controlled by `--column` and `column.*`.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,12 +7,12 @@ use pronto::Repository;
 
 use crate::CliError;
 
-/// How a list is laid out.
+/// The layout of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     when: When,
     layout: Layout,
-    /// Columns are as wide as what is in them.
+    /// Whether columns are as wide as their content.
     dense: bool,
 }
 
@@ -32,25 +32,26 @@ enum Layout {
     Columns,
     /// To the right, then down.
     Rows,
-    /// One below the other.
+    /// One item on each line.
     Plain,
 }
 
-/// What is printed around the items.
+/// Text around the items.
 pub(crate) struct Frame {
     /// Before each line.
     pub(crate) indent: String,
     /// At the end of each line.
     pub(crate) end: &'static str,
-    /// How wide all of it may be.
+    /// The maximum width of a line.
     pub(crate) width: usize,
 }
 
 impl Columns {
-    /// What `column.ui` and `column.COMMAND` say, and then `given`: the value of `--column`.
+    /// Reads the layout from `column.ui` and `column.COMMAND`, and then from `given`: the value of
+    /// `--column`.
     ///
     /// # Errors
-    /// A word is not known.
+    /// A word is unknown.
     pub(crate) fn read(
         repository: &Repository,
         command: &str,
@@ -96,7 +97,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Whether lists are laid out at all.
+    /// Returns whether lists are laid out in columns.
     pub(crate) fn is_active(self) -> bool {
         match self.when {
             When::Never => false,
@@ -138,7 +139,7 @@ fn unknown(word: &BString) -> CliError {
     CliError::unsupported(format!("columns in the style '{word}'"))
 }
 
-/// Where the items of a list are.
+/// The positions of the items of a list.
 struct Grid<'a> {
     items: &'a [BString],
     by_rows: bool,
@@ -154,7 +155,7 @@ impl Grid<'_> {
         }
     }
 
-    /// How wide each column is, with the blank after it.
+    /// Returns the width of each column, including the blank after it.
     fn widths(&self) -> Vec<usize> {
         let width = |column| {
             let items = (0..self.rows).filter_map(|row| self.items.get(self.at(column, row)));
@@ -163,7 +164,7 @@ impl Grid<'_> {
         (0..self.columns).map(width).collect()
     }
 
-    /// Takes as few rows as fit into `room`; the widths that this takes.
+    /// Uses as few rows as fit into `room`, and returns the column widths.
     fn shrink(&mut self, room: usize) -> Vec<usize> {
         while self.rows > 1 {
             let rows = self.rows - 1;
@@ -205,7 +206,7 @@ impl Grid<'_> {
     }
 }
 
-/// How wide lines on the standard output may be: one less than the terminal is.
+/// Returns the maximum width of lines on standard output: one less than the terminal width.
 pub(crate) fn line_width(repository: &Repository) -> usize {
     let variable = repository.environment().text("COLUMNS");
     let wanted = variable.and_then(|columns| columns.parse::<usize>().ok());

@@ -18,6 +18,7 @@ mod fetch;
 mod for_each_repo;
 mod fsmonitor_daemon;
 mod gc;
+mod groups;
 mod hash_object;
 mod help;
 mod index_pack;
@@ -34,12 +35,12 @@ mod pathspecs;
 mod prune;
 mod prune_packed;
 mod pull;
-mod putting_back;
 mod read_tree;
 mod reflog;
 mod repack;
 mod reset;
 mod restore;
+mod restoring;
 mod rev_parse;
 mod serve;
 mod show_index;
@@ -66,34 +67,34 @@ use crate::arguments::{complete, document, normalise};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
-/// What a command needs around it before it runs.
+/// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// It changes something, or runs long: SIGINT and SIGTERM must clean up. Costs a thread.
+    /// It changes something, or runs long: SIGINT and SIGTERM must clean up.
     pub signals: bool,
 }
 
-/// How the arguments of a command are read.
+/// How the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As options by the definition, in Git's habits (see [`crate::arguments`]).
+    /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
     Options,
-    /// By the command itself: each one matters by its place. The definition needs
-    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its one field and serves
-    /// for the documentation.
+    /// By the command itself, because the position of each argument matters. The definition needs
+    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and serves
+    /// only documentation.
     Raw,
 }
 
-/// Where `help` lists a command.
+/// The section of `help` that lists a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Beginning a working area.
+    /// Creating a working area.
     Start,
     /// Working on the current change.
     Change,
-    /// Looking at history and state.
+    /// Inspecting history and state.
     Examine,
-    /// Growing and marking history.
+    /// Recording and maintaining history.
     Grow,
     /// Working with other repositories.
     Collaborate,
@@ -104,15 +105,15 @@ pub enum Group {
 }
 
 impl Group {
-    /// The heading above the commands of this group.
+    /// Returns the heading above the commands of this group.
     pub fn title(self) -> &'static str {
         match self {
             Group::Start => "start a working area",
             Group::Change => "work on the current change",
-            Group::Examine => "examine the history and state",
-            Group::Grow => "grow, mark and tweak the common history",
+            Group::Examine => "inspect history and state",
+            Group::Grow => "record and maintain history",
             Group::Collaborate => "collaborate",
-            Group::Plumbing => "look inside, from scripts",
+            Group::Plumbing => "commands for scripts",
             Group::About => "learn about pronto",
         }
     }
@@ -121,21 +122,21 @@ impl Group {
 /// A native command.
 #[derive(Debug)]
 pub struct Command {
-    /// The name as typed.
+    /// The name that the user types.
     pub name: &'static str,
-    /// One line about it: lower case, no full stop.
+    /// A summary in one line: lower case, no full stop.
     pub summary: &'static str,
-    /// Where `help` lists it.
+    /// The section of `help`.
     pub group: Group,
-    /// What it needs around it.
+    /// The preparations that it needs.
     pub needs: Needs,
-    /// How its arguments are read.
+    /// How its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
     run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
 }
 
-/// A row of the table: the module with `Args` and `run`, and what is said about it.
+/// A row of the table: the module with `Args` and `run`, and the description.
 macro_rules! command {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident, signals: $signals:literal) => {
         Command {
@@ -156,64 +157,64 @@ macro_rules! command {
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
-    command!(add, "add", "stage what is in files", Change, Options, signals: true),
+    command!(add, "add", "stage the content of files", Change, Options, signals: true),
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
-    command!(check_attr, "check-attr", "show what attributes files say of paths", Plumbing, Options, signals: false),
-    command!(check_ignore, "check-ignore", "tell which paths are ignored, and why", Plumbing, Options, signals: false),
-    command!(checkout, "checkout", "switch branches or put files back", Change, Options, signals: true),
+    command!(check_attr, "check-attr", "show the attributes of paths", Plumbing, Options, signals: false),
+    command!(check_ignore, "check-ignore", "show which paths are ignored, and why", Plumbing, Options, signals: false),
+    command!(checkout, "checkout", "switch branches or restore files", Change, Options, signals: true),
     command!(checkout_index, "checkout-index", "copy files from the index", Plumbing, Options, signals: true),
-    command!(clean, "clean", "remove files that are not tracked", Start, Options, signals: true),
+    command!(clean, "clean", "remove untracked files", Start, Options, signals: true),
     command!(clone, "clone", "copy a repository into a new directory", Start, Options, signals: true),
-    command!(commit, "commit", "record what is staged", Grow, Options, signals: true),
+    command!(commit, "commit", "record staged changes", Grow, Options, signals: true),
     command!(commit_graph, "commit-graph", "write and verify the commit-graph", Plumbing, Options, signals: true),
     command!(config, "config", "read and change configuration", Start, Raw, signals: true),
     command!(diff_files, "diff-files", "compare files with the index", Plumbing, Options, signals: false),
     command!(diff_index, "diff-index", "compare a tree with files or the index", Plumbing, Options, signals: false),
     command!(diff_tree, "diff-tree", "compare trees, and commits with their parents", Plumbing, Options, signals: false),
-    command!(fetch, "fetch", "take what is new from other repositories", Collaborate, Options, signals: true),
-    command!(for_each_repo, "for-each-repo", "run a command in each of the repositories that are configured", Plumbing, Raw, signals: false),
-    command!(fsmonitor_daemon, "fsmonitor--daemon", "watch the working tree for changes", Plumbing, Options, signals: false),
-    command!(gc, "gc", "repack, and remove what nothing needs any more", Grow, Options, signals: true),
-    command!(hash_object, "hash-object", "tell the id of an object, and store it", Plumbing, Options, signals: true),
+    command!(fetch, "fetch", "get new objects and refs from other repositories", Collaborate, Options, signals: true),
+    command!(for_each_repo, "for-each-repo", "run a command in each configured repository", Plumbing, Raw, signals: false),
+    command!(fsmonitor_daemon, "fsmonitor--daemon", "watch the worktree for changes", Plumbing, Options, signals: false),
+    command!(gc, "gc", "repack objects and remove unneeded ones", Grow, Options, signals: true),
+    command!(hash_object, "hash-object", "compute the id of an object, and store it", Plumbing, Options, signals: true),
     command!(help, "help", "show the commands, or the manual of one", About, Options, signals: false),
-    command!(index_pack, "index-pack", "make the index of a pack", Plumbing, Options, signals: true),
-    command!(init, "init", "make a repository, or bring one up to date", Start, Options, signals: true),
-    command!(ls_files, "ls-files", "show information about files in the index and the working tree", Plumbing, Options, signals: false),
-    command!(ls_tree, "ls-tree", "list what is in a tree", Plumbing, Options, signals: false),
-    command!(maintenance, "maintenance", "keep a repository fast, now and by a schedule", Grow, Options, signals: true),
-    command!(merge_file, "merge-file", "bring together what two have made of one file", Plumbing, Options, signals: false),
+    command!(index_pack, "index-pack", "index a pack", Plumbing, Options, signals: true),
+    command!(init, "init", "create a repository, or update one", Start, Options, signals: true),
+    command!(ls_files, "ls-files", "list files of the index and the worktree", Plumbing, Options, signals: false),
+    command!(ls_tree, "ls-tree", "list the entries of a tree", Plumbing, Options, signals: false),
+    command!(maintenance, "maintenance", "keep a repository fast, now and on a schedule", Grow, Options, signals: true),
+    command!(merge_file, "merge-file", "merge two versions of a file", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
-    command!(netsync, "netsync", "say which peers are trusted, and with what", Collaborate, Options, signals: true),
+    command!(netsync, "netsync", "manage the key of the user, and trusted peers", Collaborate, Options, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
-    command!(pack_refs, "pack-refs", "put references into one file", Plumbing, Options, signals: true),
-    command!(prune, "prune", "delete objects that nothing leads to", Plumbing, Options, signals: true),
-    command!(prune_packed, "prune-packed", "delete loose objects that are in a pack, too", Plumbing, Options, signals: true),
-    command!(pull, "pull", "take what a peer has, and merge it", Collaborate, Options, signals: true),
+    command!(pack_refs, "pack-refs", "store refs in one file", Plumbing, Options, signals: true),
+    command!(prune, "prune", "delete unreachable loose objects", Plumbing, Options, signals: true),
+    command!(prune_packed, "prune-packed", "delete loose objects that are packed, too", Plumbing, Options, signals: true),
+    command!(pull, "pull", "receive from a peer and merge", Collaborate, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
-    command!(reflog, "reflog", "look after the logs of references", Examine, Options, signals: true),
-    command!(repack, "repack", "put objects into few packs", Plumbing, Options, signals: true),
-    command!(reset, "reset", "take the branch, the index and files to another commit", Change, Options, signals: true),
-    command!(restore, "restore", "put files back as the index or a commit has them", Change, Options, signals: true),
-    command!(rev_parse, "rev-parse", "turn names into ids, and tell where things are", Plumbing, Raw, signals: false),
-    command!(serve, "serve", "let peers take part in a repository", Collaborate, Options, signals: true),
+    command!(reflog, "reflog", "maintain reflogs", Examine, Options, signals: true),
+    command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
+    command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
+    command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
+    command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
+    command!(serve, "serve", "serve a repository to peers", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
-    command!(show_ref, "show-ref", "list references and what they hold", Plumbing, Options, signals: false),
-    command!(sparse_checkout, "sparse-checkout", "have a part of the tracked files in the working tree", Start, Options, signals: true),
-    command!(status, "status", "show the working tree status", Change, Options, signals: false),
+    command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
+    command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
+    command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
-    command!(symbolic_ref, "symbolic-ref", "read and change references that stand for others", Plumbing, Options, signals: true),
-    command!(sync, "sync", "become one history with a peer", Collaborate, Options, signals: true),
-    command!(unpack_objects, "unpack-objects", "make loose objects of a pack", Plumbing, Options, signals: true),
-    command!(update_index, "update-index", "change single entries of the index", Plumbing, Raw, signals: true),
-    command!(upload_pack, "upload-pack", "send objects to those who fetch", Plumbing, Options, signals: false),
-    command!(verify_pack, "verify-pack", "check packs and their indexes", Plumbing, Options, signals: false),
+    command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),
+    command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),
+    command!(unpack_objects, "unpack-objects", "unpack a pack into loose objects", Plumbing, Options, signals: true),
+    command!(update_index, "update-index", "change entries of the index", Plumbing, Raw, signals: true),
+    command!(upload_pack, "upload-pack", "serve a fetch", Plumbing, Options, signals: false),
+    command!(verify_pack, "verify-pack", "verify packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),
-    command!(worktree, "worktree", "manage the work trees of a repository", Start, Options, signals: true),
-    command!(write_tree, "write-tree", "make trees of the index", Plumbing, Options, signals: true),
+    command!(worktree, "worktree", "manage the worktrees of a repository", Start, Options, signals: true),
+    command!(write_tree, "write-tree", "write the index as a tree", Plumbing, Options, signals: true),
 ];
 
-/// The whole command line as one definition, from which manual, completions and reference are
-/// made. Costly: never built to run a command.
+/// Returns the whole command line as one definition, for the manual, completions and reference.
+/// Costly: never built to run a command.
 pub fn definition() -> Definition {
     let all = Definition::new("pronto")
         .version(env!("CARGO_PKG_VERSION"))
@@ -223,12 +224,13 @@ pub fn definition() -> Definition {
         .disable_help_subcommand(true)
         .subcommand_required(true);
     let documented = |command: &Command| {
-        document((command.augment)(Definition::new(command.name))).about(command.summary)
+        let own = document((command.augment)(Definition::new(command.name)));
+        groups::apply(own.about(command.summary))
     };
     crate::globals::define(all).subcommands(COMMANDS.iter().map(documented))
 }
 
-/// The native command called `name`.
+/// Returns the native command called `name`.
 pub fn find(name: &str) -> Option<&'static Command> {
     let at = COMMANDS
         .binary_search_by_key(&name, |command| command.name)
@@ -237,7 +239,7 @@ pub fn find(name: &str) -> Option<&'static Command> {
 }
 
 impl Command {
-    /// The definition of its arguments, from which help, manual and completions are made.
+    /// Returns the definition of its arguments, for help, manual and completions.
     pub fn definition(&self) -> Definition {
         let name = format!("pronto {}", self.name);
         complete((self.augment)(Definition::new(self.name)))

@@ -1,4 +1,4 @@
-//! What a command gets to work with.
+//! The context of a command: repository, output, options and interruption.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -19,27 +19,27 @@ use crate::progress::{Look, Terminal};
 use crate::settings;
 use crate::terminal_text::write_to_stderr;
 
-/// Everything around a command: the options before it, its output, and the ways to stop it.
+/// Everything that a command needs: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
 pub struct Context {
-    /// The standard output, buffered; flushed at the end.
+    /// Standard output, buffered; flushed at the end.
     pub out: Output,
-    /// What the options before the command said.
+    /// The options before the command.
     pub globals: Globals,
-    /// Set when the process is asked to end; to be passed to every long operation.
+    /// Set when the process is asked to end. Pass it to every long operation.
     pub interrupt: Interrupt,
-    /// The arguments of the command as they were given, before they were brought into one form.
+    /// The arguments of the command as given, before normalisation.
     pub arguments: Vec<OsString>,
     /// The number of plain arguments before a `--`, if there was one.
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
-    /// The native command that runs; empty before its arguments are understood.
+    /// The running native command; empty before its arguments are parsed.
     command: &'static str,
     /// All arguments of the process.
     pub(crate) process: Vec<OsString>,
     pub(crate) begun: Instant,
-    /// The alias that was called, and what it stood for.
+    /// The alias that was called, and its expansion.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
@@ -70,9 +70,9 @@ impl Context {
         }
     }
 
-    /// Who watches the operation: `explicit` is `--progress` or `--no-progress`. Without either,
-    /// meters are drawn on a terminal unless `quiet`. What the other side of a connection says
-    /// is shown unless `quiet`.
+    /// Returns the observer of an operation. `explicit` is `--progress` or `--no-progress`. Without
+    /// either, meters are drawn on a terminal unless `quiet`. Messages of the other side of a
+    /// connection are shown unless `quiet`.
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
         let meters = self.shows_progress(explicit, quiet);
         if !meters && quiet {
@@ -82,8 +82,8 @@ impl Context {
         self.terminal(meters, Duration::from_secs(delay))
     }
 
-    /// As [`progress`](Self::progress), for a command whose phases are all drawn from their
-    /// beginning.
+    /// Does the same as [`progress`](Self::progress) for a command that draws all of its phases
+    /// from their beginning.
     pub fn prompt_progress(&mut self, meters: bool) -> Arc<dyn Progress> {
         match meters {
             true => self.terminal(true, Duration::ZERO),
@@ -91,7 +91,7 @@ impl Context {
         }
     }
 
-    /// A variable of the environment that is a number.
+    /// Returns the value of an environment variable that is a number.
     fn number(&self, name: &str) -> Option<u64> {
         self.globals.variable(name)?.to_str()?.parse().ok()
     }
@@ -115,21 +115,21 @@ impl Context {
         Arc::new(terminal)
     }
 
-    /// Whether [`progress`](Self::progress) would draw meters.
+    /// Returns whether [`progress`](Self::progress) would draw meters.
     pub fn shows_progress(&self, explicit: Option<bool>, quiet: bool) -> bool {
         explicit.unwrap_or(!quiet && io::stderr().is_terminal())
     }
 
-    /// The environment of this process, as the options before the command have left it.
+    /// Returns the environment of this process, with the changes by options before the command.
     ///
     /// # Errors
-    /// The current directory cannot be told.
+    /// The current directory cannot be determined.
     pub fn environment(&self) -> Result<Environment, CliError> {
         let mut environment = Environment::from_process()?;
         for (name, value) in self.globals.variables() {
             environment.set(name, value);
         }
-        // It is about this process alone, not about hooks.
+        // It concerns only this process, not hooks.
         environment.remove(crate::maintenance::Background::VARIABLE);
         if let Some(original) = &self.globals.original_dir {
             environment.set_original_dir(original);
@@ -140,19 +140,19 @@ impl Context {
         Ok(environment)
     }
 
-    /// Checks that the command obeys all that is configured.
+    /// Checks that the command supports the whole configuration.
     ///
     /// # Errors
-    /// A setting is in force that it lacks: git gets the call.
+    /// A setting is in effect that it does not support: the call goes to git.
     pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
         settings::check_config(self.command, config)
     }
 
-    /// The repository around the current directory. Found once; later calls cost nothing. What
-    /// it has to remark is printed at the end, or by [`report`](Self::report).
+    /// Returns the repository around the current directory. Found once; later calls cost nothing.
+    /// Its warnings are printed at the end, or by [`report`](Self::report).
     ///
     /// # Errors
-    /// There is none, or it cannot be used. One that needs what pronto lacks goes to git.
+    /// There is none, or it cannot be used. One that needs features that pronto lacks goes to git.
     pub fn repository(&mut self) -> Result<Arc<Repository>, CliError> {
         if let Some(repository) = &self.repository {
             return Ok(Arc::clone(repository));
@@ -164,8 +164,8 @@ impl Context {
         Ok(self.take(found))
     }
 
-    /// As [`repository`](Self::repository), for commands that can do without: `None` when there
-    /// is none.
+    /// Does the same as [`repository`](Self::repository) for commands that can run without one:
+    /// `None` if there is none.
     ///
     /// # Errors
     /// There is one that cannot be used.
@@ -182,8 +182,8 @@ impl Context {
         Ok(Some(self.take(found)))
     }
 
-    /// The repository around the current directory, to be changed and then
-    /// [given](Self::take) to the others.
+    /// Returns the repository around the current directory, to be changed and then passed to
+    /// [`take`](Self::take).
     ///
     /// # Errors
     /// As for [`repository`](Self::repository).
@@ -206,7 +206,7 @@ impl Context {
         repository
     }
 
-    /// Prints what the repository has to remark so far: complaints, warnings, then advice.
+    /// Prints the messages of the repository so far: errors, warnings, then advice.
     pub fn report(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
@@ -222,8 +222,8 @@ impl Context {
         }
     }
 
-    /// The arguments of `command` are understood: it is about to run. Begins the traces that are
-    /// asked for. With `signals`, from here on SIGINT and its kin trigger
+    /// Called when the arguments of `command` are parsed and it is about to run. Starts the
+    /// requested traces. With `signals`, SIGINT and similar signals from here on trigger
     /// [`interrupt`](Self::interrupt) and clean up before they end the process.
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
         self.obey_as(command)?;
@@ -238,16 +238,16 @@ impl Context {
         Ok(())
     }
 
-    /// Holds the settings against `command`: the one that runs, or one that does its work.
+    /// Checks the settings for `command`: the one that runs, or one that does its work.
     ///
     /// # Errors
-    /// A variable of the environment is set that it lacks.
+    /// An environment variable is set that it does not support.
     pub(crate) fn obey_as(&mut self, command: &'static str) -> Result<(), CliError> {
         self.command = command;
         settings::check_variables(command, |name| self.globals.variable(name))
     }
 
-    /// Whether the output goes to a terminal and `pager.COMMAND` is configured.
+    /// Returns whether the output goes to a terminal and `pager.COMMAND` is configured.
     fn wants_pager(&mut self, command: &str) -> bool {
         const WITHOUT_REPOSITORY: &[&str] = &["clone", "help", "init", "version"];
         if self.globals.paginate == Some(false)
@@ -260,13 +260,13 @@ impl Context {
             return false;
         };
         match repository.config().entry_of(format!("pager.{command}")) {
-            // What is not a boolean is the pager to use.
+            // A value that is not a boolean is the pager to use.
             Some(entry) => entry.bool().unwrap_or(true),
             None => false,
         }
     }
 
-    /// A flag that the first signal sets. Only the second one triggers
+    /// Returns a flag that the first signal sets. Only the second signal triggers
     /// [`interrupt`](Self::interrupt) and ends the process.
     pub(crate) fn drain(&self) -> Interrupt {
         let drain = Interrupt::new();
@@ -274,7 +274,7 @@ impl Context {
         drain
     }
 
-    /// Ends the process if a signal asked for it.
+    /// Ends the process if a signal has requested it.
     pub(crate) fn end_if_asked(&self) {
         self.settle();
         signals::end_if_asked(|signal| {
@@ -284,35 +284,35 @@ impl Context {
         });
     }
 
-    /// Draws the last state of finished meters, so that what is printed next stands below them.
+    /// Draws the final state of finished meters, so later output appears below them.
     pub(crate) fn settle(&self) {
         if let Some(terminal) = &self.terminal {
             terminal.settle();
         }
     }
 
-    /// The name by which messages call this program.
+    /// Returns the name of this program in messages.
     pub fn program(&self) -> &'static str {
         if self.called_as_git { "git" } else { "pronto" }
     }
 
-    /// Prints `warning: MESSAGE` on the standard error, after what has been output so far.
+    /// Prints `warning: MESSAGE` on standard error, after flushing the output.
     pub fn warn(&mut self, message: &str) {
         self.say("warning: ", message);
     }
 
-    /// Prints `error: MESSAGE` on the standard error; for failures that do not end the command.
+    /// Prints `error: MESSAGE` on standard error, for failures that do not end the command.
     pub fn complain(&mut self, message: &str) {
         self.say("error: ", message);
     }
 
-    /// Prints `MESSAGE` on a line of the standard error.
+    /// Prints `MESSAGE` as a line on standard error.
     pub fn remark(&mut self, message: &str) {
         self.say("", message);
     }
 
-    /// Prints what the repository has to remark and what is in the output so far, then each of
-    /// `messages` on a line of the standard error: what a verification found.
+    /// Prints the messages of the repository, flushes the output, and prints each of `messages` as
+    /// a line on standard error: the findings of a verification.
     pub(crate) fn remark_all(&mut self, messages: &[String]) -> io::Result<()> {
         self.report();
         self.out.flush()?;
@@ -332,7 +332,7 @@ impl Context {
         }
     }
 
-    /// Prints advice that `advice.NAME` turns off. As long as nobody has decided, the advice says how.
+    /// Prints advice that `advice.NAME` turns off. If that is not set, the advice says how.
     pub(crate) fn advise(&mut self, config: &Config, name: &str, advice: &str) {
         let decided = config.bool(format!("advice.{name}"));
         match decided.unwrap_or_default() {
@@ -344,7 +344,7 @@ impl Context {
         }
     }
 
-    /// Whether `GIT_ADVICE` leaves advice on.
+    /// Returns whether `GIT_ADVICE` permits advice.
     pub(crate) fn wants_advice(&self) -> bool {
         let value = self.globals.variable("GIT_ADVICE");
         value.is_none_or(|value| {
@@ -361,7 +361,7 @@ impl Context {
     }
 }
 
-/// How wide the terminal is.
+/// Returns the width of the terminal.
 fn columns(variable: Option<u64>) -> usize {
     let wanted = variable.and_then(|columns| usize::try_from(columns).ok());
     wanted.filter(|&columns| columns > 0).unwrap_or_else(|| {

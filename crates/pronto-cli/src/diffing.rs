@@ -1,5 +1,4 @@
-//! What the commands that tell differences line by line have in common: options, operands, and how
-//! the lines look.
+//! Common parts of the commands that list differences: options, operands, and the output format.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -19,60 +18,60 @@ use crate::{CliError, Context, ExitCode};
 /// Options of all these commands.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// Modes, ids and paths of what differs (the default)
+    /// Show modes, ids and paths (the default)
     #[arg(long)]
     raw: bool,
-    /// Only paths
+    /// Show only paths
     #[arg(long)]
     name_only: bool,
-    /// Only paths and what happened to them
+    /// Show only paths and the kind of change
     #[arg(long)]
     name_status: bool,
     /// Print nothing
     #[arg(short = 's', long)]
     no_patch: bool,
-    /// Print nothing, and tell by the exit code
+    /// Print nothing, and report differences by the exit code
     #[arg(long)]
     quiet: bool,
-    /// Exit with 1 if something differs
+    /// Exit with 1 if there are differences
     #[arg(long)]
     exit_code: bool,
-    /// Paths end with NUL and are not quoted
+    /// Terminate paths with NUL and do not quote them
     #[arg(short = 'z')]
     null: bool,
-    /// Ids in this many digits
+    /// Show ids with this many digits
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "N")]
     abbrev: Option<String>,
-    /// Has no meaning for what is printed here
+    /// Accepted without effect
     #[arg(long, hide = true)]
     full_index: bool,
-    /// Which sorts count, by letters
+    /// Show only these kinds of changes, by letters
     #[arg(long, value_name = "LETTERS")]
     diff_filter: Vec<OsString>,
-    /// Tell the way back
+    /// Show the reverse difference
     #[arg(short = 'R')]
     reverse: bool,
-    /// Find files that were renamed
+    /// Detect renames
     #[arg(short = 'M', long, num_args = 0..=1, default_missing_value = "", value_name = "SCORE")]
     find_renames: Option<OsString>,
-    /// Find files that were copied from changed ones, too
+    /// Detect renames, and copies of changed files
     #[arg(short = 'C', long, num_args = 0..=1, default_missing_value = "", value_name = "SCORE")]
     find_copies: Vec<OsString>,
-    /// Find no renames
+    /// Do not detect renames
     #[arg(long)]
     no_renames: bool,
-    /// Compare no more than this many files with each other
+    /// Compare at most this many files for renames
     #[arg(short = 'l', value_name = "N")]
     rename_limit: Option<String>,
-    /// Only what is below this directory (the current one), by paths from there
+    /// Show only paths below this directory (the current one), relative to it
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "PATH")]
     relative: Option<OsString>,
-    /// Which changes of submodules do not count
+    /// Ignore these changes of submodules
     #[arg(long, num_args = 0..=1, default_missing_value = "all", value_name = "WHEN")]
     ignore_submodules: Option<OsString>,
 }
 
-/// What is printed of a difference.
+/// The output format of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Raw,
@@ -81,7 +80,7 @@ enum Format {
     Nothing,
 }
 
-/// How differences are printed.
+/// Prints differences.
 pub(crate) struct Printer<'a> {
     repository: &'a Repository,
     format: Format,
@@ -89,14 +88,14 @@ pub(crate) struct Printer<'a> {
     quote_all: bool,
     /// The number of digits of ids; `None` for all.
     digits: Option<usize>,
-    /// How much of paths is not shown.
+    /// The length of the prefix that is removed from paths.
     cut: usize,
     tells_by_code: bool,
     count: usize,
 }
 
 impl DiffArgs {
-    /// What the options say.
+    /// Interprets the options.
     pub(crate) fn options(
         &self,
         repository: &Repository,
@@ -169,7 +168,7 @@ impl DiffArgs {
         Ok(Some(renames))
     }
 
-    /// How what is found is printed.
+    /// Creates the printer for the options.
     pub(crate) fn printer<'a>(
         &self,
         repository: &'a Repository,
@@ -211,7 +210,7 @@ fn digits(abbrev: Option<&str>, repository: &Repository) -> Result<Option<usize>
 }
 
 impl Printer<'_> {
-    /// Prints what was found, and what could not be looked at.
+    /// Prints the differences, and the paths that could not be examined.
     pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
         for (path, error) in &found.problems {
             context.remark(&format!("{path}: {}", pronto_io::error::reason(error)));
@@ -226,12 +225,12 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Ends a line that is no difference.
+    /// Returns the end of a line that is not a difference.
     pub(crate) fn line_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// The exit code after all has been printed.
+    /// Returns the exit code after everything has been printed.
     pub(crate) fn code(&self) -> ExitCode {
         match self.tells_by_code && self.count > 0 {
             true => ExitCode::FAILURE,
@@ -294,15 +293,15 @@ impl Printer<'_> {
 /// A revision on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Revision {
-    /// As it was given.
+    /// The text as given.
     pub(crate) name: String,
-    /// What it leads to.
+    /// The object that it names.
     pub(crate) id: ObjectId,
-    /// What it leads to is left out (`^A`, or the `A` of `A..B`).
+    /// Whether it is excluded (`^A`, or the `A` of `A..B`).
     pub(crate) is_excluded: bool,
 }
 
-/// Takes `operands` apart: revisions, then paths.
+/// Splits `operands` into revisions and paths.
 pub(crate) fn revisions_and_paths<'o>(
     operands: &'o [OsString],
     repository: &Repository,
@@ -369,7 +368,8 @@ fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliErr
     Ok(found.into_iter().collect())
 }
 
-/// A similarity, given to `option`: `50%`, or digits after an unwritten decimal point, or a decimal number.
+/// Parses a similarity given to `option`: `50%`, digits after an implied decimal point, or a
+/// decimal number.
 pub(crate) fn score(text: &[u8], option: &str) -> Result<u32, CliError> {
     const MOST: u64 = 60_000;
     let (mut number, mut scale, mut dot) = (0u64, 1u64, false);
@@ -400,7 +400,7 @@ pub(crate) fn score(text: &[u8], option: &str) -> Result<u32, CliError> {
     } else {
         MOST * number / scale
     };
-    // No similarity at all stands for the default.
+    // Zero stands for the default.
     Ok(match u32::try_from(score) {
         Ok(0) | Err(_) => Renames::default().minimum_score,
         Ok(score) => score,

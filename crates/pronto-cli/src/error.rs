@@ -1,22 +1,22 @@
-//! The one error of the command line: what it says, how it advises, and which code it ends with.
+//! The error type of the command line: message, advice and exit code.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 
-/// How a command ended: the exit code of the process.
+/// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitCode(u8);
 
 impl ExitCode {
-    /// All went well.
+    /// Success.
     pub const SUCCESS: ExitCode = ExitCode(0);
-    /// The command ran and found a reason to say no.
+    /// The command ran and has a negative result.
     pub const FAILURE: ExitCode = ExitCode(1);
-    /// The command could not go on.
+    /// The command could not continue.
     pub const FATAL: ExitCode = ExitCode(128);
-    /// The command was called wrongly.
+    /// The command was called incorrectly.
     pub const USAGE: ExitCode = ExitCode(129);
 
     /// The exit code `code`.
@@ -24,33 +24,34 @@ impl ExitCode {
         ExitCode(code)
     }
 
-    /// The number that the shell sees.
+    /// Returns the number that the shell sees.
     pub const fn code(self) -> u8 {
         self.0
     }
 }
 
-/// What sort of failure it is, which decides the prefix and the exit code.
+/// The kind of failure, which determines the prefix and the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// `fatal: …`, exit code 128.
     Fatal,
-    /// `error: …`, exit code 1 unless [`CliError::with_code`] says another.
+    /// `error: …`, exit code 1 unless [`CliError::with_code`] sets another.
     Error,
     /// `error: …` or the bare message, exit code 129.
     Usage,
-    /// Pronto lacks something the call needs. Git gets the call if nothing has been done yet.
+    /// pronto lacks something that the call needs. The call goes to git if nothing has been done
+    /// yet.
     Unsupported,
-    /// Nothing to say: the messages are out already.
+    /// All messages have been printed already.
     Silent,
-    /// The reader of the standard output went away.
+    /// The reader of standard output is gone.
     BrokenPipe,
-    /// The operation saw that it was interrupted and stopped.
+    /// The operation was interrupted.
     Interrupted,
 }
 
-/// Why a command failed. Made by commands, shown once, at the edge.
+/// The reason why a command failed. Commands create it; `startup` prints it once.
 #[derive(Debug)]
 pub struct CliError(Box<Repr>);
 
@@ -82,41 +83,41 @@ impl CliError {
         Self::new(Kind::Error, ExitCode::FAILURE, vec![message.into()])
     }
 
-    /// `error: MESSAGE`, exit code 129: the call itself is wrong.
+    /// `error: MESSAGE`, exit code 129: the call is invalid.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, ExitCode::USAGE, vec![message.into()])
     }
 
-    /// Pronto lacks `what` ("option '--foo'"). To be returned before any side effect: the whole
-    /// call is then handed to the installed git.
+    /// pronto lacks `what` ("option '--foo'"). Return it before any side effect: the whole call is
+    /// then handed to the installed git.
     pub fn unsupported(what: impl Into<String>) -> Self {
         let message = format!("pronto does not have {}", what.into());
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![message])
     }
 
-    /// The arguments make no sense to pronto. Git gets the call, for it may know better.
+    /// The arguments are invalid for pronto. The call goes to git, which may know them.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
         Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])
     }
 
-    /// As [`unsupported`](Self::unsupported), when `error` says already what is missing.
+    /// Does the same as [`unsupported`](Self::unsupported) if `error` names what is missing.
     pub(crate) fn lacking(error: impl fmt::Display) -> Self {
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![error.to_string()])
     }
 
-    /// An error of the library. Where pronto lacks what the call needs, git gets it; so whoever asks
-    /// for this has done nothing yet. An interrupt is no failure.
+    /// Converts an error of the library. If pronto lacks what the call needs, git gets it, so the
+    /// caller must not have changed anything. An interrupt is not a failure.
     pub(crate) fn of(error: pronto::Error) -> Self {
         match error.kind() {
             pronto::ErrorKind::Unsupported => Self::lacking(error),
             pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            // As Git, whose code is that of a fatal error for all but checkouts.
+            // In Git this is a fatal error for everything but checkouts.
             pronto::ErrorKind::Hostile => Self::error(error.to_string()).with_code(ExitCode::FATAL),
             _ => error.into(),
         }
     }
 
-    /// Ends with `code` and says nothing more.
+    /// Ends with `code` without a message.
     pub fn silent(code: ExitCode) -> Self {
         Self::new(Kind::Silent, code, Vec::new())
     }
@@ -135,29 +136,29 @@ impl CliError {
         self
     }
 
-    /// Ends with `code` in place of the one of its kind.
+    /// Sets the exit code instead of the one of its kind.
     #[must_use]
     pub fn with_code(mut self, code: ExitCode) -> Self {
         self.0.code = code;
         self
     }
 
-    /// What sort of failure it is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The exit code it leads to.
+    /// Returns the exit code.
     pub fn code(&self) -> ExitCode {
         self.0.code
     }
 
-    /// What it says, without prefixes.
+    /// Returns the messages, without prefixes.
     pub fn messages(&self) -> &[String] {
         &self.0.messages
     }
 
-    /// The lines for the standard error, prefixes and all.
+    /// Returns the lines for standard error, with prefixes.
     pub fn render(&self) -> String {
         let prefix = match self.0.kind {
             Kind::Fatal => "fatal: ",
@@ -187,7 +188,7 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// An error of a library: fatal, with its hint.
+/// Converts an error of a library: fatal, with its hint.
 impl<K> From<pronto_io::error::Error<K>> for CliError {
     fn from(error: pronto_io::error::Error<K>) -> Self {
         let fatal = CliError::fatal(error.to_string());
@@ -198,9 +199,9 @@ impl<K> From<pronto_io::error::Error<K>> for CliError {
     }
 }
 
-/// An error while writing the output, so that `write!(context.out, …)?` does what Git does.
+/// Converts an error of writing the output, so that `write!(context.out, …)?` behaves as in Git.
 impl CliError {
-    /// A name of an object could not be resolved; one that is ambiguous is the caller's fault.
+    /// The name of an object could not be resolved. An ambiguous name is an error of the caller.
     pub(crate) fn unresolved(error: pronto::Error) -> Self {
         match error.kind() {
             pronto::ErrorKind::Ambiguous => Self::misuse(error.message()),
@@ -225,7 +226,7 @@ impl From<pronto_io::interrupt::Interrupted> for CliError {
     }
 }
 
-/// `text` as Git prints names from the command line in messages.
+/// Formats `text` as Git prints names from the command line in messages.
 pub fn display(text: &OsStr) -> Cow<'_, str> {
     text.to_string_lossy()
 }

@@ -1,8 +1,8 @@
-//! Which git runs, and whether one may: the only place that decides it.
+//! Decides which git runs, and whether git may run. No other module does.
 //!
-//! A whole call is handed to the installed git ([`exec`]: the same process, arguments, streams, exit
-//! code and signals), or git does a part of a command ([`git`]). Neither ever runs in a circle, even
-//! when this program is installed under the name `git`.
+//! A whole call is handed to the installed git ([`exec`]: the same process, arguments, streams,
+//! exit code and signals), or git does a part of a command ([`git`]). Neither ever loops, even if
+//! this program is installed under the name `git`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -17,14 +17,14 @@ use pronto_io::child;
 use crate::error::{CliError, display};
 use crate::globals::Globals;
 
-/// What past hand-overs of this chain of processes know: `pid;depth;chosen;own,own,…`, files
-/// written as `device:inode`.
+/// State of earlier hand-overs in this chain of processes: `pid;depth;chosen;own,own,…`, with files
+/// as `device:inode`.
 const CHAIN: &str = "PRONTO_FALLBACK_CHAIN";
 
-/// Hooks may call us again, and theirs again; a chain this deep runs in a circle.
+/// Hooks may call pronto again, and their hooks again. A chain of this depth is a loop.
 const DEPTH_LIMIT: u32 = 40;
 
-/// A file, whatever the path to it.
+/// The identity of a file, independent of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -56,7 +56,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// What the environment says of earlier hand-overs, with this program added.
+    /// Reads the state of earlier hand-overs from the environment, and adds this program.
     fn inherited() -> Self {
         let mut chain = variable(CHAIN)
             .and_then(|text| Chain::parse(text.to_str()?))
@@ -83,7 +83,7 @@ impl Chain {
         {
             chain.add(own);
         }
-        // The same process again: what was taken for git is a script that calls us.
+        // The same process again: the presumed git is a script that calls pronto.
         if process == std::process::id() {
             chosen.into_iter().for_each(|wrapper| chain.add(wrapper));
         }
@@ -104,20 +104,20 @@ impl Chain {
     }
 }
 
-/// Whether calls may be handed to git at all.
+/// Returns whether handing calls to git is disabled.
 pub(crate) fn is_forbidden() -> bool {
     variable("PRONTO_NO_FALLBACK")
         .is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false"))
 }
 
-/// Whether there is a git that calls may be handed to.
+/// Returns whether there is a git to which calls can be handed.
 pub(crate) fn is_possible() -> bool {
     let chain = Chain::inherited();
     !is_forbidden() && chain.depth < DEPTH_LIMIT && find_git(&chain).is_ok()
 }
 
 /// Becomes the installed git with `arguments` (without the name of the program). Returns only if
-/// that cannot be done.
+/// that fails.
 pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     let chain = Chain::inherited();
     if chain.depth >= DEPTH_LIMIT {
@@ -142,35 +142,35 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }
 
-/// The git that does a part of a command.
+/// A git that does a part of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     /// The program.
     pub(crate) program: PathBuf,
-    /// What it sees changed in its environment: the options that came before the command of this
-    /// process, and what keeps it from handing calls back.
+    /// Changes of its environment: the options before the command of this process, and the state
+    /// that prevents loops.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 impl Git {
-    /// A command that runs it.
+    /// Creates a command that runs it.
     pub(crate) fn command(&self) -> Command {
         let mut command = child::command(&self.program);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// The error for a `command` that does not start.
+    /// Returns the error for a `command` that does not start.
     pub(crate) fn cannot_run(&self, error: &std::io::Error) -> CliError {
         let reason = pronto_io::error::reason(error);
         CliError::fatal(format!("cannot run '{}': {reason}", self.program.display()))
     }
 }
 
-/// The git that does a part of a command.
+/// Returns the git that does a part of a command.
 ///
 /// # Errors
-/// There is none, or calling it is forbidden.
+/// There is none, or calling it is disabled.
 pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     let chain = Chain::inherited();
     if is_forbidden() {
@@ -189,7 +189,7 @@ pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     Ok(Git { program, variables })
 }
 
-/// A variable of this process. Those that decide which git runs are read here alone.
+/// Returns a variable of this process. The variables that decide which git runs are read only here.
 fn variable(name: &str) -> Option<OsString> {
     #[expect(
         clippy::disallowed_methods,
@@ -198,7 +198,7 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Git does not know the options before the command that only we have.
+/// Removes the options before the command that only pronto has.
 fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
     let mut kept = Vec::with_capacity(arguments.len());
     let mut rest = arguments.iter();
@@ -222,10 +222,11 @@ fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
     kept
 }
 
-/// The git to run: the one that `PRONTO_GIT` names, or the first on `PATH` that is not us.
+/// Finds the git to run: the one that `PRONTO_GIT` names, or the first on `PATH` that is not this
+/// program.
 fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
     if let Some(named) = variable("PRONTO_GIT").filter(|path| !path.is_empty()) {
-        // A bare name is looked for as any program is, not in the current directory.
+        // A bare name is searched like any program, not in the current directory.
         let path = match named.as_bytes().contains(&b'/') {
             true => PathBuf::from(named),
             false => child::find(&named).unwrap_or_else(|| named.into()),
@@ -253,18 +254,18 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
         .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
 }
 
-/// What file an executable `path` leads to.
+/// Returns the identity of the executable file that `path` leads to.
 fn executable(path: &Path) -> Option<Identity> {
     let metadata = std::fs::metadata(path).ok()?;
     (metadata.is_file() && metadata.mode() & 0o111 != 0).then(|| Identity::of(&metadata))
 }
 
-/// Says that `error` would have gone to git.
+/// Adds to `error` that the call would have gone to git.
 pub(crate) fn refusal(error: CliError) -> CliError {
     error.with_hint("without PRONTO_NO_FALLBACK the call would go to the installed git")
 }
 
-/// The error for a command that is not in the table.
+/// Returns the error for a command that is not in the table.
 pub(crate) fn missing_command(name: &OsStr) -> CliError {
     CliError::unsupported(format!("command '{}'", display(name)))
 }

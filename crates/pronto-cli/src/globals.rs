@@ -1,8 +1,8 @@
-//! The options before the command, read by hand and in order, as Git reads them.
+//! Options before the command, parsed by hand and in order, as in Git.
 //!
-//! Git turns most of them into environment variables, for itself and for every process it
-//! starts. So do we, without changing the environment of this process: [`Globals::variable`]
-//! looks at them first, and [`Globals::variables`] is to be set on children.
+//! Git turns most of them into environment variables, for itself and for every process it starts.
+//! pronto does this without changing the environment of this process: [`Globals::variable`] looks
+//! at them first, and [`Globals::variables`] must be set on children.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -10,29 +10,30 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Definition};
+use pronto_io::shell::quote_into;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{CliError, display};
 
 const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 
-/// What the options before the command said.
+/// The options before the command.
 #[derive(Debug, Default)]
 pub struct Globals {
     variables: Vec<(&'static str, OsString)>,
-    /// Where the process started, if `-C` has led it elsewhere.
+    /// The directory in which the process started, if `-C` has changed it.
     pub(crate) start: Option<OwnedFd>,
-    /// The path of that directory, if it can be told.
+    /// The path of that directory, if known.
     pub(crate) original_dir: Option<PathBuf>,
     /// `-p` or `-P`.
     pub paginate: Option<bool>,
     /// `--bare`.
     pub(crate) bare: bool,
-    /// `--trace-chrome FILE`: where to leave a trace that Chrome and Perfetto open.
+    /// `--trace-chrome FILE`: the file for a trace for Chrome and Perfetto.
     pub trace_chrome: Option<PathBuf>,
 }
 
-/// A variable as the process got it.
+/// Returns a variable of the process.
 fn of_process(name: &OsStr) -> Option<OsString> {
     #[expect(
         clippy::disallowed_methods,
@@ -41,12 +42,12 @@ fn of_process(name: &OsStr) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// What came after the options.
+/// What follows the options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// A command at this index of the arguments.
     Command(usize),
-    /// No command at all.
+    /// No command.
     Nothing,
     /// `--version`, `-v`.
     Version,
@@ -58,21 +59,21 @@ pub(crate) enum Rest {
     Unknown(usize),
 }
 
-/// An option before the command that stands for an environment variable.
-struct Stand {
+/// An option before the command that sets an environment variable.
+struct OptionVariable {
     name: &'static str,
     variable: &'static str,
-    /// What the variable is set to; the value of the option if there is none here.
+    /// The value of the variable; `None` for the value of the option.
     value: Option<&'static str>,
     help: &'static str,
 }
 
-const OPTIONS: &[Stand] = &[
+const OPTIONS: &[OptionVariable] = &[
     valued("--git-dir", "GIT_DIR", "Use the repository at this path"),
     valued(
         "--work-tree",
         "GIT_WORK_TREE",
-        "Use the working tree at this path",
+        "Use the worktree at this path",
     ),
     valued("--namespace", "GIT_NAMESPACE", "Use this namespace of refs"),
     valued(
@@ -96,43 +97,43 @@ const OPTIONS: &[Stand] = &[
         "--no-optional-locks",
         "GIT_OPTIONAL_LOCKS",
         "0",
-        "Take no lock that can be done without",
+        "Do not take optional locks",
     ),
-    fixed("--no-advice", "GIT_ADVICE", "0", "Print no hints"),
+    fixed("--no-advice", "GIT_ADVICE", "0", "Do not print advice"),
     fixed(
         "--literal-pathspecs",
         "GIT_LITERAL_PATHSPECS",
         "1",
-        "Take pathspecs literally",
+        "Treat pathspecs literally",
     ),
     fixed(
         "--no-literal-pathspecs",
         "GIT_LITERAL_PATHSPECS",
         "0",
-        "Do not take pathspecs literally",
+        "Do not treat pathspecs literally",
     ),
     fixed(
         "--glob-pathspecs",
         "GIT_GLOB_PATHSPECS",
         "1",
-        "Take all pathspecs as globs",
+        "Treat all pathspecs as globs",
     ),
     fixed(
         "--noglob-pathspecs",
         "GIT_NOGLOB_PATHSPECS",
         "1",
-        "Take no pathspec as a glob",
+        "Treat no pathspec as a glob",
     ),
     fixed(
         "--icase-pathspecs",
         "GIT_ICASE_PATHSPECS",
         "1",
-        "Match pathspecs in any case",
+        "Match pathspecs without regard to case",
     ),
 ];
 
-const fn valued(name: &'static str, variable: &'static str, help: &'static str) -> Stand {
-    Stand {
+const fn valued(name: &'static str, variable: &'static str, help: &'static str) -> OptionVariable {
+    OptionVariable {
         name,
         variable,
         value: None,
@@ -145,8 +146,8 @@ const fn fixed(
     variable: &'static str,
     value: &'static str,
     help: &'static str,
-) -> Stand {
-    Stand {
+) -> OptionVariable {
+    OptionVariable {
         name,
         variable,
         value: Some(value),
@@ -179,10 +180,10 @@ pub(crate) fn define(definition: Definition) -> Definition {
             "NAME=VARIABLE",
             "Set a configuration variable to the value of an environment variable",
         ),
-        with_value("exec-path", "PATH", "Where git finds its programs"),
+        with_value("exec-path", "PATH", "The directory of git's programs"),
         flag("paginate", "Pass the output through a pager").short('p'),
-        flag("no-pager", "Use no pager").short('P'),
-        flag("bare", "Take the repository as one without a working tree"),
+        flag("no-pager", "Do not use a pager").short('P'),
+        flag("bare", "Treat the repository as bare"),
     ];
     arguments.extend(OPTIONS.iter().map(|option| {
         let name = option.name.trim_start_matches('-');
@@ -195,9 +196,9 @@ pub(crate) fn define(definition: Definition) -> Definition {
         with_value(
             "trace-chrome",
             "FILE",
-            "Leave a trace that Chrome and Perfetto open",
+            "Write a trace for Chrome and Perfetto",
         ),
-        flag("list-native", "List the commands that pronto runs itself"),
+        flag("list-native", "List the native commands"),
         flag("version", "Show the version").short('v'),
         flag("help", "Show the commands, or the manual of one").short('h'),
     ]);
@@ -205,8 +206,8 @@ pub(crate) fn define(definition: Definition) -> Definition {
 }
 
 impl Globals {
-    /// Reads the options in `arguments` (the first of which is the name of the program), changes
-    /// to the directories that `-C` names, and says where the rest begins.
+    /// Parses the options in `arguments` (of which the first is the name of the program), changes
+    /// to the directories of `-C`, and returns where the rest begins.
     pub(crate) fn read(arguments: &[OsString]) -> Result<(Self, Rest), (Self, CliError)> {
         let mut globals = Globals::default();
         match globals.walk(arguments) {
@@ -236,7 +237,8 @@ impl Globals {
         Ok(Rest::Nothing)
     }
 
-    /// Takes in one option; says how many arguments it took, if it is known.
+    /// Processes one option. Returns the number of arguments it took, or `None` for an unknown
+    /// option.
     fn option(&mut self, bytes: &[u8], next: Option<&OsString>) -> Result<Option<usize>, CliError> {
         match bytes {
             b"-p" | b"--paginate" => self.paginate = Some(true),
@@ -305,7 +307,7 @@ impl Globals {
         Ok(Some(1))
     }
 
-    /// The value of an environment variable, as the options before the command have left it.
+    /// Returns the value of an environment variable, as changed by the options before the command.
     pub fn variable(&self, name: &str) -> Option<OsString> {
         let own = self.variables.iter().rev().find(|(key, _)| *key == name);
         match own {
@@ -314,16 +316,16 @@ impl Globals {
         }
     }
 
-    /// The variables that the options before the command stand for: to be set on each process
-    /// that is started on behalf of the command.
+    /// Returns the variables that the options before the command set. Set them on each process that
+    /// is started for the command.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
         self.variables
             .iter()
             .map(|(name, value)| (*name, value.as_os_str()))
     }
 
-    /// Those of [`variables`](Self::variables) that do not come from options: git reads the
-    /// options again.
+    /// Returns those of [`variables`](Self::variables) that do not come from options, for git,
+    /// which parses the options again.
     pub(crate) fn trace_variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
         self.variables()
             .filter(|(name, _)| name.starts_with("GIT_TRACE2_PARENT_"))
@@ -401,32 +403,20 @@ impl Globals {
         if !text.is_empty() {
             text.push(b' ');
         }
-        quote(name, &mut text);
+        quote_into(name, &mut text);
         text.push(b'=');
         if let Some(value) = value {
-            quote(value, &mut text);
+            quote_into(value, &mut text);
         }
         self.set(PARAMETERS, OsString::from_vec(text));
     }
-}
-
-/// Quotes for a shell as Git does, which is how it reads `GIT_CONFIG_PARAMETERS`.
-fn quote(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'\'');
-    for &byte in text {
-        match byte {
-            b'\'' | b'!' => out.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'\'');
 }
 
 fn os(bytes: &[u8]) -> OsString {
     OsStr::from_bytes(bytes).to_owned()
 }
 
-/// Git gets the call, and prints its usage after the message.
+/// Returns a usage error for git, which prints its usage after the message.
 fn usage(message: &str) -> CliError {
     CliError::misuse(message)
 }

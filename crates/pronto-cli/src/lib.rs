@@ -1,11 +1,11 @@
-//! The command line of pronto: arguments in, text out. What a library user would want lives in
-//! the `pronto` crate, never here.
+//! The command line of pronto: arguments in, text out. Logic that a library user would want is in
+//! the `pronto` crate.
 //!
-//! - [`commands`]: the table of native commands; one file each under `commands/`.
-//! - [`arguments`]: Git's habits of writing options, brought into the one form that clap reads.
+//! - [`commands`]: the table of native commands, with one file each under `commands/`.
+//! - [`arguments`]: Git's way of writing options, converted for clap.
 //! - [`globals`]: the options before the command.
-//! - [`context`]: what a command gets to work with.
-//! - [`error`]: the one error of the command line and how it is shown.
+//! - [`context`]: the context of a command.
+//! - [`error`]: the error type of the command line.
 //! - [`settings`]: the settings that native commands lack.
 //! - `fallback`: handing a call to the installed git.
 //!
@@ -31,16 +31,17 @@ mod paths;
 pub mod progress;
 pub mod settings;
 mod startup;
+mod submodules;
 mod terminal_text;
 mod trace;
 
 pub use context::Context;
 pub use error::{CliError, ExitCode};
 
-/// Runs the command line of this process and says how it ended.
+/// Runs the command line of this process and returns its exit code.
 ///
-/// Reads the arguments and the environment, writes to the standard streams, and may not return
-/// when the call is handed to the installed git or ends by a signal.
+/// Reads the arguments and the environment, writes to the standard streams, and does not return if
+/// the call is handed to the installed git or ends by a signal.
 pub fn main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
     startup::run(&arguments).code()

@@ -1,5 +1,5 @@
-//! Automatic maintenance after commands that add objects, and the processes that maintenance
-//! consists of. It runs beside the user's next commands: no command waits for it.
+//! Automatic maintenance after commands that add objects, and the processes of maintenance. It runs
+//! in parallel to the user's next commands: no command waits for it.
 
 mod background;
 mod runner;
@@ -17,8 +17,8 @@ pub(crate) use runner::Subprocesses;
 
 /// Starts maintenance if there is something to do, detached from this process and at low priority.
 ///
-/// Costs what [`Repository::automatic_maintenance`] costs where there is nothing to do. With
-/// `maintenance.autoDetach` or `gc.autoDetach` off it waits for the end, as git does.
+/// Without work it costs what [`Repository::automatic_maintenance`] costs. If
+/// `maintenance.autoDetach` or `gc.autoDetach` is off, it waits for the end, as git does.
 pub(crate) fn maintain(
     repository: &Repository,
     quiet: bool,
@@ -39,12 +39,14 @@ pub(crate) fn maintain(
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
-    // Maintenance that does not start, or fails, is tried again after another command.
+    // If maintenance does not start, or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);
         let _ = Background::Automatic.spawn(&mut command);
     } else {
         command.args([quiet, "--no-detach"]);
+        // The child may prune, and would wait for this process.
+        repository.objects()?.finish_writing();
         let traced = pronto_io::child::started("?", &command);
         if let Ok(mut child) = command.spawn()
             && let Ok(status) = child.wait()
@@ -55,7 +57,7 @@ pub(crate) fn maintain(
     Ok(())
 }
 
-/// A command that runs this program with the options before the command that it was given.
+/// Creates a command that runs this program with the same options before the command.
 pub(crate) fn own_program(context: &Context) -> Result<Command, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;

@@ -1,30 +1,30 @@
-//! The standard output, buffered, whose failures are remembered until the end.
+//! Buffered standard output that remembers failures until the end.
 
 use std::io::{self, Write};
 
-/// Large enough that a status of a big tree takes few system calls.
+/// Large enough that a status of a large worktree takes few system calls.
 const CAPACITY_BYTES: usize = 64 * 1024;
 
-/// The standard output. Written when 64 KiB have gathered, on [`flush`](Write::flush), and at
-/// the end of the process by the edge.
+/// Standard output. It is written after 64 KiB, on [`flush`](Write::flush), and at the end of the
+/// process.
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
 }
 
 impl Output {
-    /// An empty buffer before the standard output. Allocates on the first write.
+    /// Creates an empty buffer. Allocates on the first write.
     pub const fn new() -> Self {
         Output { buffer: Vec::new() }
     }
 
-    /// Forgets what has not been written, before a call is handed to git.
+    /// Discards unwritten bytes, before a call is handed to git.
     pub(crate) fn discard(&mut self) {
         self.buffer.clear();
     }
 
-    /// Writes `bytes` past the buffer. A standard output that is closed counts as an error only
-    /// when there is something to write.
+    /// Writes `bytes` past the buffer. A closed standard output is an error only if there is
+    /// something to write.
     fn write_through(mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match rustix::io::write(rustix::stdio::stdout(), bytes) {

@@ -1,4 +1,4 @@
-//! How paths of the worktree are shown, and read.
+//! Formatting and parsing of worktree paths.
 
 use std::io::BufRead;
 
@@ -7,8 +7,8 @@ use pronto::quote::{c_quote_into, c_unquote};
 
 use crate::CliError;
 
-/// Names from the standard input: one a line, quoted as in C where it begins with a double quote,
-/// or each ended by NUL. Read as they are asked for.
+/// Names from standard input: one on each line, C-style quoted if it begins with a double quote, or
+/// each terminated by NUL. Read on demand.
 pub(crate) struct InputNames {
     null: bool,
     input: std::io::StdinLock<'static>,
@@ -20,7 +20,7 @@ impl InputNames {
         InputNames { null, input }
     }
 
-    /// The next name. `None` at the end.
+    /// Returns the next name, or `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<BString>, CliError> {
         let end = if self.null { 0 } else { b'\n' };
         let mut line = Vec::new();
@@ -40,7 +40,7 @@ impl InputNames {
     }
 }
 
-/// What is wrong with a pathspec. Magic that pronto lacks goes to git.
+/// Converts the error of a pathspec. Magic that pronto lacks goes to git.
 pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     match error.kind() {
         pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
@@ -49,8 +49,8 @@ pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     }
 }
 
-/// `path` as seen from the directory `prefix`, quoted if it has to be. `space` quotes a path with
-/// a space too.
+/// Formats `path` relative to the directory `prefix`, quoted if necessary. `space` also quotes
+/// paths that contain a space.
 pub(crate) fn shown_path(path: &BStr, prefix: &BStr, (all, space): (bool, bool)) -> BString {
     let seen = relative(path, prefix);
     let mut out = Vec::with_capacity(seen.len() + 2);
@@ -62,7 +62,7 @@ pub(crate) fn shown_path(path: &BStr, prefix: &BStr, (all, space): (bool, bool))
     out.into()
 }
 
-/// `path` as seen from the directory `prefix` (empty, or with a slash at its end).
+/// Returns `path` relative to the directory `prefix` (empty, or with a slash at its end).
 pub(crate) fn relative(path: &BStr, prefix: &BStr) -> BString {
     if prefix.is_empty() {
         return path.to_owned();

@@ -1,9 +1,8 @@
-//! Progress on the standard error, with Git's look.
+//! Progress on standard error, in Git's format.
 //!
-//! Operations bump lock-free counters; a thread, started with the first meter, reads them ten
-//! times a second and redraws the line of the meter that began first. A line that is finished
-//! is drawn a last time by whoever comes first: that thread, the next meter, a message, or
-//! [`Terminal::settle`].
+//! Operations increment lock-free counters. A thread, started with the first meter, reads them ten
+//! times a second and redraws the line of the oldest meter. A finished line is drawn a last time by
+//! that thread, the next meter, a message, or [`Terminal::settle`], depending on which comes first.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -25,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Git draws every percent, and at least once a second.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// Phases that Git shows at once; it waits with all others to see whether they take long.
+/// Phases that Git shows at once. All others are shown after a delay.
 const SHOWN_AT_ONCE: &[&str] = &[
     "Receiving objects",
     "Indexing objects",
@@ -41,25 +40,25 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Verifying object offsets",
 ];
 
-/// Phases that do files: how many in a second is shown after what git shows.
+/// Phases that process files. Their rate in files per second follows Git's text.
 const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
 
-/// What to show, and on what kind of device.
+/// What to show, and properties of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Draw meters.
+    /// Whether to draw meters.
     pub meters: bool,
-    /// Pass on messages.
+    /// Whether to print messages.
     pub messages: bool,
-    /// The device understands the escape sequence that clears to the end of the line.
+    /// Whether the device supports the escape sequence that clears to the end of the line.
     pub clears: bool,
-    /// How long a phase has to last before it is shown.
+    /// The delay before a phase is shown.
     pub delay: Duration,
-    /// Columns of the device.
+    /// The width of the device.
     pub columns: usize,
 }
 
-/// A [`Progress`] that draws. Cloning shares it.
+/// A [`Progress`] that draws. Clones share it.
 #[derive(Clone)]
 pub struct Terminal(Arc<Shared>);
 
@@ -93,7 +92,7 @@ struct Line {
 }
 
 impl Terminal {
-    /// Draws with `look` on `out`.
+    /// Creates a terminal that draws with `look` on `out`.
     pub fn new(look: Look, out: Box<dyn Write + Send>) -> Self {
         let state = State {
             out,
@@ -107,8 +106,7 @@ impl Terminal {
         }))
     }
 
-    /// Draws the last state of all meters that are finished, so that what is printed next stands
-    /// below them.
+    /// Draws the final state of all finished meters, so later output appears below them.
     pub fn settle(&self) {
         let mut state = self.0.lock();
         state.tick(&self.0.look, Instant::now());
@@ -135,7 +133,7 @@ impl Terminal {
                     }
                 }
             });
-        // Without a thread the final lines are drawn all the same.
+        // Without a thread the final lines are drawn anyway.
         state.has_thread = drawing.is_ok();
     }
 }
@@ -173,7 +171,7 @@ impl Progress for Terminal {
         meter
     }
 
-    /// `text` is a line; one that ends with a carriage return is to be overwritten by the next.
+    /// `text` is a line. If it ends with a carriage return, the next line overwrites it.
     fn message(&self, text: &str) {
         if !self.0.look.messages {
             return;
@@ -197,14 +195,14 @@ impl Progress for Terminal {
 
 impl State {
     fn print(&mut self, text: &str) {
-        // Nobody is left to be told that the standard error is closed.
+        // A closed standard error cannot be reported.
         let _ = self
             .out
             .write_all(text.as_bytes())
             .and_then(|()| self.out.flush());
     }
 
-    /// Draws what is due, and drops the lines that are over.
+    /// Draws meters that are due, and drops finished lines.
     fn tick(&mut self, look: &Look, now: Instant) {
         while let Some(line) = self.lines.front_mut() {
             let over = line.meter.is_finished();
@@ -227,7 +225,7 @@ impl State {
 }
 
 impl Line {
-    /// The text to print, if there is a reason to draw.
+    /// Returns the text to print, if the line must be drawn.
     fn draw(&mut self, look: &Look, now: Instant, over: bool) -> Option<String> {
         let age = now.saturating_duration_since(self.begun);
         if age < self.wait || (over && self.drawn_at.is_none() && self.wait > Duration::ZERO) {
@@ -259,7 +257,7 @@ impl Line {
         Some(self.lay_out(&counters, look, over))
     }
 
-    /// Title and counters on one line, or on two when the device is too narrow.
+    /// Lays out title and counters on one line, or on two if the device is too narrow.
     fn lay_out(&mut self, counters: &str, look: &Look, over: bool) -> String {
         let end = match over {
             true => format!(", {}.\n", self.meter.ending().unwrap_or("done")),
@@ -281,7 +279,7 @@ impl Line {
     }
 }
 
-/// A job in the background does not draw over the one in the foreground.
+/// A background job does not draw over the foreground job.
 fn is_in_foreground() -> bool {
     match rustix::termios::tcgetpgrp(rustix::stdio::stderr()) {
         Ok(group) => group == rustix::process::getpgrp(),

@@ -1,8 +1,8 @@
-//! Settings that native commands lack: with one of them in force the whole call goes to git.
+//! Settings that native commands lack. If one of them is in effect, the whole call goes to git.
 //!
-//! `docs/reference/settings.tsv` accounts for every setting of Git. Those whose status there is
-//! `handed over` stand in the tables here, unless the code that needs them looks itself. The
-//! tables are held against configuration and environment that are loaded anyway.
+//! `docs/settings.tsv` lists every setting of Git. Those with the status `handed over` are in the
+//! tables here, unless the code that needs them checks itself. The tables are compared with
+//! configuration and environment that are loaded anyway.
 
 mod hooks;
 mod table;
@@ -22,17 +22,17 @@ pub use transport::{TRANSPORT_KEYS, TRANSPORT_VARIABLES};
 /// A setting that some native commands lack.
 #[derive(Clone, Copy, Debug)]
 pub struct Lacking {
-    /// The variable of the environment, or `section.variable` in lower case.
+    /// The environment variable, or `section.variable` in lower case.
     pub name: &'static str,
-    /// Where a configured variable may stand.
+    /// The form of a configured variable.
     pub place: Place,
     /// The commands that lack it; all if empty.
     pub commands: &'static [&'static str],
-    /// The values with which it is in force.
+    /// The values with which it is in effect.
     pub when: When,
 }
 
-/// Where a configured variable stands: with a subsection or without.
+/// Whether a configured variable has a subsection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `section.variable`.
@@ -43,14 +43,14 @@ pub enum Place {
     Either,
 }
 
-/// The values with which a setting is in force.
+/// The values with which a setting is in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Any value.
     Set,
     /// Any value that is not empty.
     NotEmpty,
-    /// Any value but a boolean that is false.
+    /// Any value but a false boolean.
     True,
     /// A boolean that is false.
     False,
@@ -59,7 +59,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether `value` puts the setting in force; `None` is a key without a value.
+    /// Returns whether `value` puts the setting in effect; `None` is a key without a value.
     fn holds(self, value: Option<&BStr>) -> bool {
         let is_false = || value::parse_bool(value) == Some(false);
         match self {
@@ -78,14 +78,14 @@ impl When {
 }
 
 impl Lacking {
-    /// Whether `command` lacks it. Traces are of Git's commands.
+    /// Returns whether `command` lacks it. Traces concern Git's commands.
     fn concerns(&self, command: &str) -> bool {
         let is_trace = self.name.starts_with("GIT_TRACE") || self.name.starts_with("trace2.");
         concerns(self.commands, command) && !(is_trace && OWN_COMMANDS.contains(&command))
     }
 }
 
-/// A section whose settings protect the user: one that is not known there is never passed by.
+/// A section whose settings protect the user: an unknown one is never ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded {
     /// The section, in lower case.
@@ -96,14 +96,14 @@ pub struct Guarded {
     pub known: &'static [&'static str],
 }
 
-/// Commands that git does not have, so that it cannot get a call of them.
+/// Commands that git does not have, so it cannot receive their calls.
 const OWN_COMMANDS: &[&str] = &["netsync", "serve", "sync"];
 
-/// Refuses to run `command` with a variable of the environment that it lacks; `get` gives the
-/// value of one. Only those that the command lacks are looked at.
+/// Refuses to run `command` with an environment variable that it lacks. `get` returns the value of
+/// a variable, and is called only for those that the command lacks.
 ///
 /// # Errors
-/// There is one. Git gets the call, if it has the command.
+/// There is one. The call goes to git, if git has the command.
 pub(crate) fn check_variables(
     command: &str,
     get: impl Fn(&str) -> Option<OsString>,
@@ -122,7 +122,7 @@ pub(crate) fn check_variables(
 /// Refuses to run `command` with a configured variable that it lacks.
 ///
 /// # Errors
-/// There is one. Git gets the call, if it has the command.
+/// There is one. The call goes to git, if git has the command.
 pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliError> {
     for entry in config.iter() {
         let key = Key::split(entry.key);
@@ -140,7 +140,7 @@ pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliErro
     Ok(())
 }
 
-/// Longer names than this are in no table.
+/// No table has longer names.
 const LONGEST_NAME: usize = 64;
 
 fn is_lacking<'a>(
@@ -189,7 +189,8 @@ fn is_unknown(command: &str, key: &Key<'_>) -> bool {
     })
 }
 
-/// Whether `command` is one of `commands`. If these are all, they are all that read a repository.
+/// Returns whether `command` is one of `commands`, where an empty list means all commands that read
+/// a repository.
 fn concerns(commands: &[&str], command: &str) -> bool {
     match commands {
         [] => !["", "help", "version"].contains(&command),

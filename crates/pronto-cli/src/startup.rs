@@ -1,4 +1,4 @@
-//! From the arguments of the process to the command and back to its exit code.
+//! The way from the arguments of the process to the command, and back to the exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
@@ -14,7 +14,7 @@ use crate::fallback;
 use crate::globals::{Globals, Rest};
 use crate::terminal_text::write_to_stderr;
 
-/// Runs the command line `arguments`, the first of which is the name of the program.
+/// Runs the command line `arguments`, of which the first is the name of the program.
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
@@ -101,8 +101,8 @@ fn dispatch(
     command.run(arguments, context)
 }
 
-/// The usage of `command`. It begins as that of a command of git, under the name by which the
-/// program was called.
+/// Returns the usage of `command`. It begins like that of git's commands, with the name by which
+/// the program was called.
 fn usage(command: &commands::Command, called_as_git: bool) -> impl std::fmt::Display {
     let definition = command.definition();
     let name = format!("git {}", command.name);
@@ -115,7 +115,7 @@ fn usage(command: &commands::Command, called_as_git: bool) -> impl std::fmt::Dis
         .render_help()
 }
 
-/// Usage errors before the command go to git as well, for its wording.
+/// Usage errors before the command go to git, too, for its wording.
 fn hands_over(error: &CliError) -> bool {
     matches!(error.kind(), Kind::Unsupported)
 }
@@ -129,7 +129,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
     fallback::exec(&context.globals, arguments)
 }
 
-/// Writes out what is left, reports the error if there is one, and ends as Git would.
+/// Flushes the output, reports the error if there is one, and returns the exit code.
 fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode {
     context.end_if_asked();
     context.report();

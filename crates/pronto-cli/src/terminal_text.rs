@@ -1,13 +1,13 @@
-//! The one edge through which text reaches the standard error: control characters stop here.
+//! The only path of text to standard error. It removes control characters.
 //!
-//! Names of refs and files, messages of commits and words of a server can hold escape sequences
+//! Names of refs and files, commit messages and messages of a server can contain escape sequences
 //! that change the window title, hide output or answer a query of the terminal in the user's name.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// `text` with each control character replaced by `?`, as git does in its messages. Newlines and
-/// tabs stay. Costs no allocation where nothing is replaced.
+/// Returns `text` with each control character replaced by `?`, as git does in its messages.
+/// Newlines and tabs stay. Does not allocate if nothing is replaced.
 pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     let is_kept = |each: char| !each.is_control() || matches!(each, '\n' | '\t');
     if text.chars().all(is_kept) {
@@ -19,7 +19,8 @@ pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     Cow::Owned(replaced.collect())
 }
 
-/// As [`sanitized`], for bytes that go to the standard output: bytes that are not UTF-8 stay.
+/// Does the same as [`sanitized`] for bytes that go to standard output: bytes that are not UTF-8
+/// stay.
 pub(crate) fn sanitized_bytes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
@@ -36,7 +37,8 @@ pub(crate) fn sanitized_bytes(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As [`sanitized`], for a line that may be coloured: sequences that only choose colours stay.
+/// Does the same as [`sanitized`] for a line that may be coloured: sequences that only select
+/// colours stay.
 pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -61,7 +63,7 @@ pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes `text` to the standard error, sanitized. A closed standard error is not an error.
+/// Writes `text` to standard error, sanitized. A closed standard error is not an error.
 pub(crate) fn write_to_stderr(text: &str) {
     let _ = io::stderr().write_all(sanitized(text).as_bytes());
 }

@@ -1,4 +1,4 @@
-//! The traces of this process, if any are asked for.
+//! The requested traces of this process.
 
 use pronto_trace::{Program, Session, Settings};
 
@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
 impl Context {
-    /// Starts the traces that the environment or `--trace-chrome` ask for.
+    /// Starts the traces that the environment or `--trace-chrome` request.
     pub(crate) fn begin_trace(&mut self, command: &str) {
         let get = |name: &str| self.globals.variable(name);
         let settings = match (Settings::from_variables(&get), &self.globals.trace_chrome) {
@@ -38,7 +38,7 @@ impl Context {
         self.trace = Some(session);
     }
 
-    /// The trace of this process, to tell it of the repository or the mode of the command.
+    /// Returns the trace of this process, to record the repository or the mode of the command.
     pub fn trace(&self) -> Option<&Session> {
         self.trace.as_ref()
     }

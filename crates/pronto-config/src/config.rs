@@ -1,5 +1,5 @@
-//! Configuration: every value from every file, in the order in which Git reads them, and typed
-//! getters over them with Git's rules.
+//! Configuration: all values of all files, in the order in which Git reads them, and typed getters
+//! with Git's rules.
 
 mod best;
 pub mod color;
@@ -19,19 +19,19 @@ use bstr::{BStr, BString, ByteSlice};
 pub use crate::url::{NormalUrl, UrlMatch};
 pub use crate::value;
 pub use key::{Key, canonical};
-pub use load::{Loader, Place};
+pub use load::{BranchInTables, Loader, Place};
 
 use crate::{Error, ErrorKind, Result, pattern};
 
-/// The extended regular expression that picks keys or values.
+/// Compiles an extended regular expression for keys or values.
 ///
 /// # Errors
-/// It is not well formed.
+/// It is malformed.
 pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
     pattern::compile(text, false)
 }
 
-/// The configuration that applies where there is no repository.
+/// Reads the configuration that applies without a repository.
 ///
 /// # Errors
 /// A file cannot be read or parsed.
@@ -41,25 +41,25 @@ pub fn without_repository(environment: &crate::Environment) -> Result<Config> {
     loader.load()
 }
 
-/// How far a value reaches: where it was configured.
+/// The scope of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// For every user of the machine.
+    /// All users of the machine.
     System,
-    /// For one user.
+    /// One user.
     Global,
-    /// For one repository.
+    /// One repository.
     Local,
-    /// For one work tree of a repository.
+    /// One worktree of a repository.
     Worktree,
-    /// For one command: options and environment.
+    /// One command: options and environment.
     Command,
-    /// From a file or blob that was named by the caller.
+    /// A file or blob that the caller named.
     Unknown,
 }
 
 impl Scope {
-    /// The name that `--show-scope` prints.
+    /// Returns the name that `--show-scope` prints.
     pub fn name(self) -> &'static str {
         match self {
             Scope::System => "system",
@@ -72,34 +72,34 @@ impl Scope {
     }
 }
 
-/// What sort of thing a value was read from.
+/// The kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OriginKind {
     /// A file.
     File,
     /// A blob of the repository.
     Blob,
-    /// The standard input.
+    /// Standard input.
     StandardInput,
     /// Options or environment.
     CommandLine,
 }
 
-/// Where a value was read from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// How far it reaches.
+    /// The scope.
     pub scope: Scope,
-    /// What sort of thing it is.
+    /// The kind.
     pub kind: OriginKind,
-    /// Its name as Git would say it: a path as Git would spell it, a blob as it was asked for.
+    /// The name in Git's messages: a path in Git's spelling, or a blob as requested.
     pub name: BString,
-    /// The file itself, where it is one.
+    /// The file, if it is one.
     pub path: Option<PathBuf>,
 }
 
 impl Origin {
-    /// The words with which messages say that something is wrong in it: `in file .git/config`.
+    /// Returns the location in the form of messages: `in file .git/config`.
     pub fn location(&self) -> String {
         match self.kind {
             OriginKind::File => format!("in file {}", self.name),
@@ -109,7 +109,7 @@ impl Origin {
         }
     }
 
-    /// What `--show-origin` prints.
+    /// Returns the prefix that `--show-origin` prints.
     pub fn prefix(&self) -> &'static str {
         match self.kind {
             OriginKind::File => "file",
@@ -135,9 +135,9 @@ pub struct EntryRef<'a> {
     pub key: &'a BStr,
     /// The value; `None` for a key without `=`, which counts as true.
     pub value: Option<&'a BStr>,
-    /// Where it stands.
+    /// The source.
     pub origin: &'a Origin,
-    /// The line it stands on, counted from one; zero if it has none.
+    /// The line, counted from one; zero if there is none.
     pub line: u32,
 }
 
@@ -191,12 +191,12 @@ impl Config {
         }
     }
 
-    /// Every value, in reading order.
+    /// Returns all values, in reading order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
         self.entries.iter().map(|entry| self.entry(entry))
     }
 
-    /// Every value of one key, in reading order.
+    /// Returns all values of one key, in reading order.
     pub fn entries(&self, key: impl AsRef<[u8]>) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
         let key = Key::lookup(key.as_ref());
         let by_key = self.by_key.get_or_init(|| {
@@ -212,36 +212,36 @@ impl Config {
             .map(|&at| self.entry(&self.entries[at as usize]))
     }
 
-    /// The value that counts for `key`: the last one.
+    /// Returns the effective value of `key`: the last one.
     pub fn entry_of(&self, key: impl AsRef<[u8]>) -> Option<EntryRef<'_>> {
         self.entries(key).next_back()
     }
 
-    /// Whether `key` is set anywhere, with a value or without.
+    /// Returns whether `key` is set anywhere, with or without a value.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.entry_of(key).is_some()
     }
 
-    /// The last value of `key` as it stands. A key without a value gives an empty one.
+    /// Returns the last raw value of `key`. A key without a value gives an empty one.
     pub fn raw(&self, key: impl AsRef<[u8]>) -> Option<&BStr> {
         self.entry_of(key)
             .map(|entry| entry.value.unwrap_or_default())
     }
 
-    /// The last value of `key`.
+    /// Returns the last value of `key`.
     ///
     /// # Errors
-    /// The key stands there without a value.
+    /// The key has no value.
     pub fn string(&self, key: impl AsRef<[u8]>) -> Result<Option<&BStr>> {
         self.entry_of(key).map(|entry| entry.string()).transpose()
     }
 
-    /// All values of `key`, in reading order; those without a value are left out.
+    /// Returns all values of `key`, in reading order, without missing ones.
     pub fn strings(&self, key: impl AsRef<[u8]>) -> impl Iterator<Item = &BStr> {
         self.entries(key).filter_map(|entry| entry.value)
     }
 
-    /// The values of a key that collects values, where an empty one clears those before it
+    /// Returns the values of a multi-valued key, where an empty value clears earlier ones
     /// (`credential.helper`, `http.extraHeader`).
     pub fn list(&self, key: impl AsRef<[u8]>) -> Vec<&BStr> {
         let mut list = Vec::new();
@@ -255,35 +255,35 @@ impl Config {
         list
     }
 
-    /// `key` as a boolean.
+    /// Returns `key` as a boolean.
     ///
     /// # Errors
-    /// The value is none.
+    /// The value is not a boolean.
     pub fn bool(&self, key: impl AsRef<[u8]>) -> Result<Option<bool>> {
         self.entry_of(key).map(|entry| entry.bool()).transpose()
     }
 
-    /// `key` as a boolean, or `default` when it is not set.
+    /// Returns `key` as a boolean, or `default` if it is not set.
     ///
     /// # Errors
-    /// The value is none.
+    /// The value is not a boolean.
     pub fn bool_or(&self, key: impl AsRef<[u8]>, default: bool) -> Result<bool> {
         Ok(self.bool(key)?.unwrap_or(default))
     }
 
-    /// `key` as an integer with optional unit.
+    /// Returns `key` as an integer with optional unit.
     ///
     /// # Errors
-    /// The value is none, or does not fit.
+    /// The value is not an integer, or does not fit.
     pub fn i64(&self, key: impl AsRef<[u8]>) -> Result<Option<i64>> {
         self.entry_of(key).map(|entry| entry.i64()).transpose()
     }
 
-    /// `key` in the range of C's `int`, for a variable that Git looks up by its name: then the
-    /// error does not say where it stands.
+    /// Returns `key` in the range of C's `int`, for a variable that Git looks up by its name: the
+    /// error then does not name its location.
     ///
     /// # Errors
-    /// The value is none, or does not fit.
+    /// The value is not an integer, or does not fit.
     pub fn i32(&self, key: impl AsRef<[u8]>) -> Result<Option<i32>> {
         let Some(entry) = self.entry_of(key) else {
             return Ok(None);
@@ -294,15 +294,15 @@ impl Config {
             .map_err(|reason| entry.bad_number("", reason))
     }
 
-    /// `key` as an unsigned integer with optional unit.
+    /// Returns `key` as an unsigned integer with optional unit.
     ///
     /// # Errors
-    /// The value is none, or does not fit.
+    /// The value is not an integer, or does not fit.
     pub fn u64(&self, key: impl AsRef<[u8]>) -> Result<Option<u64>> {
         self.entry_of(key).map(|entry| entry.u64()).transpose()
     }
 
-    /// `key` as a boolean or an integer: true is one, false is zero.
+    /// Returns `key` as a boolean or an integer: true is one, false is zero.
     ///
     /// # Errors
     /// The value is neither.
@@ -312,11 +312,11 @@ impl Config {
             .transpose()
     }
 
-    /// `key` as a path, `~/` and `~user/` expanded. `None` too for a path marked `:(optional)`
-    /// that does not exist.
+    /// Returns `key` as a path, with `~/` and `~user/` expanded. Also `None` for a path marked
+    /// `:(optional)` that does not exist.
     ///
     /// # Errors
-    /// There is no value, or no such home.
+    /// There is no value, or no such home directory.
     pub fn path(&self, key: impl AsRef<[u8]>, home: Option<&Path>) -> Result<Option<PathBuf>> {
         match self.entry_of(key) {
             Some(entry) => entry.path(home),
@@ -324,8 +324,8 @@ impl Config {
         }
     }
 
-    /// The distinct subsections of `section`, in the order in which they first appear:
-    /// the names of remotes for `remote`.
+    /// Returns the distinct subsections of `section`, in order of first appearance: the names of
+    /// remotes for `remote`.
     pub fn subsections(&self, section: &str) -> Vec<&BStr> {
         let mut names: Vec<&BStr> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -341,14 +341,14 @@ impl Config {
         names
     }
 
-    /// The value of `section.<url>.variable` whose URL matches `url` best, or else that of
+    /// Returns the value of `section.<url>.variable` with the best match for `url`, or else that of
     /// `section.variable`.
     pub fn for_url(&self, section: &str, variable: &str, url: &NormalUrl) -> Option<EntryRef<'_>> {
         best::best(self, section, variable, url)
     }
 }
 
-/// A value that may be a boolean word or a number.
+/// A boolean word or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoolOrInt {
     /// A word.
@@ -358,18 +358,18 @@ pub enum BoolOrInt {
 }
 
 impl<'a> EntryRef<'a> {
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
-    /// The key stands there without a value.
+    /// The key has no value.
     pub fn string(&self) -> Result<&'a BStr> {
         self.value.ok_or_else(|| self.bad_variable())
     }
 
-    /// The value as a boolean.
+    /// Returns the value as a boolean.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a boolean.
     pub fn bool(&self) -> Result<bool> {
         value::parse_bool(self.value).ok_or_else(|| {
             let message = format!(
@@ -381,34 +381,34 @@ impl<'a> EntryRef<'a> {
         })
     }
 
-    /// The value as an integer with optional unit.
+    /// Returns the value as an integer with optional unit.
     ///
     /// # Errors
-    /// It is none, or does not fit.
+    /// It is not an integer, or does not fit.
     pub fn i64(&self) -> Result<i64> {
         let value = self.value.unwrap_or_default();
         value::parse_i64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// The value in the range of C's `int`.
+    /// Returns the value in the range of C's `int`.
     ///
     /// # Errors
-    /// It is no number, or does not fit.
+    /// It is not a number, or does not fit.
     pub fn i32(&self) -> Result<i32> {
         let value = self.value.unwrap_or_default();
         value::parse_i32(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// The value as an unsigned integer with optional unit.
+    /// Returns the value as an unsigned integer with optional unit.
     ///
     /// # Errors
-    /// It is none, or does not fit.
+    /// It is not an integer, or does not fit.
     pub fn u64(&self) -> Result<u64> {
         let value = self.value.unwrap_or_default();
         value::parse_u64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// The value as a boolean word or an integer.
+    /// Returns the value as a boolean word or an integer.
     ///
     /// # Errors
     /// It is neither.
@@ -419,10 +419,10 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// The value as a path; `None` for one marked `:(optional)` that does not exist.
+    /// Returns the value as a path; `None` for one marked `:(optional)` that does not exist.
     ///
     /// # Errors
-    /// There is no value, or no such home.
+    /// There is no value, or no such home directory.
     pub fn path(&self, home: Option<&Path>) -> Result<Option<PathBuf>> {
         let value = self.string()?;
         let (optional, text) = match value.strip_prefix(b":(optional)") {
@@ -452,7 +452,7 @@ impl<'a> EntryRef<'a> {
         Error::new(ErrorKind::ConfigValue, message)
     }
 
-    /// The error for a value that its variable cannot take.
+    /// Returns the error for an invalid value of its variable.
     pub fn bad_variable(&self) -> Error {
         let message = match self.origin.kind {
             OriginKind::CommandLine => {

@@ -1,4 +1,4 @@
-//! Finding the repository that a directory belongs to.
+//! Finds the repository of a directory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ pub struct Layout {
     pub spoken_git_dir: PathBuf,
     /// The top of the worktree, absolute, if there is one.
     pub work_tree: Option<PathBuf>,
-    /// From the work tree to the directory of the caller, with a slash at its end.
+    /// From the worktree to the directory of the caller, with a slash at its end.
     pub prefix: Option<BString>,
     /// Version and extensions.
     pub format: Format,
-    /// Whether the configuration names a work tree and says that there is none.
+    /// Whether the configuration names a worktree and says that there is none.
     pub contradicts: bool,
     /// The configuration file of the repository, as it was read to learn the format.
     pub local_config: Option<Vec<u8>>,
@@ -40,6 +40,7 @@ impl Layout {
     /// The parts that the loader of configuration needs.
     pub fn place(&self) -> Place {
         Place {
+            branch_in_tables: None,
             git_dir: self.git_dir.clone(),
             common_dir: self.common_dir.clone(),
             spoken_common_dir: if self.common_dir == self.git_dir {
@@ -135,7 +136,7 @@ fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
     nearest
 }
 
-/// Looks for `.git` in `directory`, or for a repository that `directory` is itself.
+/// Looks for `.git` in `directory`, and checks whether `directory` itself is a repository.
 fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<Option<Layout>> {
     let dot_git = directory.join(".git");
     let found = match git_dir::look_at(&dot_git, &dot_git, environment)? {
@@ -218,7 +219,7 @@ fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Lay
     Ok(layout)
 }
 
-/// The caller named the repository, or its work tree, or its configuration did.
+/// The caller named the repository, or its worktree, or its configuration did.
 fn explicit(
     named: &Path,
     known: Option<Layout>,
@@ -265,7 +266,7 @@ fn explicit(
     Ok(layout)
 }
 
-/// A work tree that is named need not be there, but the directory that it would be in must.
+/// A worktree that is named need not be there, but the directory that it would be in must.
 fn check_parents(work_tree: &Path) -> Result<()> {
     let Some(parent) = work_tree.parent() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Which files have to be on the disk before they count: `core.fsync` and `core.fsyncMethod`.
+//! Which files are flushed to disk: `core.fsync` and `core.fsyncMethod`.
 
 use bstr::BString;
 use pronto_io::sync::SyncMethod;
@@ -68,7 +68,7 @@ impl Default for Fsync {
 }
 
 impl Fsync {
-    /// What is configured, and the names that `core.fsync` has and nobody knows.
+    /// Returns the configuration, and the unknown names in `core.fsync`.
     ///
     /// # Errors
     /// A configured value is not of its type.

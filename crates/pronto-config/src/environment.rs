@@ -1,5 +1,5 @@
-//! What Git reads from the environment of the process, captured once, so that the library never
-//! looks behind the caller's back.
+//! The environment variables that Git reads, copied once by the caller, so that the library never
+//! reads the environment of the process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -41,10 +41,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process: all variables, and the current directory.
+    /// Copies the environment of this process: all variables, and the current directory.
     ///
     /// # Errors
-    /// The current directory cannot be told (it was removed).
+    /// The current directory cannot be determined (it was removed).
     pub fn from_process() -> Result<Self> {
         let current_dir = std::env::current_dir().map_err(|error| {
             Error::new(
@@ -65,8 +65,8 @@ impl Environment {
         })
     }
 
-    /// An environment without variables, in `current_dir`: for tests, and for servers that must
-    /// not depend on who started them.
+    /// Creates an environment without variables, in `current_dir`: for tests, and for servers that
+    /// must not depend on the environment of their caller.
     pub fn empty(current_dir: impl Into<PathBuf>) -> Self {
         Environment {
             current_dir: current_dir.into(),
@@ -74,50 +74,50 @@ impl Environment {
         }
     }
 
-    /// The directory that relative paths start from.
+    /// Returns the directory of relative paths.
     pub fn current_dir(&self) -> &Path {
         &self.current_dir
     }
 
-    /// Takes note that the process changed its directory.
+    /// Records that the process changed its directory.
     pub fn set_current_dir(&mut self, path: impl Into<PathBuf>) {
         self.current_dir = path.into();
     }
 
-    /// The directory in which the caller of the process stands, which operations keep. It differs
-    /// from the current one if an option led elsewhere.
+    /// Returns the current directory of the caller, which operations never remove. It differs from
+    /// the current one if an option changed it.
     pub fn original_dir(&self) -> &Path {
         self.original_dir.as_deref().unwrap_or(&self.current_dir)
     }
 
-    /// Takes note that the process was started in `path` and then changed its directory.
+    /// Records that the process was started in `path` and then changed its directory.
     pub fn set_original_dir(&mut self, path: impl Into<PathBuf>) {
         self.original_dir = Some(path.into());
     }
 
-    /// The value of a variable, if it is set; it may be empty.
+    /// Returns the value of a variable, if it is set; it may be empty.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .get(OsStr::new(name))
             .map(OsString::as_os_str)
     }
 
-    /// The value of a variable as bytes, if it is set.
+    /// Returns the value of a variable as bytes, if it is set.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.get(name).map(OsStr::as_encoded_bytes)
     }
 
-    /// The value of a variable as a path, if it is set.
+    /// Returns the value of a variable as a path, if it is set.
     pub fn path(&self, name: &str) -> Option<&Path> {
         self.get(name).map(Path::new)
     }
 
-    /// The value of a variable as text, if it is set and is UTF-8.
+    /// Returns the value of a variable as text, if it is set and is UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(OsStr::to_str)
     }
 
-    /// A variable read as Git reads booleans, or `default` when it is not set.
+    /// Returns a variable as a boolean by Git's rules, or `default` if it is not set.
     ///
     /// # Errors
     /// The value is not a boolean.
@@ -149,23 +149,23 @@ impl Environment {
         self.changes.insert(name.into(), None);
     }
 
-    /// What [`set`](Self::set) and [`remove`](Self::remove) changed since the capture: what a
-    /// child process must be given beyond what it inherits.
+    /// Returns the changes by [`set`](Self::set) and [`remove`](Self::remove), which child
+    /// processes must get in addition to the inherited environment.
     pub fn changes(&self) -> impl Iterator<Item = (&OsStr, Option<&OsStr>)> {
         self.changes
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_deref()))
     }
 
-    /// All variables, sorted by name.
+    /// Returns all variables, sorted by name.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// `--bare`: the current directory is the repository unless `GIT_DIR` says otherwise, and it
-    /// has no work tree.
+    /// Handles `--bare`: the current directory is the repository unless `GIT_DIR` names another,
+    /// and it has no worktree.
     pub fn treat_as_bare(&mut self) {
         if self.get("GIT_DIR").is_none() {
             let here = self.current_dir.clone();
@@ -175,13 +175,13 @@ impl Environment {
         self.bare = true;
     }
 
-    /// Whether [`treat_as_bare`](Self::treat_as_bare) was called.
+    /// Returns whether [`treat_as_bare`](Self::treat_as_bare) was called.
     pub fn is_treated_as_bare(&self) -> bool {
         self.bare
     }
 
-    /// `-c key=value`: adds to `GIT_CONFIG_PARAMETERS`, so that children see it too. Without
-    /// `value` the key is set without a value (true).
+    /// Handles `-c key=value`: adds to `GIT_CONFIG_PARAMETERS`, so that children get it, too.
+    /// Without `value` the key is set without a value (true).
     pub fn add_config_parameter(&mut self, key: &str, value: Option<&OsStr>) {
         let mut all = self
             .bytes("GIT_CONFIG_PARAMETERS")
@@ -198,7 +198,7 @@ impl Environment {
         self.set("GIT_CONFIG_PARAMETERS", crate::path::from_bytes(&all));
     }
 
-    /// The home directory, if one is known.
+    /// Returns the home directory, if it is known.
     pub fn home(&self) -> Option<&Path> {
         self.path("HOME")
     }

@@ -1,49 +1,48 @@
-//! What can go wrong with a repository as a whole.
+//! Errors of a repository.
 
-/// The sort of an [`Error`].
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no repository where one was looked for.
+    /// There is no repository at the given place.
     NotARepository,
-    /// The repository belongs to someone else, or is bare where that is not allowed.
+    /// The repository belongs to another user, or is bare where that is not allowed.
     Unsafe,
-    /// The repository, or what was asked, needs something that this build does not have. The
-    /// message names it.
+    /// The repository, or the request, needs a feature that this build lacks. The message names it.
     Unsupported,
-    /// A configuration file cannot be read or parsed, or a key is not well formed.
+    /// A configuration file cannot be read or parsed, or a key is malformed.
     Config,
-    /// A configured value is not of the type that was asked for.
+    /// A configured value is not of the requested type.
     ConfigValue,
     /// The operating system refused; the message names the call and the path.
     Io,
-    /// A reference has an invalid name or invalid contents, or an update of it is refused.
+    /// A ref has an invalid name or content, or an update of it is refused.
     Reference,
     /// A lock is held by another process.
     Locked,
-    /// A reference does not hold what was expected: another process has changed it.
+    /// A ref does not have the expected value: another process has changed it.
     Moved,
-    /// A revision does not name anything.
+    /// A revision cannot be resolved.
     UnknownRevision,
-    /// A short object id, or a name, could mean several things.
+    /// An abbreviated object id, or a name, is ambiguous.
     Ambiguous,
-    /// An object is missing, broken, or not of the kind that was needed.
+    /// An object is missing, corrupt, or not of the required type.
     Object,
-    /// Nobody said who the author or the committer is.
+    /// The author or the committer is unknown.
     Identity,
     /// A hook refused, or could not be run.
     Hook,
-    /// A value passed in (a branch name, a template, a date) is not well formed.
+    /// An argument (a branch name, a template, a date) is malformed.
     InvalidInput,
-    /// The operation needs a work tree, and there is none.
+    /// The operation needs a worktree, and there is none.
     NoWorkTree,
-    /// The operation was asked to stop.
+    /// The operation was interrupted.
     Interrupted,
     /// The other side of a connection, or the way to it, failed.
     Transport,
-    /// Local changes would be lost, or the state of the index or work tree forbids it.
+    /// Local changes would be lost, or the state of the index or worktree forbids it.
     Refused,
-    /// The index or the work tree cannot be read or written.
+    /// The index or the worktree cannot be read or written.
     Worktree,
     /// A tree has a path that must never be written, such as `.git` in any spelling.
     Hostile,
@@ -52,5 +51,5 @@ pub enum ErrorKind {
 /// The error of this crate: a kind, a message in Git's words, and where it happened.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// What fallible calls of this crate return.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

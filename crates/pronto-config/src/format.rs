@@ -20,19 +20,47 @@ pub struct Format {
     pub object_hash: Kind,
     /// The remote that has the objects this repository lacks on purpose.
     pub partial_clone: Option<BString>,
-    /// Whether each work tree has configuration of its own.
+    /// Whether each worktree has configuration of its own.
     pub worktree_config: bool,
     /// Whether objects must never be deleted.
     pub precious_objects: bool,
-    /// Whether links between work trees are relative paths.
+    /// Whether links between worktrees are relative paths.
     pub relative_worktrees: bool,
     /// What `core.bare` says, where it counts.
     pub bare: Option<bool>,
     /// What `core.worktree` says, where it counts.
     pub work_tree: Option<PathBuf>,
+    /// How references are stored.
+    pub ref_storage: RefStorage,
     unsupported: Option<String>,
     unknown: Vec<BString>,
     only_in_version_one: Vec<BString>,
+}
+
+/// How a repository stores its references (`extensions.refStorage`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RefStorage {
+    /// Each in a file of its own, or all in `packed-refs`.
+    #[default]
+    Files,
+    /// In tables.
+    Reftable,
+}
+
+impl RefStorage {
+    /// What Git calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RefStorage::Files => "files",
+            RefStorage::Reftable => "reftable",
+        }
+    }
+
+    /// The storage called `name`.
+    pub fn named(name: &BStr) -> Option<RefStorage> {
+        let mut all = [RefStorage::Files, RefStorage::Reftable].into_iter();
+        all.find(|storage| name == storage.name())
+    }
 }
 
 impl Format {
@@ -50,6 +78,7 @@ impl Format {
             relative_worktrees: false,
             bare: None,
             work_tree: None,
+            ref_storage: RefStorage::Files,
             unsupported: None,
             unknown: Vec::new(),
             only_in_version_one: Vec::new(),
@@ -66,7 +95,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Takes `core.bare` and `core.worktree` from the configuration of one work tree.
+    /// Takes `core.bare` and `core.worktree` from the configuration of one worktree.
     ///
     /// # Errors
     /// A value is not of its type.
@@ -120,9 +149,7 @@ impl Format {
                 let value = entry.string()?;
                 match value.as_ref() as &[u8] {
                     b"files" => {}
-                    b"reftable" => {
-                        self.unsupported = Some("extensions.refStorage = reftable".into());
-                    }
+                    b"reftable" => self.ref_storage = RefStorage::Reftable,
                     _ if value.starts_with(b"files:") || value.starts_with(b"reftable:") => {
                         self.unsupported = Some(format!("extensions.refStorage = {value}"));
                     }

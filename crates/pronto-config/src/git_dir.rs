@@ -1,4 +1,4 @@
-//! What makes a directory a repository, and files that stand in for one.
+//! Recognises repository directories, and files that point to one.
 
 use std::io::{ErrorKind as Io, Read};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,11 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
+/// What `HEAD` holds where references are in reftables, for programs that know only files.
+pub const HEAD_STUB: &[u8] = b"ref: refs/heads/.invalid\n";
+
 /// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
-/// directory it shares with other work trees) objects and refs.
+/// directory it shares with other worktrees) objects and refs.
 pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
     if !has_valid_head(directory) {
         return false;
@@ -45,7 +48,7 @@ fn has_valid_head(directory: &Path) -> bool {
     text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The directory that the work trees of a repository share: `git_dir` itself unless it has a file
+/// The directory that the worktrees of a repository share: `git_dir` itself unless it has a file
 /// `commondir`, or `GIT_COMMON_DIR` names another.
 ///
 /// # Errors
@@ -151,7 +154,7 @@ pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
     Ok(std::fs::canonicalize(&full).unwrap_or(full))
 }
 
-/// Looks at `file`, usually some `.git`. `spoken` is how messages spell it.
+/// Examines `file`, usually some `.git`. `spoken` is its form in messages.
 ///
 /// # Errors
 /// It is a file but does not point to a repository.

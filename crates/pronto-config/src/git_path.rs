@@ -1,10 +1,10 @@
-//! Which file of a repository a name stands for, linked work trees and the environment considered.
+//! Paths of repository files, with linked worktrees and the environment taken into account.
 
 use std::path::PathBuf;
 
 use crate::{Config, Environment, Layout};
 
-/// Directories and files that all work trees of a repository share.
+/// Directories and files that all worktrees of a repository share.
 const SHARED_DIRECTORIES: &[&str] = &[
     "branches",
     "common",
@@ -20,7 +20,7 @@ const SHARED_DIRECTORIES: &[&str] = &[
     "svn",
 ];
 const SHARED_FILES: &[&str] = &["config", "gc.pid", "packed-refs", "shallow"];
-/// What each work tree has of its own below the shared directories.
+/// What each worktree has of its own below the shared directories.
 const OWN: &[&str] = &[
     "info/sparse-checkout",
     "logs/HEAD",
@@ -32,7 +32,7 @@ const OWN: &[&str] = &[
     "refs/worktree",
 ];
 
-/// Whether a linked work tree looks for `name` in the directory that all share.
+/// Returns whether `name` belongs to the shared directory in a linked worktree.
 pub fn is_shared(name: &str) -> bool {
     let is_or_below = |base: &str| {
         let rest = name.strip_prefix(base);

@@ -1,9 +1,9 @@
-//! Matching names against shell patterns by the rules of `gitignore(5)`.
+//! Matches names against shell patterns by the rules of `gitignore(5)`.
 //!
-//! No step is taken back further than to the last `*` and the last `**`: what stands before one of
-//! them is matched as early as it can be, which leaves the later ones every choice they could have.
-//! So the time is bounded by the length of the pattern times that of the text, whatever the
-//! pattern, and nothing is allocated.
+//! Backtracking goes at most to the last `*` and the last `**`. The text before one of them is
+//! matched as early as possible, which leaves all choices to the later ones. So the time is bounded
+//! by the length of the pattern times that of the text, for every pattern, and nothing is
+//! allocated.
 
 use bstr::{BStr, ByteSlice};
 use gix_glob::Pattern;

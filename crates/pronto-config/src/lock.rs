@@ -1,5 +1,4 @@
-//! Files that are replaced as a whole: written beside under a name that shuts others out, then
-//! moved into place.
+//! Files that are replaced as a whole: written to a lock file, then renamed.
 
 use std::fs::File;
 use std::io::ErrorKind as Io;
@@ -27,7 +26,7 @@ impl Lock {
         Self::acquire_as(target, Marking::Marked, patience)
     }
 
-    /// As [`acquire`](Self::acquire), with a lock file that is marked or not.
+    /// Like [`acquire`](Self::acquire), with a lock file that is marked or not.
     ///
     /// # Errors
     /// As for [`acquire`](Self::acquire).

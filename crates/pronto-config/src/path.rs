@@ -1,4 +1,4 @@
-//! Paths and bytes, and paths as Git normalises them.
+//! Conversions of paths and bytes, and Git's normalisation of paths.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,8 +23,8 @@ pub fn borrow(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links are
-/// not looked at. `..` at the root stays at the root.
+/// Returns `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links
+/// are not resolved. `..` at the root stays at the root.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

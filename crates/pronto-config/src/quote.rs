@@ -2,21 +2,7 @@
 
 use bstr::{BStr, BString};
 
-/// Appends `text` in single quotes; quotes and exclamation marks inside are escaped outside of
-/// them, so that any shell reads back the same bytes.
-pub fn shell_quote_into(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'\'');
-    for &byte in text {
-        if byte == b'\'' || byte == b'!' {
-            out.extend_from_slice(b"'\\");
-            out.push(byte);
-            out.push(b'\'');
-        } else {
-            out.push(byte);
-        }
-    }
-    out.push(b'\'');
-}
+pub use pronto_io::shell::quote_into as shell_quote_into;
 
 /// Reads one quoted word from the front of `text`: the word, and what follows it. `None` when it
 /// is not quoted as [`shell_quote_into`] quotes.

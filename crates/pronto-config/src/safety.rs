@@ -1,4 +1,5 @@
-//! Whose repositories may be used: `safe.directory` and `safe.bareRepository`.
+//! Checks whether a repository of another user may be used: `safe.directory` and
+//! `safe.bareRepository`.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -43,7 +44,7 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     }
     let said = place.display();
     let mut quoted = Vec::new();
-    quote_when_needed(path::as_bytes(place), &mut quoted);
+    pronto_io::shell::quote_if_needed_into(path::as_bytes(place), &mut quoted);
     let message = format!(
         "detected dubious ownership in repository at '{said}'\n\
          To add an exception for this directory, call:\n\n\
@@ -53,7 +54,7 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// Refuses a bare repository that nobody named, if `safe.bareRepository` says so.
+/// Refuses a bare repository that was not named explicitly, if `safe.bareRepository` says so.
 ///
 /// # Errors
 /// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that.
@@ -76,7 +77,7 @@ pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// A `.git` directory, or one of its work trees or submodules, is not bare of itself.
+/// A `.git` directory, or one of its worktrees or submodules, is not bare of itself.
 fn is_inside_ordinary(git_dir: &Path) -> bool {
     let text = path::as_bytes(git_dir);
     text.ends_with(b"/.git")
@@ -124,8 +125,8 @@ fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool 
     allowed
 }
 
-/// Whether a value of `safe.directory` names `place`, which is a real path. What the value names is
-/// made real, too: no spelling of a path and no link is told apart from where it leads.
+/// Returns whether a value of `safe.directory` names `place`, which is a real path. The value is
+/// resolved to a real path, too, so spelling and links do not matter.
 fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     if value == Path::new(".") {
         let here = std::fs::canonicalize(environment.current_dir());
@@ -146,15 +147,5 @@ fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     match below {
         true => place != base && place.starts_with(&base),
         false => place == base,
-    }
-}
-
-/// As the shell needs it: bare when it is harmless.
-fn quote_when_needed(text: &[u8], out: &mut Vec<u8>) {
-    let harmless = |&byte: &u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
-    if !text.is_empty() && text.iter().all(harmless) {
-        out.extend_from_slice(text);
-    } else {
-        crate::quote::shell_quote_into(text, out);
     }
 }

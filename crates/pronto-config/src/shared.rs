@@ -1,4 +1,4 @@
-//! Repositories that several people of one machine use (`core.sharedRepository`).
+//! Repositories shared by several users of a machine (`core.sharedRepository`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -112,7 +112,7 @@ pub fn config_value(sharing: Sharing) -> Option<String> {
     }
 }
 
-/// Gives one file or directory the permissions that sharing asks for.
+/// Gives a file or directory the permissions that sharing requires.
 ///
 /// # Errors
 /// They cannot be changed.

@@ -1,4 +1,4 @@
-//! The normal form of URLs, in which the keys of the configuration are matched.
+//! The normal form of URLs, which configuration keys are matched against.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl NormalUrl {
     /// The normal form of `url`.
     ///
     /// # Errors
-    /// It has no scheme, no host where one is needed, or a part that is not well formed.
+    /// It has no scheme, no host where one is needed, or a part that is malformed.
     pub fn parse(url: &BStr) -> Result<Self> {
         let parsed = split(url).and_then(|parts| Self::from_parts(&parts, false));
         parsed.map_err(|reason| Error::new(ErrorKind::InvalidInput, reason))

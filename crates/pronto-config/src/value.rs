@@ -1,4 +1,4 @@
-//! Typed readings of configured values, with Git's rules.
+//! Typed values, with Git's rules.
 
 /// Why a number could not be read; the words are Git's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn parse_i64(value: &bstr::BStr) -> Result<i64, BadNumber> {
     i64::try_from(number).map_err(|_| BadNumber::OutOfRange)
 }
 
-/// As [`parse_i64`], for values that cannot be negative.
+/// Like [`parse_i64`], for values that cannot be negative.
 ///
 /// # Errors
 /// It is no number, or does not fit.
@@ -70,7 +70,7 @@ pub fn parse_u64(value: &bstr::BStr) -> Result<u64, BadNumber> {
     parse_magnitude(text.strip_prefix(b"+").unwrap_or(text))
 }
 
-/// As [`parse_i64`], in the range of C's `int`.
+/// Like [`parse_i64`], in the range of C's `int`.
 ///
 /// # Errors
 /// It is no number, or does not fit.

@@ -6,8 +6,8 @@ use crate::ObjectId;
 
 /// The content looks like one half of a SHA-1 collision attack.
 ///
-/// The id it would have had is kept for messages; it must not be used to store the object, as
-/// another content with the same id can be made by whoever made this one.
+/// The id is kept for messages only. It must not be used to store the object, because the author of
+/// this content can make another one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Collision {
     id: ObjectId,

@@ -1,4 +1,4 @@
-//! One stream at a time.
+//! Digesting one stream at a time.
 
 use sha2::Digest as _;
 

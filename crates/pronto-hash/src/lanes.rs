@@ -1,11 +1,20 @@
-//! Digesting as many messages at once as a vector register has lanes.
+//! Digests as many messages at once as a vector register has lanes.
 //!
 //! The layers, from the top: [`feed`] keeps the lanes supplied with messages of different lengths
 //! and writes the padding; [`sha1`] and [`sha256`] advance all lanes by some blocks;
-//! [`disturbance`] and [`suspects`] are the collision detection of SHA-1; [`vector`] is what they
-//! ask of the processor, and [`avx2`] and [`avx512`] give it.
+//! [`disturbance`] and [`suspects`] are the collision detection of SHA-1; [`vector`] is their
+//! interface to the processor, which [`avx2`] and [`avx512`] implement.
 
 #![expect(unsafe_code, reason = "vector instructions, chosen at run time")]
+
+/// Evaluates an expression of vector instructions in an unsafe function or a method of an unsafe
+/// trait, whose caller has made sure that the processor has the instructions.
+macro_rules! vouched {
+    ($instructions:expr) => {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { $instructions }
+    };
+}
 
 mod avx2;
 mod avx512;

@@ -1,10 +1,11 @@
-//! Object ids, and digesting many objects fast.
+//! Object ids, and fast digests of many objects.
 //!
-//! [`Digester`] and [`digest`] turn one stream into an [`ObjectId`]; [`digest_many`] does the
-//! same for many independent messages at once and is the faster way whenever there is more than
-//! one, and [`DigestStream`] for messages that come one after the other. SHA-1 is always computed with collision detection: a message that is part of a known kind
-//! of attack gives [`Collision`] rather than an id. [`TrailerDigester`] is the exception, for the
-//! checksums at the end of packs and indexes, which guard against accidents only.
+//! [`Digester`] and [`digest`] turn one stream into an [`ObjectId`]. [`digest_many`] does this for
+//! many independent messages at once, which is faster for more than one, and [`DigestStream`] for
+//! messages that arrive one after another. SHA-1 is always computed with collision detection: a
+//! message of a known kind of attack gives [`Collision`] instead of an id. The exception is
+//! [`TrailerDigester`], for the checksums at the end of packs and indexes, which only guard against
+//! accidents.
 //!
 //! ```
 //! use pronto_hash::{Kind, Message, digest, digest_many};

@@ -1,4 +1,4 @@
-//! Many independent messages at a time.
+//! Digests many independent messages at once.
 
 #[cfg(target_arch = "x86_64")]
 mod plan;
@@ -24,11 +24,11 @@ impl Message<'_> {
     }
 }
 
-/// Digests batches of messages, keeping what it needs for that from one batch to the next.
+/// Digests batches of messages, and keeps its memory from one batch to the next.
 ///
-/// A batch is done at its best speed if it holds a few times as many messages as there are lanes
-/// (16 with AVX-512) and fits into the processor's second-level cache; the messages may be of any
-/// lengths and in any order.
+/// A batch is fastest if it holds a few times as many messages as there are lanes (16 with AVX-512)
+/// and fits into the processor's second-level cache; the messages may have any lengths and any
+/// order.
 ///
 /// ```
 /// use pronto_hash::{Kind, ManyDigester, Message, digest};
@@ -179,8 +179,8 @@ impl Backend {
 
 /// Digests each of `messages` and appends the results to `ids`, in the order of the messages.
 ///
-/// A result is an error if its message holds a block of a known kind of SHA-1 collision attack;
-/// the others are not affected. Whoever has more than one batch keeps a [`ManyDigester`].
+/// A result is an error if its message holds a block of a known kind of SHA-1 collision attack; the
+/// others are not affected. For more than one batch use a [`ManyDigester`].
 pub fn digest_many(
     kind: Kind,
     messages: &[Message<'_>],

@@ -1,4 +1,4 @@
-//! Messages that come one after the other, and are digested many at a time nevertheless.
+//! Digests messages that arrive one after another, many at a time.
 
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ impl<B: Body, T> DigestStream<B, T> {
         }
     }
 
-    /// Adds a message that consists of `header` and `body`; `ended` is called for those that come
-    /// to their end meanwhile, perhaps with this one among them.
+    /// Adds a message that consists of `header` and `body`. `ended` is called for messages that end
+    /// meanwhile, perhaps this one among them.
     ///
     /// An id is an error if its message holds a block of a known kind of SHA-1 collision attack.
     pub fn push(

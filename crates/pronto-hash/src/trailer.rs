@@ -1,4 +1,4 @@
-//! Checksums at the end of files.
+//! Digests for checksums at the end of files.
 
 use sha2::Digest as _;
 
@@ -6,8 +6,8 @@ use crate::{Kind, ObjectId};
 
 /// Digests a file for the checksum at its end, without collision detection.
 ///
-/// The trailer of a pack or an index guards against accidents: whoever can forge the file can
-/// forge the trailer. Leaving the detection out makes SHA-1 a good deal faster.
+/// The trailer of a pack or an index guards against accidents: an attacker who can forge the file
+/// can forge the trailer. SHA-1 is considerably faster without the detection.
 #[derive(Clone)]
 pub struct TrailerDigester(State);
 

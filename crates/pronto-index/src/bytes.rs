@@ -1,4 +1,4 @@
-//! Taking numbers and pieces off the front of untrusted bytes.
+//! Reads numbers and slices from the front of untrusted bytes.
 
 use bstr::ByteSlice;
 

@@ -1,4 +1,4 @@
-//! The `TREE` extension: the tree objects that directories of the index are known to make.
+//! The `TREE` extension: cached trees, the known tree ids of directories of the index.
 
 use crate::bytes::{take, take_until};
 use crate::nesting::{self, Nesting};

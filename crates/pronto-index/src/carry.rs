@@ -1,4 +1,4 @@
-//! What of an index's caches still holds for other entries.
+//! Determines which caches of an index stay valid for other entries.
 
 use crate::entry::{EntryRef, order};
 use crate::extension;
@@ -44,8 +44,7 @@ pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
     Some(Cow::Owned(encoded))
 }
 
-/// What the file system monitor said, encoded: an entry that is not as it was has to be looked at.
-/// Linear.
+/// Returns the monitor's data, encoded: changed entries must be examined. Linear.
 pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
     let told = base.fsmonitor().ok().flatten()?;
     let mut at = 0;

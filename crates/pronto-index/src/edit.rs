@@ -1,4 +1,4 @@
-//! Changes over an index that stays as it is.
+//! Changes to an index, which itself stays unchanged.
 
 use crate::cached_tree::CachedTree;
 use crate::carry;
@@ -14,8 +14,8 @@ use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A set of changes over an index: entries set and removed by path and stage, facts refreshed by
-/// position. [`content`](Edit::content) is the merge of both, ready to be written.
+/// A set of changes to an index: entries set and removed by path and stage, and stat data refreshed
+/// by position. [`content`](Edit::content) merges both, ready to be written.
 #[derive(Debug)]
 pub struct Edit<'a> {
     base: &'a Index,
@@ -62,8 +62,8 @@ impl<'a> Edit<'a> {
             && self.fsmonitor.is_none()
     }
 
-    /// Adds `entry`, or puts it in place of the one with its path and stage. Other stages stay.
-    /// Cached trees above are forgotten if the path has changed by it.
+    /// Adds `entry`, or replaces the one with its path and stage. Other stages stay. Cached trees
+    /// above are discarded if this changes the path.
     pub fn set(&mut self, entry: Entry) {
         let before = self.get(entry.path.as_ref(), entry.stage());
         let same = before.is_some_and(|before| {
@@ -99,7 +99,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Records new facts and flags for the entry at `position` of the base, whose object stays.
+    /// Records new stat data and flags for the entry at `position` of the base. Its object stays.
     pub fn refresh(&mut self, position: usize, stat: Stat, flags: Flags) {
         self.refreshed.insert(position, (stat, flags));
     }
@@ -138,17 +138,17 @@ impl<'a> Edit<'a> {
         found
     }
 
-    /// Puts `tree` in place of the cached trees, changes so far included.
+    /// Replaces the cached trees, including earlier changes, by `tree`.
     pub fn set_cached_tree(&mut self, tree: Option<CachedTree>) {
         self.tree = TreeChange::Replace(tree);
     }
 
-    /// Puts `undo` in place of the resolved conflicts.
+    /// Replaces the resolved conflicts by `undo`.
     pub fn set_resolve_undo(&mut self, undo: Option<ResolveUndo>) {
         self.resolve_undo = Some(undo);
     }
 
-    /// Puts `cache` in place of the untracked cache.
+    /// Replaces the untracked cache by `cache`.
     pub fn set_untracked_cache(&mut self, cache: Option<&UntrackedCache<'_>>) {
         self.untracked = Some(cache.map(|cache| {
             let mut encoded = Vec::new();
@@ -157,7 +157,7 @@ impl<'a> Edit<'a> {
         }));
     }
 
-    /// Puts `told` in place of what the file system monitor said. Its positions are those of the
+    /// Replaces the data of the file system monitor by `told`. Its positions are those of the
     /// merged entries.
     pub fn set_fsmonitor(&mut self, told: Option<&Fsmonitor>) {
         self.fsmonitor = Some(told.map(|told| {

@@ -1,4 +1,4 @@
-//! One entry of the index.
+//! An entry of the index.
 
 use crate::stat::Stat;
 use bstr::{BStr, BString};
@@ -33,7 +33,7 @@ impl Flags {
     pub const SKIP_WORKTREE: Flags = Flags(1 << 30);
     /// `add --intent-to-add`: the entry has no content yet.
     pub const INTENT_TO_ADD: Flags = Flags(1 << 29);
-    /// The file was looked at in this run and is as the entry says. Never stored.
+    /// The file was examined in this run and matches the entry. Never stored.
     pub const UP_TO_DATE: Flags = Flags(1 << 18);
 
     pub(crate) const EXTENDED: u32 = 0x4000;
@@ -65,7 +65,7 @@ impl Flags {
         Flags(self.0 & !Self::STAGE | (u32::from(stage & 3) << 12))
     }
 
-    /// Zero for a merged entry; 1 the common ancestor, 2 ours, 3 theirs.
+    /// The stage: zero for a merged entry, 1 for the common ancestor, 2 for ours, 3 for theirs.
     pub fn stage(self) -> u8 {
         ((self.0 & Self::STAGE) >> 12) as u8
     }

@@ -1,6 +1,6 @@
-//! What can go wrong with an index.
+//! Errors of an index.
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

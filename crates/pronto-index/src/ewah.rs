@@ -1,4 +1,4 @@
-//! Sets of positions as the `link` and `FSMN` extensions hold them: compressed bitmaps.
+//! Compressed bitmaps: sets of positions in the `link` and `FSMN` extensions.
 
 use pronto_io::ewah::{Builder, Ewah, Run};
 

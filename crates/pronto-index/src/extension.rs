@@ -1,4 +1,4 @@
-//! The extensions after the entries: where each lies, and which ones are known.
+//! The extensions after the entries: their positions, and the known signatures.
 
 use crate::bytes::{take, take_u32};
 use crate::error::{Error, ErrorKind, corrupt};

@@ -40,7 +40,7 @@ impl std::ops::Deref for Data {
 /// What systems read at least when a page is missing.
 const READ_AHEAD_BYTES: u64 = 64 * 1024;
 
-/// The file at `path` and what tells it from others; `None` if there is none.
+/// Reads the file at `path`, with its identity; `None` if there is none.
 pub(crate) fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
     let view = match View::open(path, Access::Auto) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -1,5 +1,5 @@
-//! The `FSMN` extension: since when a file system monitor has been asked, and which entries it
-//! does not vouch for.
+//! The `FSMN` extension: the token of the file system monitor, and the entries that it does not
+//! vouch for.
 
 use crate::bytes::{take, take_u32, take_u64, take_until};
 use crate::error::{Error, corrupt};
@@ -16,8 +16,8 @@ pub struct Fsmonitor {
 }
 
 impl Fsmonitor {
-    /// What a monitor told that is to be asked with `token` next time; the entries at `dirty`,
-    /// which rise, are to be looked at.
+    /// Creates the extension from the monitor's next `token` and the positions of entries that must
+    /// be examined, in ascending order.
     pub fn new(token: BString, dirty: impl IntoIterator<Item = u32>) -> Fsmonitor {
         let dirty = Bitmap::new(dirty);
         Fsmonitor { token, dirty }

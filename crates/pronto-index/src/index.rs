@@ -1,4 +1,4 @@
-//! The index as it was read.
+//! An index as read from its file.
 
 use crate::cached_tree::CachedTree;
 use crate::entry::{EntryRef, order};
@@ -58,11 +58,11 @@ impl Index {
     }
 
     /// Reads the index at `path`; an empty one if there is no file. Costs one pass over the
-    /// entries of which a few bytes each are looked at; version 4 and split indexes are unpacked.
+    /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
     ///
     /// # Errors
     /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], or [`ErrorKind::Unsupported`] for an unknown
-    /// version or an unknown extension that is needed.
+    /// version or an unknown required extension.
     pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
         Self::open_with(path, kind, &OpenOptions::default())
     }
@@ -144,13 +144,13 @@ impl Index {
         })
     }
 
-    /// Keeps where the entries are in a file of pronto's own beside the index, so that whoever opens
-    /// this one next need not look at each; that file is used only beside the very index that it was
-    /// written for. Nothing is done if it is there already, for an index of few entries, of version 4
-    /// or that is split, and on network file systems. Costs one pass over where entries start.
+    /// Stores the positions of the entries in a file of pronto's own beside the index, so the next
+    /// reader need not locate each entry. The file is only used with this very index. Does nothing
+    /// if the file exists, for an index of few entries, of version 4 or that is split, and on
+    /// network file systems. Costs one pass over the starts of the entries.
     ///
-    /// To be called only of an index that was not written just now: what is made twice within one
-    /// tick of the clock, with the same size, could not be told apart if it has no digest.
+    /// Call it only for an index that was not written just now. Two indexes written within one tick
+    /// of the clock, with the same size and without a digest, could not be distinguished.
     pub fn keep_lengths(&self) {
         if let Some(end) = self.found_end.filter(|_| self.unpacked.is_none()) {
             // It only saves time.
@@ -224,8 +224,8 @@ impl Index {
     #[inline]
     pub fn plain(&self, position: usize, from: usize) -> Option<Plain<'_>> {
         let rows = self.rows();
-        // Whoever looks at one mostly looks at the next, after a call that takes longer than
-        // memory does.
+        // A caller that reads one entry mostly reads the next one after a call that takes longer
+        // than a memory access.
         if let Some(&next) = self.starts.get(position + 1) {
             prefetch(rows, next as usize);
             prefetch(rows, next as usize + LINE_BYTES);
@@ -333,8 +333,8 @@ impl Index {
         self.split
     }
 
-    /// The signatures of unknown extensions that were passed over: Git says `ignoring XXXX
-    /// extension` of each.
+    /// Returns the signatures of unknown extensions that were ignored. Git prints `ignoring XXXX
+    /// extension` for each.
     pub fn ignored_extensions(&self) -> &[[u8; 4]] {
         self.outline.ignored_extensions()
     }
@@ -355,7 +355,7 @@ impl Index {
         self.outline.timestamp()
     }
 
-    /// What tells this file from another one at its path; `None` if there was none.
+    /// Returns the identity of the file; `None` if there was none.
     pub fn identity(&self) -> Option<Identity> {
         self.outline.identity()
     }
@@ -391,7 +391,7 @@ impl Index {
     }
 
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
-        // What the monitor said, it said of other positions.
+        // The monitor's data are for other positions.
         let holds = signature != extension::FSMONITOR || !self.is_expanded();
         self.outline.extension(signature).filter(|_| holds)
     }
@@ -400,7 +400,7 @@ impl Index {
         self.outline.hash_len()
     }
 
-    /// Puts other entries in the place of those that were read.
+    /// Replaces the entries that were read.
     pub(crate) fn replace_entries(
         &mut self,
         entries: Unpacked,

@@ -1,5 +1,5 @@
-//! How entries lie in memory: as in a file of version 2 or 3, with a table of where each starts.
-//! Entries of version 4 and of split indexes are brought into that form once, on reading.
+//! The layout of entries in memory: as in a file of version 2 or 3, with a table of their starts.
+//! Entries of version 4 and of split indexes are converted to this form when they are read.
 
 use crate::bytes::{take_varint, u16_at};
 use crate::entry::{EntryRef, Flags};
@@ -19,7 +19,7 @@ pub(crate) const LONG_NAME: u16 = 0xfff;
 /// Longer paths are refused in version 4, where a few bytes could claim any number of them.
 const LONGEST_PATH_BYTES: usize = 32 * 1024;
 
-/// How far before the entry that is looked at memory is asked for: what some twenty entries take.
+/// The prefetch distance: about twenty entries.
 const AHEAD_BYTES: usize = 2048;
 /// What a processor loads at once.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -70,8 +70,7 @@ fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
     }
 }
 
-/// Takes the mark that the file is left out of the work tree from the entry at `at`, which has been
-/// located before.
+/// Clears the skip-worktree bit of the entry at `at`, which has been located before.
 pub(crate) fn unskip(bytes: &mut [u8], at: usize, hash_len: usize) {
     let Some(Fixed {
         flags, extended, ..
@@ -102,7 +101,7 @@ fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Erro
     Ok(Vec::with_capacity(count))
 }
 
-/// Finds the entries of a file of version 2 or 3. Looks at a few bytes of each.
+/// Locates the entries of a file of version 2 or 3. Reads a few bytes of each.
 pub(crate) fn locate(
     bytes: &[u8],
     from: usize,
@@ -142,7 +141,7 @@ pub(crate) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Appends an entry: the fixed part as it lies in a file, then its path.
+    /// Appends an entry: the fixed part in the format of the file, then its path.
     pub(crate) fn push(&mut self, fixed: &[u8], path: &[u8]) -> Result<(), Error> {
         let start = u32::try_from(self.bytes.len())
             .map_err(|_| corrupt("index entries take more than 4 GiB"))?;

@@ -1,7 +1,7 @@
-//! How long each entry of an index is, kept in a file beside it, so that entries are located
-//! without a look at them.
+//! The lengths of all entries of an index, kept in a file beside it, so that entries can be located
+//! without reading them.
 //!
-//! The file (`index.pronto`) is pronto's own; Git passes it by. All numbers are little-endian:
+//! The file (`index.pronto`) belongs to pronto; Git ignores it. All numbers are little-endian:
 //!
 //! | bytes | |
 //! |---|---|
@@ -13,12 +13,12 @@
 //! | 1 each | the length of each entry, in units of 8 bytes |
 //! | 4 | CRC-32 of all before |
 //!
-//! Nothing but time is lost if it is missing, cut short or of another index: then entries are
-//! located by going from one to the next. It is not put in place by a rename:
-//! whoever reads half of it finds its length or the CRC wrong.
+//! If the file is missing, truncated or belongs to another index, only time is lost: entries are
+//! then located one after the other. The file is not replaced by a rename: a reader of a
+//! half-written file finds that its length or CRC is wrong.
 //!
-//! Budget of reading, for n entries: one open, one `fstat`, two reads, one close; n bytes read, 4 n
-//! written. A pass over the entries themselves brings 100 n bytes from memory.
+//! Cost of reading for n entries: one open, one `fstat`, two reads, one close; n bytes read, 4 n
+//! written. A pass over the entries themselves reads 100 n bytes of memory.
 
 use crate::file::Data;
 use crate::layout::{self, Table};
@@ -105,18 +105,18 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
         at = at.wrapping_add(u32::from(length) * UNIT as u32);
         start
     }));
-    // As a sum that cannot wrap, which also tells that none before did.
+    // The sum cannot wrap, so it also shows that no earlier sum did.
     let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let end = usize::try_from(from as u64 + total * UNIT as u64).ok()?;
     (end <= limit).then_some(Table { starts, end })
 }
 
-/// Writes the lengths of the entries of `subject`, the index at `path`, which start at `starts`; the
-/// last one ends at `end`. Nothing is written for few entries, nor if one is longer than 2,040
+/// Writes the lengths of the entries of `subject`, the index at `path`, which start at `starts`;
+/// the last one ends at `end`. Writes nothing for few entries, or if one is longer than 2,040
 /// bytes.
 ///
 /// # Errors
-/// Those of writing; what is there then is passed over.
+/// Those of writing. A partial file is ignored by readers.
 pub(crate) fn write(
     path: &Path,
     subject: &Subject<'_>,
@@ -138,7 +138,7 @@ pub(crate) fn write(
     make(&beside(path))?.write_all(&bytes)
 }
 
-/// The file is made anew, so that nothing is written through a link.
+/// Creates the file exclusively, so that nothing is written through a link.
 fn make(path: &Path) -> std::io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -147,8 +147,8 @@ fn make(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Whether the lengths beside the index are of use: only for one that is mapped, since whoever reads
-/// all of a file has its entries at hand.
+/// Returns whether lengths beside the index are useful: only for a mapped index. A file that is
+/// read as a whole has its entries in memory already.
 pub(crate) fn pays(file: &Data, version: u32) -> bool {
     matches!(file, Data::Mapped(..)) && matches!(version, 2 | 3)
 }

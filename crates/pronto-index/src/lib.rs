@@ -1,12 +1,12 @@
-//! The staging index file: read in place, edited as a merge, written as Git writes it.
+//! The index file: read in place, edited as a merge, written as Git writes it.
 //!
-//! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, split indexes included. Entries of
-//!   version 2 and 3 are read where they lie; extensions are parsed when they are asked for.
-//! - [`Outline`] knows the file and its extensions without a look at the entries.
-//! - [`Stat`] holds the recorded file facts and [`Rules`] says how they are compared.
-//! - [`SharedIndex`] is what split indexes have in common, and [`Writer`] writes both.
-//! - [`Edit`] collects changes over an index, [`Writer`] encodes entries and extensions, and
-//!   [`Lock`] puts the result in place by one rename.
+//! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, including split indexes. Entries of
+//!   versions 2 and 3 are read in place; extensions are parsed on demand.
+//! - [`Outline`] reads the file and its extensions without the entries.
+//! - [`Stat`] holds the recorded stat data of a file, and [`Rules`] says how they are compared.
+//! - [`SharedIndex`] is the common part of split indexes, and [`Writer`] writes both.
+//! - [`Edit`] collects changes to an index, [`Writer`] encodes entries and extensions, and
+//!   [`Lock`] replaces the index by one rename.
 //!
 //! ```
 //! use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};

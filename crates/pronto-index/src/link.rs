@@ -1,4 +1,4 @@
-//! Split indexes: a small file that says how it differs from a shared one.
+//! Split indexes: a small file with the differences from a shared one.
 
 use crate::bytes::take;
 use crate::entry::order;

@@ -1,4 +1,5 @@
-//! `index.lock`: the file that keeps others from writing the index, and becomes the new one.
+//! `index.lock`: the file that prevents other processes from writing the index, and becomes the new
+//! one.
 
 use crate::error::{Error, ErrorKind};
 use crate::index::Index;
@@ -31,7 +32,7 @@ impl Lock {
         Self::acquire_within(index, PATIENCE)
     }
 
-    /// As [`acquire`](Self::acquire), waiting up to `patience`.
+    /// Like [`acquire`](Self::acquire), waiting up to `patience`.
     ///
     /// # Errors
     /// As for [`acquire`](Self::acquire).
@@ -47,7 +48,7 @@ impl Lock {
         self
     }
 
-    /// Writes `bytes` as the new index and puts it in place.
+    /// Writes `bytes` as the new index and renames it into place.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; the old index then stays and the lock is gone.
@@ -56,8 +57,7 @@ impl Lock {
         self.commit_to(bytes, &index)
     }
 
-    /// Writes `bytes` and puts them in place of `target`, on the same file system; the index
-    /// stays.
+    /// Writes `bytes` and renames them to `target`, on the same file system; the index stays.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]; the old file then stays and the lock is gone.
@@ -86,10 +86,10 @@ fn from_lock(error: lock_file::Error) -> Error {
     })
 }
 
-/// Puts `bytes` in place of the index at `path`, if that is still the file that `read` was read
-/// from. The lock is held for as long as it takes to look and to rename: the new file is complete
-/// before, and `sync` says how to wait for it. `false` if somebody else holds the lock or has changed
-/// the index.
+/// Replaces the index at `path` by `bytes`, if it is still the file that `read` was read from. The
+/// lock is held only for the comparison and the rename: the new file is complete before, and `sync`
+/// says how to flush it. Returns `false` if another process holds the lock or has changed the
+/// index.
 ///
 /// # Errors
 /// [`ErrorKind::Io`]; the old index then stays.
@@ -98,7 +98,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
-    // Nobody waits for what cannot be had.
+    // There is no wait for a lock that is held.
     if lock_path.symlink_metadata().is_ok() || !read.is_current(&index) {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
-//! Directories in the order of a file: each is followed by all that are below it. What cached
-//! trees and the untracked cache have in common.
+//! Directories in file order: each is followed by everything below it. Shared by cached trees and
+//! the untracked cache.
 
-/// Follows directories as they come, to tell where each ends.
+/// Follows directories in file order and determines where each ends.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     open: Vec<Open>,
@@ -22,8 +22,9 @@ impl Nesting {
         self.open.last().map(|open| (open.at, open.child))
     }
 
-    /// Takes note of the directory at `at`, which is the next one, with `children` directly below
-    /// it; tells `ended` of all that end with it. `false` if it is nested deeper than `deepest`.
+    /// Enters the directory at `at`, which is the next one, with `children` directly below it.
+    /// Calls `ended` for all directories that end with it. Returns `false` if it is nested deeper
+    /// than `deepest`.
     pub(crate) fn push(
         &mut self,
         (at, children): (usize, u64),
@@ -54,8 +55,8 @@ impl Nesting {
     }
 }
 
-/// The positions of the directories directly below the one at `at`, where `end` tells the position
-/// after all that are below one.
+/// Returns the positions of the directories directly below the one at `at`. `end` returns the
+/// position after everything below a directory.
 pub(crate) fn children(at: usize, end: impl Fn(usize) -> usize) -> impl Iterator<Item = usize> {
     let last = end(at);
     let mut next = at + 1;

@@ -1,10 +1,9 @@
-//! The file of an index, and where its parts lie: what there is to know before any entry is looked
-//! at.
+//! The outline of an index file: the positions of its parts, without reading entries.
 //!
-//! Budget, of an index that says where its entries end (`EOIE`): one open, one `fstat`, one map;
-//! bytes touched are those of the header, of the headers of extensions, and of the extensions that
-//! are asked for. Nothing is done for each entry. Other indexes have their entries located, which
-//! looks at some bytes of each.
+//! Cost for an index with the end of its entries (`EOIE`): one open, one `fstat`, one map; the
+//! bytes of the header, the headers of extensions, and the requested extensions are read. Nothing
+//! is done for each entry. In other indexes the entries must be located, which reads some bytes of
+//! each.
 
 use crate::bytes::{take_u32, u32_at};
 use crate::cached_tree::CachedTree;
@@ -24,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
 
-/// What tells one file at the index's path from another.
+/// The identity of an index file, which distinguishes files at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -77,8 +76,8 @@ impl Identity {
     }
 }
 
-/// An index file whose entries have not been looked at, if it says where they end. Immutable,
-/// `Send + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
+/// An index file whose entries have not been located, if it states where they end. Immutable, `Send
+/// + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
 #[derive(Debug)]
 pub struct Outline {
     kind: Kind,
@@ -123,8 +122,8 @@ impl Outline {
         self
     }
 
-    /// Reads the file at `path`; an empty index if there is none. What it says of entries and
-    /// extensions other than where they lie is not checked here.
+    /// Reads the file at `path`; an empty index if there is none. Of entries and extensions only
+    /// the positions are checked here.
     ///
     /// # Errors
     /// As [`Index::open`](crate::Index::open).
@@ -170,8 +169,7 @@ impl Outline {
         Ok(outline)
     }
 
-    /// The extensions, if the file says where the entries end and all between there and its own
-    /// end is what it says it is.
+    /// Returns the extensions, if the file states where the entries end and the rest is consistent.
     fn told_end(&self) -> Option<Extensions> {
         let end = self.file.len() - self.hash_len();
         let size = 4 + self.hash_len();
@@ -260,7 +258,7 @@ impl Outline {
         Some((table.starts, extensions))
     }
 
-    /// Keeps where the entries of this file are, for whoever opens it next.
+    /// Stores the positions of the entries of this file for the next reader.
     pub(crate) fn keep_lengths(&self, starts: &[u32], end: usize) -> std::io::Result<()> {
         match self.subject() {
             Some((path, subject)) => lengths::write(path, &subject, (starts, end)),
@@ -295,7 +293,7 @@ impl Outline {
             .unwrap_or_default()
     }
 
-    /// What tells this file from another one at its path; `None` if there was none.
+    /// Returns the identity of the file; `None` if there was none.
     pub fn identity(&self) -> Option<Identity> {
         self.identity
     }
@@ -363,8 +361,8 @@ impl Outline {
         UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
     }
 
-    /// The signatures of unknown extensions that were passed over: Git says `ignoring XXXX
-    /// extension` of each.
+    /// Returns the signatures of unknown extensions that were ignored. Git prints `ignoring XXXX
+    /// extension` for each.
     pub fn ignored_extensions(&self) -> &[[u8; 4]] {
         self.extensions.ignored()
     }
@@ -395,12 +393,12 @@ impl Outline {
         }
     }
 
-    /// Whether all that was read of this file until now was what it holds: if someone cuts a
-    /// mapped file short, what is gone reads as zeros. To be called once a result is there, before
-    /// it is used.
+    /// Checks that everything read from this file so far was its content. If another process
+    /// truncates a mapped file, missing bytes read as zeros. Call it after computing a result and
+    /// before using it.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the file was cut short; from then on always.
+    /// [`ErrorKind::Io`] if the file was truncated; from then on always.
     pub fn intact(&self) -> Result<(), Error> {
         match &self.file {
             Data::Mapped(view, path) => {

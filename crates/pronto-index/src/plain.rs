@@ -1,4 +1,4 @@
-//! Entries as nearly all are, read with no more than it takes to see that a file is unchanged.
+//! Fast comparison of ordinary entries with the stat data of unchanged files.
 
 use crate::bytes::u16_at;
 use crate::layout::{LONG_NAME, STAT_BYTES, numbers};
@@ -56,10 +56,10 @@ impl<'a> Plain<'a> {
         CStr::from_bytes_until_nul(self.path).unwrap_or_default()
     }
 
-    /// Whether a file with the facts `now` and the mode it would be staged with is certainly what
-    /// the entry says, by whatever [`Rules`](crate::Rules): all but the device is the same, was
-    /// recorded well before `index_time`, and the size is not the mark of an entry whose content
-    /// has to be looked at. Of any other file this says nothing.
+    /// Returns whether a file with the stat data `now` and the mode it would be staged with
+    /// certainly matches the entry, by any [`Rules`](crate::Rules): everything but the device is
+    /// equal, was recorded well before `index_time`, and the size is not the mark of an entry whose
+    /// content must be examined. `false` says nothing.
     #[inline]
     pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: Time) -> bool {
         let mut differing = 0;

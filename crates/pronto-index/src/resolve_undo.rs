@@ -1,4 +1,4 @@
-//! The `REUC` extension: the stages a path had before its conflict was resolved.
+//! The `REUC` extension: the stages of a path before its conflict was resolved.
 
 use crate::bytes::{take, take_until};
 use crate::error::{Error, corrupt};

@@ -1,13 +1,13 @@
-//! Entries that stand for whole directories (`sdir`): from them to the entries they stand for, and
-//! back.
+//! Sparse indexes (`sdir`): expands entries that stand for whole directories, and collapses
+//! directories into such entries.
 //!
-//! Such an entry has mode `040000`, a slash at the end of its path, the mark "skip worktree" and a
-//! tree for its object; its cached tree is known, counts one entry and has no children. The format
+//! Such an entry has mode `040000`, a slash at the end of its path, the skip-worktree bit, and a
+//! tree as its object; its cached tree is known, counts one entry and has no children. The format
 //! is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
 //!
-//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below those that
-//! stand for directories. [`Content::collapse`] is linear in the entries of directories of which a
-//! part stays, and copies no path and no id.
+//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below the entries
+//! that stand for directories. [`Content::collapse`] is linear in the entries of directories of
+//! which a part stays, and copies no path and no id.
 
 use crate::cached_tree::{Builder, CachedTree, Directory};
 use crate::entry::{EntryRef, Flags};
@@ -131,14 +131,13 @@ pub enum Cover {
 }
 
 impl<'a> Content<'a> {
-    /// Puts one entry in the place of each directory of which nothing is to be in the worktree,
-    /// where `trees` knows its tree. `cover` says it of a path without a slash at its end.
-    /// Directories with submodules, or with a file that is there in spite of all, stay as they
-    /// are; so does everything if there are conflicts. What a file system monitor said is
-    /// forgotten, as in Git.
+    /// Replaces each directory that is completely outside of the patterns by one entry, if `trees`
+    /// knows its tree. `cover` decides for a path without a trailing slash. Directories with
+    /// submodules, or with a present file, stay as they are; so does everything if there are
+    /// conflicts. The data of a file system monitor are discarded, as in Git.
     ///
-    /// The second value is whether all has been done: not if there are directories left whose
-    /// trees are not known. It may be called again with trees that know more.
+    /// The second value says whether everything was collapsed: not if directories remain whose
+    /// trees are unknown. Then it may be called again with more trees.
     #[must_use]
     pub fn collapse(
         mut self,

@@ -1,4 +1,4 @@
-//! Writing a split index: what differs from a shared file, and that file.
+//! Writes a split index: the differences from a shared file, and that file.
 
 use crate::bytes::take;
 use crate::entry::{EntryRef, order};
@@ -139,8 +139,8 @@ pub(crate) fn count_new(content: &Content<'_>, shared: &SharedIndex) -> usize {
 }
 
 impl Content<'_> {
-    /// Whether so many entries are not in `shared` that a new shared file is due: more than
-    /// `percent` of all (`splitIndex.maxPercentChange`). Linear.
+    /// Returns whether more than `percent` of all entries are not in `shared`, so that a new shared
+    /// file is due (`splitIndex.maxPercentChange`). Linear.
     pub fn outgrows(&self, shared: &SharedIndex, percent: usize) -> bool {
         match percent {
             0 => true,
@@ -150,7 +150,7 @@ impl Content<'_> {
     }
 }
 
-/// What is to be said of the entries of a shared file.
+/// The differences of the entries of a shared file.
 #[derive(Default)]
 struct Difference<'a> {
     /// Positions in the shared file.

@@ -1,5 +1,5 @@
-//! The facts about a file that an index entry records, and the rules by which they are compared
-//! with what the file system says now.
+//! The stat data that an index entry records about a file, and the rules for comparing them with
+//! the file system.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl Time {
     }
 }
 
-/// The recorded facts about a file.
+/// The recorded stat data of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// When the inode last changed.
@@ -44,7 +44,7 @@ pub struct Stat {
     pub size_bytes: u32,
 }
 
-/// Which facts count, by configuration.
+/// The fields of stat data that are compared, by configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// `core.trustCtime`: whether a changed ctime means a changed file.
@@ -117,10 +117,10 @@ impl fmt::Debug for Change {
 }
 
 impl Stat {
-    /// How many numbers of four bytes the facts are, wherever a file has them one after the other.
+    /// The number of four-byte fields in stat data, in every file that stores them consecutively.
     pub(crate) const FIELDS: usize = 9;
 
-    /// The facts in the order in which files have them.
+    /// The fields in the order of the file formats.
     #[inline]
     pub(crate) fn fields(&self) -> [u32; Self::FIELDS] {
         [
@@ -136,7 +136,7 @@ impl Stat {
         ]
     }
 
-    /// The facts that [`fields`](Self::fields) gives.
+    /// Creates stat data from the values of [`fields`](Self::fields).
     #[inline]
     pub(crate) fn from_fields(fields: [u32; Self::FIELDS]) -> Stat {
         let time = |seconds, nanoseconds| Time {
@@ -155,7 +155,7 @@ impl Stat {
         }
     }
 
-    /// The facts of a file that was just looked at.
+    /// Returns the stat data of a file from its metadata.
     #[cfg(unix)]
     pub fn from_metadata(metadata: &std::fs::Metadata) -> Stat {
         use std::os::unix::fs::MetadataExt;
@@ -176,8 +176,8 @@ impl Stat {
         }
     }
 
-    /// The size as the index records it: modulo 2³², except that a multiple of 4 GiB other than
-    /// zero is recorded as 2³¹, because zero marks an entry whose content must be looked at.
+    /// Returns the size in the form of the index: modulo 2³², except that a multiple of 4 GiB other
+    /// than zero is recorded as 2³¹, because zero marks an entry whose content must be compared.
     pub fn recorded_size(size_bytes: u64) -> u32 {
         match size_bytes as u32 {
             0 if size_bytes != 0 => 0x8000_0000,
@@ -185,15 +185,15 @@ impl Stat {
         }
     }
 
-    /// The same facts with times to the second: the rest then never differs, as it does not for
-    /// a Git that is not built to look at it.
+    /// Returns the same stat data with times in whole seconds, so fractions never differ, as in a
+    /// Git that is built without nanoseconds.
     #[must_use]
     pub fn without_nanoseconds(mut self) -> Stat {
         (self.mtime.nanoseconds, self.ctime.nanoseconds) = (0, 0);
         self
     }
 
-    /// What differs between the recorded facts and those of `now`.
+    /// Returns the differences between the recorded stat data and `now`.
     pub fn changes(&self, now: &Stat, rules: Rules) -> Change {
         let mut change = Change::NONE;
         if rules.check_stat {
@@ -211,14 +211,15 @@ impl Stat {
         change
     }
 
-    /// Whether the recorded facts and those of `now` agree as far as `rules` care. A true answer
+    /// Returns whether the recorded stat data match `now` as far as `rules` compare them. `true`
     /// says nothing about a racy entry: see [`is_racy`](Stat::is_racy).
     pub fn matches(&self, now: &Stat, rules: Rules) -> bool {
         self.changes(now, rules).is_none()
     }
 
-    /// Whether the file may have been changed, without a trace in its facts, after they were
-    /// recorded in an index written at `index_time`: its time is not safely before the index's.
+    /// Returns whether the file may have changed without a difference in its stat data after they
+    /// were recorded in an index written at `index_time`: its time is not safely before that of the
+    /// index.
     ///
     /// With nanoseconds on both sides "safely" means by more than a tick of the kernel's
     /// clock (10 ms); without, it means in an earlier second, as in Git.

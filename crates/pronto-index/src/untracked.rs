@@ -1,5 +1,5 @@
-//! The `UNTR` extension: what was untracked in each directory, and what the directory and its
-//! ignore file were like then.
+//! The `UNTR` extension: the untracked names of each directory, and the stat data of the directory
+//! and its ignore file at that time.
 
 mod names;
 
@@ -20,7 +20,7 @@ const DEEPEST: usize = 1024;
 /// What the cache says about an ignore file that holds for the whole worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcludeFile {
-    /// Its facts.
+    /// The stat data of the file.
     pub stat: Stat,
     /// Its content; null if there is no such file.
     pub id: ObjectId,
@@ -35,14 +35,14 @@ pub struct UntrackedCache<'a> {
     pub info_exclude: ExcludeFile,
     /// `core.excludesFile`.
     pub excludes_file: ExcludeFile,
-    /// How directories were looked at: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
+    /// How directories were walked: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
     pub flags: u32,
     /// The name of the ignore files of directories.
     pub exclude_per_directory: Cow<'a, BStr>,
     /// In the order of the file: a directory, then all below it. The top comes first; empty if
     /// nothing is known.
     directories: Vec<UntrackedDirectory<'a>>,
-    /// Made when one is first looked for by its name.
+    /// Built at the first lookup by name.
     children: OnceLock<Children>,
 }
 
@@ -61,11 +61,11 @@ pub struct UntrackedDirectory<'a> {
     pub name: Cow<'a, BStr>,
     /// Untracked names in it; those of directories end with a slash.
     pub untracked: Names<'a>,
-    /// Whether the facts below were looked at since the index last changed here.
+    /// Whether the data below were verified since the index last changed here.
     pub is_valid: bool,
     /// It was only asked whether there is anything untracked in it.
     pub check_only: bool,
-    /// What it was like; zeros unless it is valid.
+    /// The stat data of the directory; zeros unless it is valid.
     pub stat: Stat,
     /// Its ignore file; null if there was none.
     pub exclude_id: ObjectId,
@@ -79,7 +79,7 @@ impl<'a> UntrackedCache<'a> {
     /// Each file is named.
     pub const ALL: u32 = 0;
 
-    /// A cache that knows nothing yet, for the place that `ident` tells (without a NUL).
+    /// Creates an empty cache for the place that `ident` states (without a NUL).
     pub fn new(ident: &[u8], flags: u32, kind: Kind) -> UntrackedCache<'a> {
         let nothing = ExcludeFile {
             stat: Stat::default(),
@@ -384,7 +384,7 @@ fn parse_directories<'a>(
     let mut nesting = Nesting::default();
     for at in 0..count {
         let (directory, children) = parse_directory(data, kind)?;
-        // Git keeps those of one directory in order, and looks for them by that.
+        // Git sorts those of one directory and searches them in this order.
         if let Some((_, Some(before))) = nesting.above()
             && directories[before].name >= directory.name
         {

@@ -1,4 +1,4 @@
-//! Encoding an index as Git does.
+//! Encodes an index as Git does.
 
 use crate::cached_tree::CachedTree;
 use crate::entry::EntryRef;
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 pub struct Content<'a> {
     /// The kind of the object ids.
     pub kind: Kind,
-    /// The index that entries are borrowed from, whose file must still be what it was.
+    /// The index that entries are borrowed from, whose file must be unchanged.
     pub base: Option<&'a Index>,
     /// The version of the file these entries come from; `None` for a new one.
     pub version: Option<u32>,
@@ -62,7 +62,7 @@ impl<'a> Content<'a> {
         self.fsmonitor = crate::carry::fsmonitor(base, &self.entries);
     }
 
-    /// What the file system monitor said of these entries, parsed now.
+    /// Parses the data of the file system monitor for these entries.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
@@ -72,10 +72,10 @@ impl<'a> Content<'a> {
             .transpose()
     }
 
-    /// Marks racily clean entries for the next reader, as Git does before it writes. Of each
-    /// entry that was not looked at in this run, and may have been changed without a trace since
-    /// the file it comes from was written, `is_modified` says whether the file's facts match
-    /// while its content does not.
+    /// Marks racily clean entries for the next reader, as Git does before it writes. `is_modified`
+    /// is called for each entry that was not examined in this run and may have changed unnoticed
+    /// since its index file was written. It returns whether the stat data of the file match while
+    /// its content does not.
     pub fn smudge(&mut self, mut is_modified: impl FnMut(&EntryRef<'_>) -> bool) {
         for entry in &mut self.entries {
             let verified = entry.flags.contains(crate::Flags::UP_TO_DATE);
@@ -101,7 +101,7 @@ pub enum Version {
     Four,
 }
 
-/// Whether the file tells where its entries lie, for readers with many threads.
+/// Whether the file contains the positions of its entries, for readers with many threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffsetTable {
     /// `index.threads`, where 0 means as many as there are cores. `None` if it is not set.
@@ -140,7 +140,7 @@ impl OffsetTable {
 pub struct Writer {
     /// The version of a new index (`index.version`).
     pub new_version: Version,
-    /// The version whatever it was before (`update-index --index-version`).
+    /// The version, instead of the present one (`update-index --index-version`).
     pub force_version: Option<Version>,
     /// `index.skipHash`: end with zeros instead of a digest.
     pub skip_hash: bool,

@@ -1,7 +1,7 @@
-//! Starting child processes, and their entries in the trace. No other module makes a [`Command`].
+//! Starts child processes and records them in the trace. No other module makes a [`Command`].
 //!
-//! A program is never taken from the current directory because `PATH` has an entry that is empty or
-//! relative: the current directory may be a worktree that somebody else filled.
+//! A program is never taken from the current directory because of an empty or relative entry of
+//! `PATH`: the current directory may be a worktree with files of an attacker.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,14 +11,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// Where programs are looked for without a `PATH`.
+/// The search path without a `PATH`.
 const USUAL_PATH: &str = "/usr/bin:/bin";
 
 /// A directory that does not exist, and that only the administrator could make.
 const NOWHERE: &str = "/nonexistent";
 
-/// A command that runs `program`: a path, or a name that is looked for in the absolute directories
-/// of `PATH`. One that is not found fails to start, with `ENOENT`.
+/// Creates a command for `program`: a path, or a name that is searched in the absolute directories
+/// of `PATH`. A missing program fails to start with `ENOENT`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let program = program.as_ref();
     let path = search_path();
@@ -40,9 +40,9 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
 /// How much less of the processor than others a process in the background gets.
 const NICENESS: i32 = 10;
 
-/// Has `command` run in the background when it is started: with streams that lead nowhere, in a
-/// session of its own, so that neither a signal from the terminal nor its end stops it, and with little
-/// claim on the processor and, where the kernel knows that, none on a disk that others use.
+/// Makes `command` run in the background: without streams, in a session of its own, so that neither
+/// a signal from the terminal nor its end stops it, and with low priority for the processor and,
+/// where the kernel supports that, for the disk.
 pub fn in_background(command: &mut Command) {
     command
         .stdin(Stdio::null())
@@ -66,7 +66,7 @@ fn leave_disk_to_others() {
     {
         const THIS_PROCESS: libc::c_int = 1;
         const IDLE: libc::c_int = 3 << 13;
-        // SAFETY: it takes no pointers. A kernel that does not know it says so.
+        // SAFETY: it takes no pointers. A kernel without it returns an error.
         let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, THIS_PROCESS, 0, IDLE) };
     }
 }
@@ -114,13 +114,14 @@ fn is_executable(file: &Path) -> bool {
     metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// A child process that the trace knows of; [`ended`](Self::ended) is to be called once. Costs a load and a branch when nobody listens.
+/// A child process known to the trace; call [`ended`](Self::ended) once. Costs a load and a branch
+/// without a subscriber.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the trace expects to hear of its end"]
 pub struct Child(Option<(u64, Instant)>);
 
-/// Tells the trace that `command` is about to be started, as a child of `class` ("hook",
-/// "transport/ssh", "filter": the names Git uses where it has them).
+/// Records in the trace that `command` is about to be started, as a child of `class` ("hook",
+/// "transport/ssh", "filter": Git's names where they exist).
 pub fn started(class: &str, command: &Command) -> Child {
     if !tracing::enabled!(target: "pronto::child", tracing::Level::INFO) {
         return Child(None);
@@ -144,7 +145,7 @@ pub fn started(class: &str, command: &Command) -> Child {
 }
 
 impl Child {
-    /// Tells the trace how process number `pid` ended.
+    /// Records in the trace how process number `pid` ended.
     pub fn ended(self, pid: u32, status: ExitStatus) {
         let Some((id, begun)) = self.0 else {
             return;

@@ -1,9 +1,9 @@
-//! Files and directories that exist only while an operation runs. A guard removes its path when
-//! it is dropped, and [`remove_all`] removes those of every live guard when the process is about
-//! to end early (a signal), the latest first.
+//! Files and directories that exist only during an operation. A guard removes its path when it is
+//! dropped, and [`remove_all`] removes those of every live guard, the latest first, when the
+//! process ends early by a signal.
 //!
-//! What guards watch over stands in a list that only grows and is read without a lock, so that
-//! a signal handler can go over it whatever it has interrupted.
+//! The paths of guards are in a list that only grows and is read without a lock, so that a signal
+//! handler can traverse it whatever it has interrupted.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) use in_handler::remove_all_in_handler;
 /// read its own meanwhile.
 type Slot = AtomicPtr<c_char>;
 
-/// Slots of one allocation, which is never freed: what the handler looks at stays.
+/// Slots of one allocation, which is never freed, so the handler can always read them.
 struct Block {
     slots: [Slot; Self::SLOTS],
     older: Option<&'static Block>,
@@ -66,9 +66,9 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The path stays in the slot until there is nothing left: a signal that comes meanwhile
-        // ends the process, and finishes this before.
-        // SAFETY: nobody but this guard frees what is in its slot.
+        // The path stays in the slot until removal is complete: a signal that arrives meanwhile
+        // ends the process, and removes the rest first.
+        // SAFETY: only this guard frees the content of its slot.
         if let Some(path) = unsafe { self.slot.load(SeqCst).as_ref() } {
             // SAFETY: a C string that came from `into_raw`.
             remove(&to_path(unsafe { CStr::from_ptr(path) }));

@@ -1,14 +1,14 @@
-//! Descriptors that the process was started with, and whether they have anything to read.
+//! Inherited descriptors, and whether they are readable.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A descriptor of our own for what the inherited descriptor `number` stands for. It is closed
-/// on exec, and closing it leaves `number` open.
+/// Duplicates the inherited descriptor `number`. The new descriptor is closed on exec, and closing
+/// it leaves `number` open.
 ///
 /// # Errors
-/// `number` is not open, or no more descriptors may be opened.
+/// `number` is not open, or no more descriptors can be opened.
 pub fn duplicate(number: i32) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(io::ErrorKind::InvalidInput.into());

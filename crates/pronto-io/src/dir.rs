@@ -1,9 +1,8 @@
-//! Directory handles. Every call names one entry of a directory that is already open and follows
-//! no symbolic link, so that nothing is read or written outside it, whatever other processes swap
-//! in meanwhile.
+//! Directory handles. Every call names an entry of an open directory and follows no symbolic link.
+//! So nothing is read or written outside of it, whatever other processes change meanwhile.
 //!
-//! Names are bytes: one component, except where a method says that it takes a path. All methods
-//! are safe to call from several threads at once.
+//! Names are bytes: one component, except where a method takes a path. All methods may be called
+//! from several threads at once.
 
 use std::ffi::CStr;
 use std::io;
@@ -45,15 +44,15 @@ const OPEN_DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// To reach what is in it, which asks for no permission to read it, and which a network file system is
-/// not told of.
+/// For access to its entries. This needs no read permission, and no message to a network file
+/// system.
 #[cfg(target_os = "linux")]
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY.union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY;
 
 impl Directory {
-    /// Opens the directory at `path`, which the caller trusts: links on the way to it are followed.
+    /// Opens the directory at `path`, which the caller trusts: links in it are followed.
     ///
     /// # Errors
     /// Those of `open(2)`.
@@ -144,7 +143,7 @@ impl Directory {
         })?))
     }
 
-    /// As [`metadata`](Self::metadata), of a name that need not be copied for the call.
+    /// Like [`metadata`](Self::metadata), of a name that need not be copied for the call.
     ///
     /// # Errors
     /// Those of `fstatat(2)`.
@@ -242,16 +241,16 @@ impl Directory {
         Ok(target.into_bytes())
     }
 
-    /// Makes the file `name`, which must not exist in any form, for writing. `executable` asks for
-    /// the mode 0777 instead of 0666, less the umask.
+    /// Creates the file `name`, which must not exist in any form, for writing. `executable`
+    /// requests the mode 0777 instead of 0666, less the umask.
     ///
     /// # Errors
-    /// Those of `openat(2)`: `EEXIST` when there is anything of that name already.
+    /// Those of `openat(2)`: `EEXIST` if the name exists.
     pub fn create_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
         self.create_with(name, OFlags::WRONLY, executable)
     }
 
-    /// As [`create_file`](Self::create_file), for one that is to be read back, too.
+    /// Like [`create_file`](Self::create_file), for one that is to be read back, too.
     ///
     /// # Errors
     /// As there.
@@ -287,8 +286,8 @@ impl Directory {
         FileSystem::of(&self.fd)
     }
 
-    /// A path that leads to this very directory as long as it is open, wherever it is by now: for calls
-    /// that take nothing but paths. Asks nobody; only on Linux there is something at it.
+    /// Returns a path that leads to this directory as long as it is open, wherever it is moved: for
+    /// calls that only accept paths. No system call. The path is valid only on Linux.
     pub fn open_path(&self) -> std::path::PathBuf {
         use std::os::fd::AsRawFd;
         format!("/proc/self/fd/{}", self.fd.as_raw_fd()).into()
@@ -329,7 +328,7 @@ impl Directory {
     /// # Errors
     /// Those of `openat(2)` and `getdents64(2)`.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, EntryKind)>> {
-        // A handle of its own, because the read position belongs to the open file.
+        // A separate handle, because the read position belongs to the open file.
         let fd = retry(|| rustix::fs::openat(&self.fd, ".", OPEN_DIRECTORY, Mode::empty()))?;
         let mut space = Vec::with_capacity(32 * 1024);
         let mut found = Vec::new();
@@ -394,7 +393,7 @@ fn is_directory_error(error: &io::Error) -> bool {
     )
 }
 
-/// What an entry of a directory is, when the file system says so in the listing.
+/// The type of a directory entry, if the file system returns it in the listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.

@@ -1,5 +1,5 @@
-//! One error type for every crate of the house: a kind that callers match, a message in Git's
-//! grammar (lower case, no full stop), and where it happened.
+//! The error type of all crates: a kind that callers match, a message in Git's grammar (lower case,
+//! no full stop), and the place of the error.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl<K> Error<K> {
         self
     }
 
-    /// Adds advice for a person: the way out. Printed on lines of its own, never in the message.
+    /// Adds advice for the user. It is printed on separate lines, never in the message.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
@@ -68,7 +68,7 @@ impl<K> Error<K> {
         self
     }
 
-    /// What sort of error it is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> &K {
         &self.0.kind
     }
@@ -193,7 +193,7 @@ impl fmt::Debug for OsReason {
     }
 }
 
-/// The error itself stays below, for those who ask what it was.
+/// The original error stays available as the source.
 impl std::error::Error for OsReason {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)

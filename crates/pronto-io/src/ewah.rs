@@ -1,12 +1,12 @@
-//! Compressed bitmaps (EWAH, with words of 64 bits) in the form in which JavaEWAH stores them:
-//! runs of equal words, and words between them as they are.
+//! Compressed bitmaps (EWAH with words of 64 bits) in the format of JavaEWAH: runs of equal words,
+//! and literal words between them.
 
 mod build;
 
 pub use build::Builder;
 
-/// A bitmap in its compressed form. Checked when it is parsed: a claim of more words than there
-/// may be, or than are there, is not accepted, so walking it costs no more than its bounds.
+/// A compressed bitmap. It is checked when it is parsed: more words than permitted, or than exist,
+/// are an error, so the cost of iterating is limited.
 #[derive(Clone, Copy, Debug)]
 pub struct Ewah<'a> {
     len: u32,
@@ -16,9 +16,9 @@ pub struct Ewah<'a> {
 /// Words of the same sort, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// So many words without a bit.
+    /// This many words without a bit.
     Zeros(u64),
-    /// So many words with all bits.
+    /// This many words with all bits.
     Ones(u64),
     /// One word.
     Word(u64),
@@ -74,7 +74,7 @@ impl<'a> Ewah<'a> {
         self.len == 0
     }
 
-    /// What it consists of, from the first bit on.
+    /// Returns the runs of the bitmap, from the first bit on.
     pub fn runs(&self) -> impl Iterator<Item = Run> + 'a {
         let (mut left, mut literals, mut pending) = (self.words, 0u64, None);
         std::iter::from_fn(move || {
@@ -115,14 +115,13 @@ impl<'a> Ewah<'a> {
         }
     }
 
-    /// Flips the bits of `words` that are set here. Bits beyond its end are passed over.
+    /// Flips the bits of `words` that are set here. Ignores bits beyond its end.
     pub fn xor_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot ^= word);
     }
 
-    /// Adds the words of which the bits are set that are set in one of both and not in the other,
-    /// as many as the longer one has, to `out`. Gives up, and says so with `false`, when `out` has
-    /// come to `most_bytes`.
+    /// Appends the exclusive or of both bitmaps to `out`, as many words as the longer one has.
+    /// Stops and returns `false` when `out` reaches `most_bytes`.
     pub fn xor(&self, other: &Ewah<'_>, out: &mut Builder, most_bytes: usize) -> bool {
         let (mut own, mut others) = (self.runs(), other.runs());
         let (mut left, mut right) = ((0, 0), (0, 0));
@@ -155,7 +154,7 @@ impl<'a> Ewah<'a> {
         false
     }
 
-    /// Sets the bits of `words` that are set here. Bits beyond its end are passed over.
+    /// Sets the bits of `words` that are set here. Ignores bits beyond its end.
     pub fn or_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot |= word);
     }

@@ -1,4 +1,4 @@
-//! Changes on whole file systems, as `fanotify(7)` tells them, and directories by their handles
+//! Events of whole file systems from `fanotify(7)`, and directories by their handles
 //! (`open_by_handle_at(2)`). Both need privileges: `CAP_SYS_ADMIN` and `CAP_DAC_READ_SEARCH`.
 
 use crate::dir::Directory;
@@ -23,7 +23,7 @@ const WANTED: u64 = libc::FAN_CREATE
 
 /// In the mask of an event: the name was made.
 pub const CREATED: u64 = libc::FAN_CREATE;
-/// The name is gone, for what it stood for was renamed.
+/// The name is gone, because its file was renamed.
 pub const MOVED_FROM: u64 = libc::FAN_MOVED_FROM;
 /// The name stands for something that was renamed.
 pub const MOVED_TO: u64 = libc::FAN_MOVED_TO;
@@ -50,22 +50,22 @@ impl Group {
             | libc::FAN_NONBLOCK
             | libc::FAN_CLOEXEC;
         let access = (libc::O_RDONLY | libc::O_CLOEXEC) as libc::c_uint;
-        // SAFETY: the call takes two numbers and touches no memory of ours.
+        // SAFETY: the call takes two numbers and accesses no memory.
         let fd = unsafe { libc::fanotify_init(flags, access) };
         own(fd).map(|fd| Group { fd })
     }
 
-    /// Asks for what happens anywhere on the file system where `directory` is, whoever does it.
+    /// Requests events from the whole file system of `directory`, by any process.
     ///
     /// # Errors
-    /// Those of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` where the file system has
-    /// no handles, or several for the same.
+    /// Those of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` if the file system has no
+    /// handles, or several for the same directory.
     pub fn add_file_system(&self, directory: &Directory) -> io::Result<()> {
         let flags = libc::FAN_MARK_ADD | libc::FAN_MARK_ONLYDIR | libc::FAN_MARK_FILESYSTEM;
         self.mark(flags, WANTED, directory)
     }
 
-    /// Asks for what becomes of the names in `directory` alone.
+    /// Requests events for names in `directory` only.
     ///
     /// # Errors
     /// Those of [`add_file_system`](Self::add_file_system).
@@ -74,7 +74,7 @@ impl Group {
         self.mark(flags, libc::FAN_CREATE | libc::FAN_DELETE, directory)
     }
 
-    /// Asks for nothing any more. What is in the queue stays there.
+    /// Removes all marks. Events in the queue stay.
     ///
     /// # Errors
     /// Those of `fanotify_mark(2)`.
@@ -177,7 +177,7 @@ fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the system has just given it, and nobody else knows of it.
+    // SAFETY: the kernel has just returned it, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,4 +1,4 @@
-//! File systems, and what is known of each: whether it is on this machine, and what it does well.
+//! Properties of file systems: local or remote, and supported features.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::{StatFs, fstatfs};
 
-/// What is known of each device, so that `statfs` is asked once for each. There are few.
+/// Known devices, so that `statfs` is called once for each. There are few.
 static KNOWN: RwLock<Vec<(u64, FileSystem)>> = RwLock::new(Vec::new());
 
 const XFS: u64 = 0x5846_5342;
@@ -23,7 +23,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// The one that `file` is on. Costs a system call, and another for the first file of each device.
+    /// Returns the file system of `file`. Costs a system call, and another for the first file of
+    /// each device.
     ///
     /// # Errors
     /// Those of `fstat(2)`.
@@ -32,7 +33,7 @@ impl FileSystem {
         Ok(FileSystem::on_device(file, device))
     }
 
-    /// As [`of`](Self::of), where it is known that the file is on `device`: mostly no system call.
+    /// Like [`of`](Self::of), where it is known that the file is on `device`: mostly no system call.
     pub fn on_device(file: &impl AsFd, device: u64) -> FileSystem {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(&(_, found)) = known.iter().find(|(other, _)| *other == device) {

@@ -1,4 +1,4 @@
-//! Cancellation: a flag that long operations look at between steps.
+//! Cancellation: a flag that long operations check between steps.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Asks whoever looks to stop. Safe to call from a signal handler: one atomic store.
+    /// Requests operations to stop. Safe to call from a signal handler: one atomic store.
     pub fn trigger(&self) {
         self.0.store(true, Relaxed);
     }

@@ -1,22 +1,23 @@
-//! The ground floor: everything between pronto and the operating system that knows nothing of Git.
+//! Everything between pronto and the operating system that does not depend on Git.
 //!
-//! - [`error`]: the one error type all crates share, with a kind of their own each.
-//! - [`progress`]: counters that hot loops bump and a front end watches.
-//! - [`interrupt`]: a flag that long operations look at, so that they can be cancelled.
+//! - [`error`]: the error type of all crates, with a kind for each crate.
+//! - [`progress`]: counters that hot loops increment and a front end reads.
+//! - [`interrupt`]: a flag that long operations check, so that they can be cancelled.
 //! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
-//! - [`replacement`]: a new file that takes the place of another one.
-//! - [`dir`]: directory handles whose every call follows no symbolic link.
-//! - [`file_system`]: what is known of the kinds of file systems.
-//! - [`pool`]: workers whose number follows what the work waits for.
-//! - [`cleanup`]: files and directories that must not outlive an operation that fails.
+//! - [`replacement`]: a new file that replaces another one.
+//! - [`dir`]: directory handles whose calls follow no symbolic link.
+//! - [`file_system`]: properties of file systems.
+//! - [`pool`]: workers whose number adapts to the work.
+//! - [`cleanup`]: files and directories that must not outlive a failed operation.
 //! - [`view`]: files opened for random reading, mapped or by position.
-//! - [`child`]: starting child processes, and their entries in the trace.
-//! - [`process`]: how the process starts.
-//! - [`signals`]: being asked to end, and ending cleanly.
-//! - [`descriptor`]: descriptors that the process was started with.
-//! - [`sync`]: waiting until a file has left the memory of the system.
-//! - [`untrusted`]: reading files that an attacker may have put in place.
-//! - [`queue`]: bytes on their way in and out, bounded in bytes, copied as little as can be.
+//! - [`child`]: starting child processes, and recording them in the trace.
+//! - [`process`]: the start of the process.
+//! - [`shell`]: quoting words for the shell.
+//! - [`signals`]: ending cleanly on signals.
+//! - [`descriptor`]: inherited descriptors.
+//! - [`sync`]: flushing files to disk.
+//! - [`untrusted`]: reading files that an attacker may have placed.
+//! - [`queue`]: received and sent bytes, limited in bytes, with few copies.
 //!
 //! ```
 //! use pronto_io::error::Error;
@@ -54,6 +55,7 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod replacement;
+pub mod shell;
 #[cfg(unix)]
 pub mod signals;
 #[cfg(unix)]
@@ -65,8 +67,8 @@ pub mod view;
 #[doc(hidden)]
 pub use tracing as __tracing;
 
-/// Enters a region of the trace until the returned guard is dropped: category and label as in
-/// Git's trace2 (`region_enter`, `region_leave`). A load and a branch when nobody listens.
+/// Enters a region of the trace until the returned guard is dropped: category and label as in Git's
+/// trace2 (`region_enter`, `region_leave`). A load and a branch without a subscriber.
 ///
 /// ```
 /// let _region = pronto_io::region!("index", "do_read_index");

@@ -1,15 +1,13 @@
-//! Creating the file that shuts other processes out (`NAME.lock`), with a bounded wait for the
-//! process that holds it.
+//! Creates lock files (`NAME.lock`), with a bounded wait for the process that holds the lock.
 //!
-//! A waiter looks again after pauses that grow, each of a random length, so that many waiters do
-//! not look at the same moments. A lock file that is old when it is first seen was probably left
-//! by a process that died: the wait for it is short.
+//! A waiter tries again after pauses that grow and have a random part, so that many waiters do not
+//! try at the same moments. A lock file that is old when it is first seen was probably left by a
+//! dead process: the wait for it is short.
 //!
-//! Where the file system can make nameless files, a lock file is *marked*: it has the sticky bit,
-//! and its holder has an advisory lock (`flock`) on it from before it gets its name until after it
-//! loses that name. The kernel gives the advisory lock back when the holder dies, so that a marked
-//! file without one was left behind for certain, and a waiter takes it over. Git's lock files are
-//! never marked.
+//! On file systems with nameless files a lock file is *marked*: it has the sticky bit, and its
+//! holder has an advisory lock (`flock`) on it from before it gets its name until after it loses
+//! that name. The kernel releases the advisory lock when the holder dies. So a marked file without
+//! one has no owner, and a waiter takes it over. Git's lock files are never marked.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
@@ -49,7 +47,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const OLD: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_OLD: Duration = Duration::from_millis(500);
 
-/// What sort of error a lock ends with.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -72,8 +70,8 @@ pub struct LockFile {
     path: PathBuf,
     sync: SyncMethod,
     is_written: bool,
-    // These go in this order: nobody may be named as the holder of a lock that is free, and a marked
-    // file without an open descriptor would be taken over.
+    // The fields are dropped in this order: no process may be named as the holder of a free lock,
+    // and a marked file without an open descriptor would be taken over.
     process: Option<Guard>,
     guard: Guard,
     created: Option<Created>,
@@ -83,13 +81,13 @@ impl LockFile {
     /// Takes the lock on `target`: creates `target.lock`, which must not exist, and waits up to
     /// `patience` for it to disappear. A marked one whose holder is dead is taken over.
     ///
-    /// Costs one system call where nobody holds the lock, three for a marked one; four more where
-    /// processes are recorded ([`record_processes`]).
+    /// Costs one system call for a free lock, three for a marked one, and four more if processes
+    /// are recorded ([`record_processes`]).
     ///
     /// # Errors
-    /// [`ErrorKind::Held`] when it is held for longer, in Git's words and with the process that was
-    /// recorded as its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the
-    /// system as its source, when the file cannot be created.
+    /// [`ErrorKind::Held`] if it is held for longer, in Git's words and with the recorded process
+    /// of its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the system
+    /// as its source, if the file cannot be created.
     pub fn acquire(
         target: impl Into<PathBuf>,
         marking: Marking,
@@ -136,7 +134,7 @@ impl LockFile {
         &self.path
     }
 
-    /// Has what [`write`](Self::write) writes waited for.
+    /// Sets how files written by [`write`](Self::write) are flushed.
     pub fn wait_for(&mut self, sync: SyncMethod) {
         self.sync = sync;
     }
@@ -339,7 +337,7 @@ struct Wait {
     random: RandomState,
 }
 
-/// What tells one lock file from the next under the same name.
+/// The identity of a lock file, which distinguishes files under the same name.
 #[derive(PartialEq, Eq)]
 struct Identity {
     device: u64,

@@ -1,4 +1,4 @@
-//! What the allocator keeps of memory that was freed.
+//! Controls how much freed memory the allocator keeps.
 
 /// From now on large buffers (2 MiB and more) go back to the system as soon as they are freed, and
 /// so does what is free at the end of a heap beyond 16 MiB. By itself the C library keeps ever larger
@@ -12,7 +12,7 @@ pub fn return_large_buffers() {
     {
         const LARGE_BYTES: i32 = 2 << 20;
         const FREE_BYTES: i32 = 16 << 20;
-        // SAFETY: numbers are all that is given to the allocator, which may be told at any time.
+        // SAFETY: the call only passes numbers to the allocator and is allowed at any time.
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
             libc::mallopt(libc::M_TRIM_THRESHOLD, FREE_BYTES);

@@ -1,11 +1,11 @@
-//! Workers that share one row of items. Each takes the next few items from the front, so the row
-//! is worked through in its order and nobody is left with a slice of his own at the end. Where
-//! workers on neighbouring items would wait for one another, items come in groups, and a group is
-//! one worker's while there are others to begin.
+//! Workers that share a sequence of items. Each takes the next few items from the front, so the
+//! items are processed in order, and no worker has a slice of its own left at the end. If workers
+//! on neighbouring items would wait for one another, items are grouped, and a group belongs to one
+//! worker while other groups are unclaimed.
 //!
-//! How many workers there are is either told, or follows what is measured: while workers mostly
-//! wait (a network file system) more are added as long as more gets done, and when adding brings
-//! nothing, or brings less (a disk that must seek), they go again.
+//! The number of workers is given, or follows measurements. While workers mostly wait (a network
+//! file system), more are added as long as throughput rises. If it does not rise, or falls (a disk
+//! that must seek), they are removed again.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -55,11 +55,11 @@ const LARGEST_BATCH: usize = 64;
 /// Who took longer for what he took at once takes less the next time.
 const LONG_BATCH: Duration = Duration::from_millis(1);
 
-/// Starting a thread costs about as much as so many items of quick work.
+/// Starting a thread costs about as much as this many items of quick work.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
-/// How many threads this process may run at once: its processors, or its share of them. Found out
-/// once, by a dozen system calls, so ask only where there is work for several.
+/// Returns how many threads this process may run at once: its processors, or its share of them.
+/// Determined once by a dozen system calls, so call it only if there is work for several threads.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -83,11 +83,12 @@ pub fn run<S>(
     run_groups(workers, &[count], begin, work, end)
 }
 
-/// The same for items in consecutive groups that end at `ends` (which rise; the last is the number
-/// of items). Two workers are in the same group only when all groups have been begun, and what is
-/// taken at once is of one group. Gives what [`run`] gives, and may be called from any thread.
+/// Does the same for items in consecutive groups that end at `ends` (ascending; the last is the
+/// number of items). Two workers share a group only when all groups have been begun, and items that
+/// are taken together belong to one group. Returns what [`run`] returns, and may be called from any
+/// thread.
 ///
-/// Costs a counter for each group; whoever helps, and whenever more workers come, looks through all
+/// Costs a counter for each group. A worker without a group, and each newly started one, scans all
 /// of them.
 ///
 /// # Panics
@@ -105,7 +106,7 @@ pub fn run_groups<S>(
         Workers::Adaptive { most } => {
             let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
             let start = match worth_starting.min(most) {
-                // Nobody has to be asked.
+                // No query is necessary.
                 0 | 1 => 1,
                 several => cores().min(several),
             };
@@ -166,7 +167,7 @@ where
             .name("worker".into())
             .spawn_scoped(scope, || self.work_through(scope));
         if spawned.is_err() {
-            // The machine has no thread for us: the workers that there are do it.
+            // If no thread can be started, the existing workers continue.
             self.alive.fetch_sub(1, Relaxed);
         }
     }
@@ -219,7 +220,8 @@ where
         self.tuner.as_ref().map_or(self.start, Tuner::target)
     }
 
-    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    /// Runs the periodic review in the calling worker: reads the measurements and sets the worker
+    /// count.
     fn review<'scope, 'row: 'scope>(&'row self, tuner: &Tuner, scope: &'scope Scope<'scope, 'row>) {
         let Some(target) = tuner.review() else {
             return;

@@ -1,9 +1,9 @@
-//! How the process starts: what the standard library's start does for `fn main`, without what
-//! takes a short command longer than its work.
+//! The start of the process: a replacement of the standard library's start for `fn main` without
+//! the parts that take longer than a short command.
 //!
-//! On Linux with glibc that is the search for the main thread's stack (the whole of
-//! `/proc/self/maps`, printed by the kernel and parsed) and the second stack for telling of an
-//! overflow of the first: some twenty system calls. Elsewhere the ordinary start is taken.
+//! On Linux with glibc those parts are the search for the main thread's stack (the kernel prints
+//! `/proc/self/maps`, which is then parsed) and the second stack for reporting an overflow of the
+//! first: about twenty system calls. Other systems use the ordinary start.
 
 use std::panic::{self, UnwindSafe};
 
@@ -57,7 +57,7 @@ fn open_standard_streams() {
         revents: 0,
     };
     let mut streams = [closed(0), closed(1), closed(2)];
-    // SAFETY: the array outlives the call and is as long as the call is told.
+    // SAFETY: the array outlives the call and has the length that is passed.
     let answered = unsafe { libc::poll(streams.as_mut_ptr(), streams.len() as libc::nfds_t, 0) };
     if answered <= 0 {
         return;
@@ -70,8 +70,8 @@ fn open_standard_streams() {
     }
 }
 
-/// Lets writing to a pipe that nobody reads fail instead of ending the process. Children get the
-/// signal's default back from the standard library.
+/// Makes writing to a pipe without a reader fail instead of ending the process. The standard
+/// library resets the signal to its default in children.
 fn ignore_closed_pipes() {
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

@@ -1,10 +1,10 @@
-//! Progress without callbacks: an operation opens a [`Meter`] and bumps its counters; whoever
-//! watches (a terminal, an editor) reads them whenever it likes.
+//! Progress without callbacks: an operation opens a [`Meter`] and increments its counters. An
+//! observer (a terminal, an editor) reads them at any time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// Someone who wants to know how far an operation is. `()` is the one who does not.
+/// Receives progress updates. `()` discards them.
 pub trait Progress: Send + Sync {
     /// A new phase begins, named `title` as Git names it ("Receiving objects"), of `total` steps
     /// if that is known. The watcher keeps a clone of the meter it returns.
@@ -67,9 +67,9 @@ impl Meter {
         self.0.total.store(total, Relaxed);
     }
 
-    /// As [`finish`](Self::finish), with `ending` to be shown in place of "done".
+    /// Like [`finish`](Self::finish), with `ending` to be shown in place of "done".
     pub fn finish_saying(&self, ending: String) {
-        // Whoever ends it first is believed.
+        // The first ending counts.
         let _ = self.0.ending.set(ending);
         self.finish();
     }

@@ -1,11 +1,11 @@
-//! Bytes on their way in and out: one queue for each direction.
+//! Queues of received and sent bytes.
 //!
-//! - [`ReceiveQueue`]: received and not yet used, in one contiguous piece; parsers read in place.
-//! - [`SendQueue`]: to be sent, as a list of slices that stay where they are.
+//! - [`ReceiveQueue`]: received, unread bytes in one contiguous slice; parsers read in place.
+//! - [`SendQueue`]: bytes to be sent, as a list of slices that do not move.
 //!
-//! Both are bounded in bytes, never in items: a bound in items lets a few large ones through
-//! unbounded. Both count what they copy and allocate; with the feature `count-bytes` the sums over
-//! all queues of the process are kept in `totals` too, for benchmarks.
+//! Both are limited in bytes, never in items: a few large items would exceed a limit in items. Both
+//! count copied and allocated bytes. With the feature `count-bytes` the sums over all queues of the
+//! process are available in `totals`, for benchmarks.
 
 mod receive;
 mod send;
@@ -31,9 +31,9 @@ impl std::error::Error for Full {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes copied by the queue itself: moved within it, or into it from a slice. Bytes that a
-    /// read puts there are not copies of ours.
+    /// read puts there do not count.
     pub copied_bytes: u64,
-    /// Bytes asked of the allocator. A buffer that grows counts in full.
+    /// Bytes requested from the allocator. A buffer that grows counts in full.
     pub allocated_bytes: u64,
 }
 

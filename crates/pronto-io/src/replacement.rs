@@ -1,7 +1,7 @@
-//! A new file that takes the place of another one in one step.
+//! A new file that replaces another one in one step.
 //!
-//! It differs from a [`LockFile`](crate::lock_file::LockFile) that is renamed: the lock stays where it is
-//! until its holder gives it back, and keeps its mark until then.
+//! It differs from a renamed [`LockFile`](crate::lock_file::LockFile): the lock stays until its
+//! holder releases it, and keeps its mark until then.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind as Io};
@@ -70,12 +70,12 @@ impl Replacement {
         &self.path
     }
 
-    /// Puts the file in the place of `target`, which must be on the same file system.
+    /// Renames the file to `target`, which must be on the same file system.
     ///
     /// Costs two system calls.
     ///
     /// # Errors
-    /// Those of the system; `target` is as it was then.
+    /// Those of the system; `target` is then unchanged.
     pub fn put_in_place_of(self, target: &Path) -> io::Result<()> {
         let guard = match self.guard {
             Some(guard) => guard,

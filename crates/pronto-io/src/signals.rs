@@ -1,9 +1,9 @@
-//! SIGINT and its kin: the operation is asked to stop; if it does not within a second, or at a
-//! second signal, what [guards](crate::cleanup) watch over is removed and the process dies of the
-//! signal.
+//! SIGINT and similar signals. The first one interrupts the operation. If it does not end within a
+//! second, or at a second signal, the paths of [guards](crate::cleanup) are removed and the process
+//! dies of the signal.
 //!
-//! All of it happens in the handler. A thread that waits for signals could do as it likes, but it
-//! costs a short command a tenth of its time.
+//! The handler does all of this. A thread that waits for signals would be simpler, but costs a
+//! short command a tenth of its time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering::SeqCst};
@@ -23,24 +23,24 @@ const WATCHED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SI
 /// The first signal that came, or 0.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
-/// Set for good by whoever ends the process.
+/// Set permanently by the thread that ends the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// What the first signal triggers, and what it triggers instead, once. Flags that are never freed,
-/// or null.
+/// The flag that the first signal triggers, and the one that it triggers instead, once. Flags that
+/// are never freed, or null.
 static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT triggers `interrupt`. Signals that
-/// the process was started to ignore stay so, and cost a system call more than the five others. To be
-/// called before there are other threads, and by one of them: a later call puts another interrupt
-/// in the place of the first, whose flag is never freed.
+/// Makes the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT trigger `interrupt`. Signals that were
+/// ignored at the start of the process stay ignored, and cost one more system call than the five
+/// others. Call it before other threads exist, and from one of them: a later call replaces the
+/// interrupt, whose flag is never freed.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
 pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
     INTERRUPT.store(interrupt.leak(), SeqCst);
-    // Nobody else is to decide whether the second can be over.
+    // The inherited signal mask must not block the alarm.
     unblock(libc::SIGALRM);
     for signal in WATCHED {
         let before = handle(signal)?;
@@ -77,10 +77,10 @@ pub fn end_if_asked(farewell: impl FnOnce(i32)) {
     }
 }
 
-/// Ends the process by `signal`, as if nobody had ever handled it; by the exit code 128 + `signal` if that
-/// does not end processes. Any thread may call it, and signal handlers.
+/// Ends the process by `signal`, as if it had never been handled; by the exit code 128 + `signal`
+/// if the signal does not end processes. May be called from any thread and from signal handlers.
 pub fn die_of(signal: i32) -> ! {
-    // SAFETY: functions that POSIX allows in signal handlers; the default action runs no code of ours.
+    // SAFETY: functions that POSIX allows in signal handlers; the default action runs no Rust code.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
@@ -117,7 +117,7 @@ fn handle(signal: c_int) -> io::Result<libc::sigaction> {
     }
 }
 
-/// Sets `flag` if there is one, and says so.
+/// Sets `flag` if there is one. Returns whether there is.
 fn trigger(flag: *mut AtomicBool) -> bool {
     // SAFETY: null, or a flag that was leaked.
     let flag = unsafe { flag.as_ref() };
@@ -151,11 +151,12 @@ extern "C" fn on_signal(signal: c_int) {
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::ExitStatusExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
 
     use rustix::process::{Pid, Signal, kill_process};
+    use test_support::{ignoring_signal, with_default_signals};
 
     use super::*;
 
@@ -164,7 +165,7 @@ mod tests {
     /// Not a test by itself: what runs in the process that gets the signals.
     #[test]
     fn in_a_process_of_its_own() {
-        let Some(file) = std::env::var_os(VARIABLE).map(std::path::PathBuf::from) else {
+        let Some(file) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
             return;
         };
         let interrupt = Interrupt::new();
@@ -213,18 +214,17 @@ mod tests {
         child
     }
 
+    fn own_path() -> PathBuf {
+        std::env::current_exe().expect("this binary has a path")
+    }
+
     fn own_binary() -> Command {
-        Command::new(std::env::current_exe().expect("this binary has a path"))
+        with_default_signals(own_path())
     }
 
     /// This binary, started to ignore `signal`.
     fn own_binary_ignoring(signal: &str) -> Command {
-        let mut program = Command::new("sh");
-        let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
-        program
-            .args(["-c", &script])
-            .arg(own_binary().get_program());
-        program
+        ignoring_signal(signal, own_path())
     }
 
     fn send(child: &Child, signal: Signal) {

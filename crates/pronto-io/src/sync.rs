@@ -1,4 +1,4 @@
-//! Waiting until what was written to a file has left the memory of the system.
+//! Flushes written files to disk.
 
 use std::fs::File;
 use std::io;

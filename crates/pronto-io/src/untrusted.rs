@@ -1,8 +1,8 @@
-//! Files whose place somebody else chose: a worktree and a repository may come from an attacker.
+//! Reads files that an attacker may have placed in a worktree or a repository.
 //!
-//! A name there can be a FIFO on which opening waits for ever, a device that never ends, a link that
-//! leads out, or a file that fills the memory. All functions here open without waiting, take regular
-//! files only, and read no more than they are allowed to.
+//! Such a name can be a FIFO on which opening blocks, a device that never ends, a link that leads
+//! outside, or a file that exhausts memory. All functions here open without blocking, accept only
+//! regular files, and read at most the given number of bytes.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ pub const LARGEST_POINTER_BYTES: u64 = 1 << 20;
 /// The bound for a file that grows with the history of a repository.
 pub const LARGEST_TABLE_BYTES: u64 = 2 << 30;
 
-/// Bytes that are asked for at once of a file that has grown since it was opened.
+/// The size of reads from a file that has grown since it was opened.
 const GROWN_BYTES: u64 = 64 << 10;
 
 /// What to do when the last component of a path is a symbolic link.

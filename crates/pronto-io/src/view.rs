@@ -1,10 +1,10 @@
-//! Files opened for random reading: mapped where that is safe and fast, read by position where a
-//! map would hide I/O errors (network and FUSE file systems).
+//! Files opened for random reading: mapped where that is safe and fast, otherwise read by position
+//! (network and FUSE file systems, where a map would hide I/O errors).
 //!
-//! A mapped file that someone cuts short does not end the process: what is gone reads as zeros, and
-//! [`View::check`] says so from then on. Whoever uses bytes of a view calls it afterwards, before
-//! anything is made of them. A handler for SIGBUS does this; it is installed with the first map and
-//! passes on what is not a fault in one.
+//! A mapped file that another process truncates does not end the process. The missing bytes read as
+//! zeros, and [`View::check`] reports it from then on. Callers use bytes of a view first and call
+//! `check` before they use the result. A SIGBUS handler does this. The first map installs it, and
+//! it forwards faults outside of maps.
 //!
 //! ```
 //! use pronto_io::view::{Access, View};
@@ -75,7 +75,7 @@ pub struct View {
     identity: Identity,
 }
 
-/// Which file a view looks at: tells whether a path still leads to the same file.
+/// The identity of a viewed file, which shows whether a path still leads to the same file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The device of the file system.
@@ -116,7 +116,7 @@ impl View {
         View::from_file(file, path, access)
     }
 
-    /// As [`open`](Self::open), of a file that is open already; `path` is where it is opened again
+    /// Like [`open`](Self::open), of a file that is open already; `path` is where it is opened again
     /// should its descriptor be needed elsewhere.
     ///
     /// # Errors
@@ -233,10 +233,10 @@ impl View {
         }
     }
 
-    /// As [`check`](Self::check), and looks whether the file still ends as it did when it was
-    /// opened: within the page that a file ends in, what is gone reads as zeros without a fault,
-    /// and so does what was cut off and put back as a hole. To be called before something is said
-    /// to be missing. Reads the last bytes of a mapped file.
+    /// Does the same as [`check`](Self::check), and also checks that the file still ends as it did
+    /// when it was opened. Within the last page of a file, missing bytes read as zeros without a
+    /// fault, and so do bytes that were truncated and restored as a hole. Call it before something
+    /// is reported as missing. Reads the last bytes of a mapped file.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -258,7 +258,7 @@ impl View {
         }
     }
 
-    /// Tells the system how a mapped file will be read. Never fails: it is only a hint.
+    /// Advises the system how a mapped file will be read. Never fails, because it is only a hint.
     pub fn advise(&self, advice: Advice) {
         if let Source::Mapped(Mapped { map, .. }) = &self.source {
             let advice = match advice {

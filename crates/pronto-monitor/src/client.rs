@@ -1,4 +1,4 @@
-//! Asking a monitor over its socket.
+//! The client of a monitor, over its socket.
 
 use crate::credentials::is_trusted;
 use crate::protocol::{Answer, LONGEST_ANSWER_BYTES, read_message, write_message};
@@ -14,27 +14,27 @@ use std::time::Duration;
 
 /// The name of the socket in the directory of the repository.
 const SOCKET: &str = "fsmonitor--daemon.ipc";
-/// The longest path that the address of a socket holds on every system.
+/// The longest socket address that every system supports.
 const LONGEST_ADDRESS_BYTES: usize = 100;
-/// A monitor that takes longer is not waited for.
+/// How long the client waits for a monitor.
 const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) const CLOSED: SocketFlags = SocketFlags::CLOEXEC;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(crate) const CLOSED: SocketFlags = SocketFlags::empty();
 
-/// Where a monitor is to be asked.
+/// The address of a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// In which directory its socket is.
+    /// The directory of its socket.
     pub directory: PathBuf,
-    /// The name of the socket there.
+    /// The name of the socket in that directory.
     pub name: String,
 }
 
 impl Address {
-    /// In the directory of a repository, where it is unless that is on the file system of another
-    /// machine.
+    /// Returns the address in the directory of a repository. It is used unless that directory is on
+    /// a network file system.
     pub fn in_repository(git_dir: &Path) -> Address {
         Address {
             directory: git_dir.to_owned(),
@@ -42,8 +42,8 @@ impl Address {
         }
     }
 
-    /// In a directory for the sockets of several worktrees, of which this one's path has the SHA-1
-    /// `digest`, in hexadecimal digits.
+    /// Returns the address in a directory shared by several worktrees. `digest` is the SHA-1 of the
+    /// path of this worktree, in hexadecimal digits.
     pub fn among_others(directory: &Path, digest: &str) -> Address {
         Address {
             directory: directory.to_owned(),
@@ -52,13 +52,13 @@ impl Address {
     }
 }
 
-/// Connects to the monitor at `address`: five or six system calls. Waits no longer than some
-/// seconds for one that does not take clients.
+/// Connects to the monitor at `address`: five or six system calls. Waits at most some seconds for a
+/// monitor that does not accept clients.
 ///
 /// # Errors
-/// `NotFound` or `ConnectionRefused` if there is none; `WouldBlock` if it takes nobody;
+/// `NotFound` or `ConnectionRefused` if there is no monitor; `WouldBlock` if it accepts no client;
 /// `PermissionDenied` if it belongs neither to this user, nor to root, nor to the owner of the
-/// directory: in a directory that others can write, anyone could pretend that nothing changed.
+/// directory. In a directory that others can write, anyone could claim that nothing has changed.
 pub fn connect(address: &Address) -> io::Result<UnixStream> {
     connect_within(address, PATIENCE)
 }
@@ -66,7 +66,7 @@ pub fn connect(address: &Address) -> io::Result<UnixStream> {
 pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Result<UnixStream> {
     let Address { directory, name } = address;
     let path = directory.join(name);
-    // Kept open until the connection is there.
+    // Stays open until the connection is made.
     let opened;
     let address = if path.as_os_str().len() <= LONGEST_ADDRESS_BYTES {
         SocketAddrUnix::new(&path)?
@@ -75,7 +75,7 @@ pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Resul
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))?
     };
     let stream = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
-    // Before the call: with a full queue it would wait for ever.
+    // Set before connecting: with a full queue `connect` would wait without a limit.
     for timeout in [Timeout::Send, Timeout::Recv] {
         net::sockopt::set_socket_timeout(&stream, timeout, Some(patience))?;
     }
@@ -99,28 +99,28 @@ fn owner(directory: &Path) -> Option<Uid> {
     Some(Uid::from_raw(metadata.st_uid))
 }
 
-/// Sends `request` and returns the answer as it is.
+/// Sends `request` and returns the raw answer.
 ///
 /// # Errors
-/// Those of [`connect`], of writing and of reading.
+/// As for [`connect`], and those of writing and reading.
 pub fn send(address: &Address, request: &[u8]) -> io::Result<Vec<u8>> {
     let stream = connect(address)?;
     write_message(&stream, request)?;
     read_message(&stream, LONGEST_ANSWER_BYTES)
 }
 
-/// Asks what changed since `token`: one connection, one message each way, and memory for the
-/// paths in the answer. May be called from several threads at once.
+/// Asks what changed since `token`: one connection, one message each way, and memory for the paths
+/// in the answer. May be called from several threads at once.
 ///
 /// # Errors
-/// Those of [`send`]; `InvalidData` if the answer is none.
+/// As for [`send`]; `InvalidData` if the answer is malformed.
 pub fn query(address: &Address, token: &BStr) -> io::Result<Answer> {
     let message = send(address, token)?;
     Answer::parse(&message)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the monitor gave no token"))
 }
 
-/// Whether a monitor listens. Connects to it, as [`connect`] does.
+/// Returns whether a monitor listens. Connects to it like [`connect`].
 pub fn is_listening(address: &Address) -> bool {
     connect(address).is_ok()
 }

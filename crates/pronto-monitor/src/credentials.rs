@@ -1,23 +1,23 @@
-//! Who is at the other end of a socket, as the kernel says.
+//! The user at the other end of a socket, as reported by the kernel.
 
 use rustix::process::Uid;
 use std::os::unix::net::UnixStream;
 
-/// The user that the process at the other end ran as when it connected or listened; `None` where the
-/// system does not say it.
+/// Returns the user that the process at the other end ran as when it connected or listened; `None`
+/// if the system does not report it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn user(stream: &UnixStream) -> Option<Uid> {
     let credentials = rustix::net::sockopt::socket_peercred(stream);
     credentials.ok().map(|credentials| credentials.uid)
 }
 
-/// Elsewhere the mode of the socket decides alone.
+/// On other systems only the mode of the socket protects it.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn user(_: &UnixStream) -> Option<Uid> {
     Some(rustix::process::geteuid())
 }
 
-/// Whether the other end belongs to the user of this process, to root, or to `owner`.
+/// Returns whether the other end belongs to the user of this process, to root, or to `owner`.
 pub(crate) fn is_trusted(stream: &UnixStream, owner: impl FnOnce() -> Option<Uid>) -> bool {
     user(stream).is_some_and(|user| {
         user == rustix::process::geteuid() || user.is_root() || owner() == Some(user)

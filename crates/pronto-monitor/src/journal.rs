@@ -1,19 +1,19 @@
-//! Which paths changed since a token.
+//! The journal of changed paths.
 
 use crate::protocol::Answer;
 use bstr::{BStr, BString};
 use std::collections::{BTreeMap, HashMap};
 
-/// Paths beyond which a journal starts anew.
+/// The number of paths at which a journal is reset.
 const MOST_PATHS: usize = 1_000_000;
 
-/// Every path that changed, with the moment of its last change. Tokens of other journals, and of
-/// times before it started anew, are answered with "everything". Memory: each path twice, and some
-/// hundred bytes; `Send + Sync`, without a lock of its own.
+/// All changed paths, with the moment of their last change. A token of another journal, or from
+/// before a reset, gets the answer "everything". Memory: each path twice, and some hundred bytes.
+/// `Send + Sync`, without a lock of its own.
 #[derive(Debug)]
 pub struct Journal {
     name: BString,
-    /// How often it started anew.
+    /// The number of resets.
     generation: u64,
     now: u64,
     last: HashMap<BString, u64>,
@@ -21,7 +21,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal; `name` tells it from all others, now and later.
+    /// Creates an empty journal. `name` distinguishes it from all others, now and later.
     pub fn new(name: impl Into<BString>) -> Journal {
         Journal {
             name: name.into(),
@@ -32,7 +32,7 @@ impl Journal {
         }
     }
 
-    /// Notes that `path` changed. Logarithmic in the paths that are known.
+    /// Records that `path` changed. Logarithmic in the number of paths.
     pub fn add(&mut self, path: BString) {
         self.now += 1;
         if let Some(before) = self.last.insert(path.clone(), self.now) {
@@ -44,7 +44,7 @@ impl Journal {
         }
     }
 
-    /// Forgets everything: whoever asks with a token from before is told so.
+    /// Resets the journal. A later question with an earlier token gets the answer "everything".
     pub fn start_anew(&mut self) {
         self.generation += 1;
         self.last.clear();
@@ -55,18 +55,18 @@ impl Journal {
         format!("builtin:{}.{}:", self.name, self.generation)
     }
 
-    /// How often it has started anew.
+    /// Returns the number of resets.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The token of now.
+    /// Returns the current token.
     pub fn token(&self) -> BString {
         format!("{}{}", self.session(), self.now).into()
     }
 
-    /// What changed since `token`, the oldest change first. Linear in the paths that it names,
-    /// which are copied, and logarithmic in those that are known.
+    /// Returns what changed since `token`, the oldest change first. Linear in the returned paths,
+    /// which are copied, and logarithmic in the paths of the journal.
     pub fn since(&self, token: &BStr) -> Answer {
         let since = token
             .strip_prefix(self.session().as_bytes())
@@ -87,7 +87,7 @@ impl Journal {
         }
     }
 
-    /// The answer to whoever cannot be told more.
+    /// Returns the answer that everything may have changed.
     pub fn everything(&self) -> Answer {
         Answer::Everything {
             token: self.token(),

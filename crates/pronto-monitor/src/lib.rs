@@ -1,13 +1,13 @@
-//! What changed in a worktree: a file system monitor that speaks the protocol of Git's
-//! `fsmonitor--daemon`, and the ways to ask one.
+//! A file system monitor for worktrees that speaks the protocol of Git's `fsmonitor--daemon`, and
+//! its clients.
 //!
 //! - [`protocol`]: messages as bytes.
-//! - [`client`]: asking a monitor over its socket.
-//! - [`Journal`]: which paths changed since a token.
-//! - `watch`: changes as `fanotify` or `inotify` tells them (Linux).
+//! - [`client`]: questions to a monitor over its socket.
+//! - [`Journal`]: the paths that changed since a token.
+//! - `watch`: changes as reported by `fanotify` or `inotify` (Linux).
 //! - `server`: the monitor itself (Linux).
 //!
-//! A monitor may say too much, and never too little: when in doubt it answers that everything
+//! A monitor may report too much, but never too little: when in doubt it answers that everything
 //! has changed.
 //!
 //! ```

@@ -1,39 +1,39 @@
 //! Messages between Git and a monitor: one request, one answer, each in packet lines that end with
-//! a flush packet (Git's `api-simple-ipc`). A request is a token, or a command; the answer to a
-//! token is a new token, a NUL, and the paths that changed, each with a NUL at its end.
+//! a flush packet (Git's `api-simple-ipc`). A request is a token or a command. The answer to a
+//! token is a new token, a NUL, and the changed paths, each followed by a NUL.
 
 use bstr::{BStr, BString, ByteSlice};
 use std::io::{self, Read, Write};
 
-/// The most that one packet holds.
+/// The largest content of one packet.
 const MOST_IN_PACKET: usize = 65516;
-/// Bytes of the length that is in front of each packet.
+/// The length of the field in front of each packet.
 const LEN_BYTES: usize = 4;
-/// Answers that are longer are refused.
+/// Longer answers are refused.
 pub const LONGEST_ANSWER_BYTES: usize = 1 << 30;
-/// Requests that are longer are refused.
+/// Longer requests are refused.
 pub const LONGEST_REQUEST_BYTES: usize = 64 * 1024;
 
-/// What a monitor answers to a token.
+/// The answer of a monitor to a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Everything may have changed.
     Everything {
-        /// What to ask with next time.
+        /// The token for the next question.
         token: BString,
     },
-    /// This changed, and nothing else.
+    /// Only these paths changed.
     Paths {
-        /// What to ask with next time.
+        /// The token for the next question.
         token: BString,
-        /// Paths from the top of the worktree; those of directories may end with a slash, and then
-        /// stand for all that is in them.
+        /// Paths relative to the top of the worktree. A path that ends with a slash is a directory
+        /// and stands for everything in it.
         paths: Vec<BString>,
     },
 }
 
 impl Answer {
-    /// Reads an answer; `None` if it is not one. Without a token it is not.
+    /// Parses an answer. `None` if it is malformed or has no token.
     pub fn parse(message: &[u8]) -> Option<Answer> {
         let (token, rest) = message.split_once_str(b"\0")?;
         if token.is_empty() {
@@ -42,7 +42,7 @@ impl Answer {
         Some(Answer::new(token.into(), rest))
     }
 
-    /// An answer of which the token is known, out of paths with a NUL after each (or between).
+    /// Creates an answer from its token and paths that are separated or terminated by NUL.
     pub fn new(token: BString, paths: &[u8]) -> Answer {
         if paths.first() == Some(&b'/') {
             return Answer::Everything { token };
@@ -55,14 +55,14 @@ impl Answer {
         }
     }
 
-    /// What to ask with next time.
+    /// Returns the token for the next question.
     pub fn token(&self) -> &BStr {
         match self {
             Answer::Everything { token } | Answer::Paths { token, .. } => token.as_bstr(),
         }
     }
 
-    /// The bytes of the message.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut message = self.token().to_vec();
         message.push(0);
@@ -79,7 +79,7 @@ impl Answer {
     }
 }
 
-/// Writes `message` as packets, and the flush packet.
+/// Writes `message` as packets, followed by a flush packet.
 ///
 /// # Errors
 /// Those of writing.
@@ -97,7 +97,7 @@ pub fn write_message(mut out: impl Write, message: &[u8]) -> io::Result<()> {
 /// Reads packets up to the flush packet.
 ///
 /// # Errors
-/// Those of reading; `InvalidData` for what is no packet, and for a message of more than
+/// Those of reading; `InvalidData` for a malformed packet and for a message of more than
 /// `most_bytes`.
 pub fn read_message(mut input: impl Read, most_bytes: usize) -> io::Result<Vec<u8>> {
     let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);

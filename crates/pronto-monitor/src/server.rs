@@ -1,8 +1,9 @@
-//! The monitor: watches a worktree and answers those who ask over its socket.
+//! The monitor: watches a worktree and answers clients over its socket.
 //!
-//! One thread waits for events and clients; each client has a thread of its own for as long as it
-//! asks, and they take turns at what is known. An answer costs a file that is made and removed
-//! (its event tells that all before it were seen), a look at the mounts, and the paths in it.
+//! One thread waits for events and clients. Each client has a thread of its own while it asks, and
+//! the threads share the state under a lock. An answer costs a cookie (a file that is created and
+//! removed, whose event shows that all earlier events were read), a check of the mounts, and the
+//! paths in it.
 
 mod mounts;
 mod socket;
@@ -26,23 +27,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a cookie may take to be seen.
+/// How long the monitor waits for a cookie.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a client may take to ask, and to take the answer.
+/// How long a client may take to send its request and to read the answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
-/// Clients that are talked to at once; further ones are sent away.
+/// The number of simultaneous clients; further ones are rejected.
 const MOST_CLIENTS: usize = 64;
-/// After a client could not be let in: what is short may be there again.
+/// The pause after a client could not be accepted for lack of resources.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a doubt stands before it is tried whether its reason is gone.
+/// How long a doubt stands before the monitor tries again.
 const DOUBT: Duration = Duration::from_secs(60);
-/// Between two looks whether the worktree is still there, while nothing happens.
+/// The interval between checks that the worktree still exists, while nothing happens.
 const LOOK: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
 
-/// A monitor that listens. `Send`; [`run`](Self::run) starts the threads that it needs.
+/// A listening monitor. `Send`; [`run`](Self::run) starts its threads.
 pub struct Server {
     socket: Socket,
     events: OwnedFd,
@@ -50,17 +51,16 @@ pub struct Server {
     stopped: UnixStream,
 }
 
-/// How a monitor is to watch.
+/// Options of a monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What is mounted from another machine is taken to be watched, though nobody tells here what
-    /// happens there.
+    /// Treats network file systems as watched, although changes by other machines are not reported.
     pub allow_remote: bool,
-    /// Who tells of changes.
+    /// The source of change events.
     pub source: Source,
 }
 
-/// What the threads have in common.
+/// State that the threads share.
 struct Shared {
     state: Mutex<State>,
     /// Written to when the monitor is to end.
@@ -74,19 +74,19 @@ struct State {
     cookies: PathBuf,
     next_cookie: u64,
     mounts: Mounts,
-    /// What is mounted below of which changes go unseen: whatever the watcher goes through.
+    /// A mount below the top whose changes are not reported, whatever the watcher does.
     dark_mount: Option<Doubt>,
-    /// When it began the last time.
+    /// The time of the last start.
     begun: Instant,
 }
 
 impl Server {
-    /// Watches `root`, the worktree of the repository at `git_dir`, and listens at `address`. Costs as
-    /// much as [`Watcher::new`].
+    /// Watches `root`, the worktree of the repository at `git_dir`, and listens at `address`. Costs
+    /// as much as [`Watcher::new`].
     ///
     /// # Errors
-    /// `AddrInUse` if another one listens; the system gives no watches, or does not tell what is
-    /// mounted; the socket cannot be made.
+    /// `AddrInUse` if another monitor listens. Other errors if the system provides no watches or no
+    /// list of mounts, or if the socket cannot be created.
     pub fn new(
         (root, git_dir): (&Path, &Path),
         address: &Address,
@@ -129,8 +129,8 @@ impl Server {
         })
     }
 
-    /// Answers until somebody says that it is enough, or the worktree is gone. The socket is
-    /// removed then, unless it is another one's by now.
+    /// Answers until a client stops the monitor or the worktree is gone. Then removes the socket,
+    /// unless it belongs to another monitor by now.
     ///
     /// # Errors
     /// Those of waiting and of watching.
@@ -164,15 +164,15 @@ impl Server {
         }
     }
 
-    /// Lets a client in. One that cannot be let in takes it that everything has changed.
+    /// Accepts a client. A client that cannot be accepted treats everything as changed.
     fn admit(&self) {
         let stream = match self.socket.listener().accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            // Descriptors or memory are short, or the client has gone again.
+            // Descriptors or memory are exhausted, or the client is gone.
             Err(_) => return std::thread::sleep(PAUSE),
         };
-        // The socket is for its owner alone, but its mode can be changed.
+        // Only the owner may connect, but the mode of the socket can be changed.
         if !is_trusted(&stream, || None) {
             return;
         }
@@ -181,16 +181,16 @@ impl Server {
             return;
         }
         let guest = Guest(Arc::clone(&self.shared));
-        // Without a thread to be had the client is sent away, and so is the guest.
+        // If no thread can be started, the closure is dropped, which disconnects the client.
         let _ = std::thread::Builder::new().spawn(move || {
-            // A client that goes away is its own business.
+            // Errors of a client that disconnects are ignored.
             let _ = guest.0.converse(&stream);
             drop(guest);
         });
     }
 }
 
-/// A client that is talked to.
+/// A connected client.
 struct Guest(Arc<Shared>);
 
 impl Drop for Guest {
@@ -202,7 +202,7 @@ impl Drop for Guest {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
-            // Who knows how far it came.
+            // The state may be incomplete after a panic.
             self.state.clear_poison();
             let mut state = poisoned.into_inner();
             let doubt = Doubt::Failed(BString::default(), "a thread panicked".to_owned());
@@ -211,7 +211,7 @@ impl Shared {
         })
     }
 
-    /// Ends the monitor. If that is said already there may be no more room.
+    /// Ends the monitor. The write fails only if the buffer is full, that is after another call.
     fn end(&self) {
         let _ = (&self.stop).write(b"x");
     }
@@ -230,7 +230,7 @@ impl Shared {
             let mut state = self.lock();
             let answer = state.answer(&BString::from(request));
             if state.watcher.has_ended() {
-                // Whoever waits for events has not heard of these.
+                // The waiting thread has not seen these events.
                 self.end();
             }
             answer
@@ -280,7 +280,7 @@ impl State {
         self.journal.since(request.as_bstr())
     }
 
-    /// Takes note of all that happened until now. `false` if that cannot be known.
+    /// Processes all events until now. `false` if that cannot be confirmed.
     fn synchronise(&mut self) -> io::Result<bool> {
         let root = self.root()?;
         if self.mounts.have_changed(&root) {
@@ -296,7 +296,7 @@ impl State {
         loop {
             self.catch_up()?;
             if self.journal.generation() != generation {
-                // Whoever asks is told that everything may have changed.
+                // The answer will be that everything may have changed.
                 return Ok(true);
             }
             if self.watcher.take_cookie(name.as_bytes()) {

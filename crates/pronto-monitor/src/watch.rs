@@ -1,10 +1,10 @@
-//! Changes below a directory, as the system tells them.
+//! Changes below a directory, as reported by the kernel.
 //!
-//! Everything is reached from the open top, so that neither a directory above it that is renamed
-//! nor a link that is put in its place leads elsewhere.
+//! Everything is reached from an open handle of the top. Renaming a directory above it, or
+//! replacing one by a link, therefore has no effect.
 //!
-//! - `fanotify`: a mark for each file system, where that is permitted.
-//! - `inotify`: a watch for each directory, elsewhere.
+//! - `fanotify`: one mark for each file system, if permitted.
+//! - `inotify`: one watch for each directory, otherwise.
 
 mod doubt;
 pub mod events;
@@ -22,30 +22,31 @@ use std::path::{Path, PathBuf};
 
 pub use doubt::Doubt;
 
-/// Who is asked for changes.
+/// The source of change events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// `fanotify` where that is permitted and knows all file systems there, else `inotify`.
+    /// `fanotify` if it is permitted and supports all file systems involved, otherwise `inotify`.
     #[default]
     Any,
     /// `inotify(7)`.
     Inotify,
-    /// `fanotify(7)`, for which one has to be privileged.
+    /// `fanotify(7)`, which needs privileges.
     Fanotify,
 }
 
-/// What is watched.
+/// The places to watch.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
     /// The top.
     pub root: &'a Path,
-    /// Where cookies are made.
+    /// The directory of cookies.
     pub cookies: &'a Path,
-    /// Directories below the top on which something is mounted.
+    /// Directories below the top that are mount points.
     pub mounts: &'a [PathBuf],
 }
 
-/// Watches the directories below one, except for `.git` there. `Send`; one thread at a time.
+/// Watches all directories below a top, except for `.git` in it. `Send`; used by one thread at a
+/// time.
 #[derive(Debug)]
 pub struct Watcher {
     common: Common,
@@ -58,7 +59,7 @@ enum ToldBy {
     Fanotify(Fanotify),
 }
 
-/// What does not depend on who tells.
+/// State that does not depend on the source.
 #[derive(Debug)]
 struct Common {
     root: Directory,
@@ -66,12 +67,12 @@ struct Common {
     mounts: Vec<PathBuf>,
     seen_cookies: Vec<Vec<u8>>,
     doubt: Option<Doubt>,
-    /// The worktree is gone, or the repository.
+    /// Whether the worktree or the repository is gone.
     has_ended: bool,
     listing: Listing,
 }
 
-/// What taking note of events came to.
+/// The result of reading events.
 enum Drained {
     All,
     /// Some events were lost.
@@ -79,11 +80,11 @@ enum Drained {
 }
 
 impl Watcher {
-    /// Watches `places`. Some system calls with `fanotify`, with `inotify` five for each directory.
+    /// Watches `places`. Some system calls with `fanotify`; five for each directory with `inotify`.
     ///
     /// # Errors
-    /// The system gives nobody to tell, or the top or the directory for cookies cannot be watched at
-    /// all. What cannot be watched below is a [`doubt`](Self::doubt).
+    /// The system supports no source, or the top or the directory of cookies cannot be watched.
+    /// Something below that cannot be watched is a [`doubt`](Self::doubt).
     pub fn new(places: Places<'_>, source: Source, journal: &mut Journal) -> io::Result<Watcher> {
         let with = |told_by: ToldBy, journal: &mut Journal| {
             let mut watcher = Watcher {
@@ -111,7 +112,7 @@ impl Watcher {
         with(ToldBy::Inotify(Inotify::new()?), journal)
     }
 
-    /// To wait for events. It stays the same one.
+    /// Returns the descriptor to wait for events on. It stays the same.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.told_by {
             ToldBy::Inotify(inotify) => inotify.descriptor(),
@@ -119,7 +120,7 @@ impl Watcher {
         }
     }
 
-    /// Why changes may go unseen, if they may: until it is [begun again](Self::start_anew).
+    /// Returns the reason why changes may go unseen, until [`start_anew`](Self::start_anew).
     pub fn doubt(&self) -> Option<&Doubt> {
         self.common.doubt.as_ref()
     }
@@ -129,19 +130,19 @@ impl Watcher {
         self.common.doubt(doubt);
     }
 
-    /// Something else is mounted below the top now, which counts when it is
-    /// [begun again](Self::start_anew).
+    /// Sets the mount points below the top. They take effect at the next
+    /// [`start_anew`](Self::start_anew).
     pub fn set_mounts(&mut self, mounts: Vec<PathBuf>) {
         self.common.mounts = mounts;
     }
 
-    /// The top.
+    /// Returns the top.
     pub fn root(&self) -> &Directory {
         &self.common.root
     }
 
-    /// Whether there is nothing to watch any more. One or two system calls, because nobody tells of
-    /// the end of a directory that is open.
+    /// Returns whether there is nothing left to watch. One or two system calls, because no event
+    /// reports the end of an open directory.
     pub fn has_ended(&self) -> bool {
         let told = || match &self.told_by {
             ToldBy::Inotify(_) => false,
@@ -150,7 +151,7 @@ impl Watcher {
         self.common.has_ended || is_gone(&self.common.root) || told()
     }
 
-    /// Whether the cookie `name` was seen; it is forgotten then, with all others.
+    /// Returns whether the cookie `name` was seen, and forgets all cookies.
     pub fn take_cookie(&mut self, name: &[u8]) -> bool {
         let seen = &mut self.common.seen_cookies;
         let found = seen.iter().any(|seen| seen == name);
@@ -160,13 +161,12 @@ impl Watcher {
         found
     }
 
-    /// Begins again: nothing that was known before counts. Costs as much as
-    /// [`new`](Self::new).
+    /// Discards everything that is known and starts again. Costs as much as [`new`](Self::new).
     ///
     /// # Errors
-    /// As for [`new`](Self::new); then there is a [`doubt`](Self::doubt), too.
+    /// As for [`new`](Self::new). In that case there is a [`doubt`](Self::doubt), too.
     pub fn start_anew(&mut self, journal: &mut Journal) -> io::Result<()> {
-        // Whatever fails from here on, nobody is told that nothing has changed.
+        // Reset first: if anything below fails, no client is told that nothing has changed.
         journal.start_anew();
         let common = &mut self.common;
         common.doubt = None;
@@ -182,11 +182,11 @@ impl Watcher {
         result
     }
 
-    /// Takes note of all that has happened, without waiting. Linear in the events; after some
-    /// were lost it costs as much as [`new`](Self::new).
+    /// Processes all pending events without waiting. Linear in the events. After lost events it
+    /// costs as much as [`new`](Self::new).
     ///
     /// # Errors
-    /// Those of reading, and of beginning again after events were lost.
+    /// Those of reading, and of starting again after lost events.
     pub fn drain(&mut self, journal: &mut Journal) -> io::Result<()> {
         loop {
             let common = &mut self.common;
@@ -196,7 +196,7 @@ impl Watcher {
             };
             match drained {
                 Drained::All => return Ok(()),
-                // All that was read happened before.
+                // All events that were read happened before.
                 Drained::Lost => self.start_anew(journal)?,
             }
         }
@@ -208,8 +208,8 @@ impl Common {
         self.doubt.get_or_insert(doubt);
     }
 
-    /// Goes through the directory `path` and all below that `enter` says is to be looked into; what
-    /// is there is noted as changed.
+    /// Walks the directory `path` and all directories below that `enter` accepts, and records
+    /// everything in them as changed.
     fn walk(
         &mut self,
         path: BString,
@@ -260,7 +260,7 @@ impl Common {
         self.listing = listing;
     }
 
-    /// Whether `path` leads to `directory`.
+    /// Returns whether `path` leads to `directory`.
     fn is_same(&self, path: &BString, directory: &Directory) -> bool {
         let number = |directory: &Directory| {
             let stat = rustix::fs::fstat(directory).ok()?;
@@ -271,7 +271,7 @@ impl Common {
     }
 }
 
-/// Whether a directory that is open has no name any more.
+/// Returns whether an open directory has been removed.
 fn is_gone(directory: &Directory) -> bool {
     rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_nlink == 0)
 }
@@ -285,8 +285,8 @@ fn join(directory: &BString, name: &[u8]) -> BString {
     path
 }
 
-/// Notes that a directory is another one now. Git takes its name for a change of its parent alone:
-/// a name within tells that what was known of the directory itself is gone.
+/// Records that a directory has been replaced. For Git the name of a directory is a change in its
+/// parent only; a name inside the directory also invalidates what is known of the directory itself.
 fn add_directory(path: &BString, journal: &mut Journal) {
     let within = as_directory(path);
     journal.add(join(path, b"."));

@@ -1,4 +1,4 @@
-//! What can go wrong between two peers.
+//! Errors between two peers.
 
 /// The sorts of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Version,
     /// The objects of the two repositories have ids of different sorts.
     ObjectFormat,
-    /// The peer may not do what it asked for, or is not known.
+    /// The peer may not do what it requested, or is unknown.
     Denied,
     /// There is no such repository, or it cannot take part.
     NoRepository,
@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Unrelated,
     /// More would have been sent than is taken.
     Quota,
-    /// Somebody else is at it.
+    /// Another session holds the resource.
     Busy,
     /// A repository failed.
     Repository,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
 /// The error of this crate.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// What programs go by in a refusal, and the kind of error that it stands for.
+/// The codes of errors on the wire, with the corresponding kinds.
 const CODES: [(u64, ErrorKind); 10] = [
     (1, ErrorKind::Malformed),
     (2, ErrorKind::Exceeded),
@@ -54,7 +54,7 @@ impl ErrorKind {
         found.map_or(10, |(code, _)| *code)
     }
 
-    /// The reason that the code of a refusal stands for; unknown ones are the peer's own trouble.
+    /// Returns the kind for the code of an error; unknown codes are failures of the peer.
     pub fn from_code(code: u64) -> ErrorKind {
         let found = CODES.iter().find(|(known, _)| *known == code);
         found.map_or(ErrorKind::Repository, |(_, kind)| *kind)

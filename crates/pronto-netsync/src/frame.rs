@@ -1,8 +1,8 @@
-//! Frames: the units of the stream, and the credit that each channel needs.
+//! Frames, the units of the stream, and the credit of each channel.
 //!
-//! A frame is a length (four bytes, least first, of what follows it: 2 to 262,144), the type, the
-//! channel and the body. The body is read where it lies in the receive queue, which therefore never
-//! holds more than a frame needs and what the socket gave beyond it.
+//! A frame is a length (four bytes, least significant first, of the rest: 2 to 262,144), the type,
+//! the channel and the body. The body is read in place in the receive queue. So the queue holds at
+//! most one frame and what the socket returned beyond it.
 
 mod reader;
 mod writer;
@@ -95,7 +95,7 @@ types! {
     CommitRange = 8 on Commits,
     /// All segments were sent.
     Sent = 9 on Transfer,
-    /// Tips accepted, what is there beside refs, byte budget, where to resume.
+    /// Accepted tips, commits held besides, byte budget, position to resume at.
     Want = 10 on Control,
     /// A segment begins.
     Segment = 11 on Transfer,
@@ -111,13 +111,13 @@ types! {
     Done = 16 on Control,
 }
 
-/// Types from here on are passed over by who does not know them.
+/// The first type that a receiver ignores if it does not know it.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
 /// What the six bytes at the front of a frame say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The type; none if it is one to be passed over.
+    /// The type; `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,

@@ -1,12 +1,13 @@
-//! Two repositories become one history: peer-to-peer reconciliation over a stream of bytes.
+//! Netsync: peer-to-peer reconciliation of repositories over a stream of bytes.
 //!
-//! - [`varint`], [`frame`]: what is on the wire; credits that stop a sender when the receiver does.
-//! - [`message`]: what the frames of a session say.
-//! - [`session`], [`repository`]: who says what when, and what that needs of a repository.
-//! - [`reconcile`]: which entries of two sorted sets differ, at the cost of the difference.
+//! - [`varint`], [`frame`]: the wire format, and credits that stop a sender when the receiver
+//!   stops.
+//! - [`message`]: the content of frames.
+//! - [`session`], [`repository`]: the order of messages, and the interface to the repository.
+//! - [`reconcile`]: the difference of two sorted sets, at a cost proportional to it.
 //!
-//! Nothing here knows a socket, a clock, a thread or a repository: bytes go in and come out, so
-//! that every run can be repeated.
+//! This crate has no socket, clock, thread or repository. Bytes go in and come out, so every run
+//! can be repeated.
 //!
 //! ```
 //! use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};

@@ -1,8 +1,8 @@
-//! The bodies of frames, but for ranges ([`crate::reconcile`]) and data, which are bytes.
+//! The bodies of frames, except ranges ([`crate::reconcile`]) and data, which are bytes.
 //!
-//! Each type writes itself with `write` and is read back with `read`, which takes the whole body
-//! and nothing else: what is too long, out of order, unknown or left over is an error. Lists are
-//! filled as their items are found, never sized by the count that stands before them.
+//! Each type encodes itself with `write` and is decoded with `read`, which takes the whole body.
+//! Bytes that are too many, out of order, unknown or left over are an error. Lists grow with the
+//! items that are read; their size is never taken from the count before them.
 
 mod greeting;
 mod transfer;

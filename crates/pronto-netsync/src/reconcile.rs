@@ -1,13 +1,13 @@
-//! Which entries of two sorted sets differ, found by comparing fingerprints of ranges.
+//! Finds the entries that differ between two sorted sets by comparing fingerprints of ranges.
 //!
-//! The peers speak in turn. A message covers the keys from the least upwards in ranges: one that
-//! is equal is skipped, one that differs is split by who holds it, one that holds few entries is
-//! listed, and a list is answered with what it lacks and marks for what the answerer lacks. So
-//! both learn. A message that comes to its limit ends with the fingerprint of everything that is
-//! left, which is taken up in the next; what was settled before it is settled for good.
+//! The peers take turns. A message covers the keys in ascending ranges. An equal range is skipped,
+//! a differing one is split by its holder, and a range with few entries is listed. A list is
+//! answered with the entries it lacks and with marks for those that the answering side lacks, so
+//! both sides learn the difference. A message that reaches its limit ends with the fingerprint of
+//! everything that remains, and the next one continues there. Everything before it is settled.
 //!
-//! Traffic is O(d log N) bytes for d differences in N entries, O(log N) turns where no limit
-//! cuts. Deterministic: no clock, no chance, no I/O.
+//! Traffic is O(d log N) bytes for d differences in N entries, and O(log N) turns if no limit is
+//! reached. The code is deterministic: no clock, no randomness, no I/O.
 
 mod engine;
 mod message;

@@ -1,7 +1,7 @@
-//! What a session needs of the repository beneath it.
+//! The interface of a session to its repository.
 //!
-//! The session says when; the repository does the work, in the thread that drives the session.
-//! Everything here is called with what the peer may see, so nothing else can reach it.
+//! The session decides when, and the repository does the work in the thread that drives the
+//! session. Every call is limited to what the peer may see.
 
 use std::io::Read;
 
@@ -36,12 +36,12 @@ pub struct Request {
     pub tips: Vec<ObjectId>,
     /// Commits that both sides hold completely.
     pub common: Vec<ObjectId>,
-    /// All commits that the peer lacks above the common ones, sorted by id, if that was
-    /// found out: of others it has everything. Without it, the peer has nothing above them.
+    /// All commits above the common ones that the peer lacks, sorted by id, if commits were
+    /// reconciled. Without it, the peer has nothing above them.
     pub lacking: Option<Vec<ObjectId>>,
     /// Commits that the peer holds besides. Ones that are not here say nothing.
     pub held: Vec<ObjectId>,
-    /// Where to go on, if what is to be sent begins like what was sent before.
+    /// The position at which to resume, if the sender's order begins with the same objects.
     pub resume: Option<Resume>,
     /// Whether nothing will be sent, so that [`Plan`] should say all that can be known.
     pub is_dry_run: bool,
@@ -63,7 +63,7 @@ pub struct Progress {
 
 /// A segment to be sent.
 pub struct OutgoingSegment {
-    /// What it is.
+    /// The kind.
     pub kind: SegmentKind,
     /// How many objects it has.
     pub objects: u64,
@@ -89,11 +89,11 @@ pub enum Content {
 ///
 /// An error of any call ends the session; what was received before stays in quarantine.
 pub trait Repository {
-    /// What tells this repository from others, wherever it is reached: 64 bytes at most, the same
-    /// every time. Empty if it cannot say.
+    /// Returns the identity of this repository, wherever it is accessed: at most 64 bytes, always
+    /// the same. Empty if it has none.
     ///
     /// # Errors
-    /// What is kept cannot be read.
+    /// The stored identity cannot be read.
     fn identity(&mut self) -> Result<Vec<u8>, Error> {
         Ok(Vec::new())
     }
@@ -107,11 +107,11 @@ pub trait Repository {
         Ok(())
     }
 
-    /// The session holds so many bytes in memory for the peer, in all: refs, and sets that are
-    /// compared. Called before it goes on with more.
+    /// Reserves memory for the peer: the total bytes that the session holds in refs and compared
+    /// sets. Called before it grows.
     ///
     /// # Errors
-    /// There is no room for so much; [`Busy`](crate::ErrorKind::Busy) if there may be later.
+    /// There is not enough memory; [`Busy`](crate::ErrorKind::Busy) if there may be later.
     fn hold(&mut self, bytes: u64) -> Result<(), Error> {
         let _ = bytes;
         Ok(())
@@ -127,11 +127,12 @@ pub trait Repository {
         each: &mut dyn FnMut(&Offer),
     ) -> Result<(), Error>;
 
-    /// Which of the offers are here with everything they lead to, and seen by the peer: reachable
-    /// from refs that it may see or that it gave before. One that cannot be told is not.
+    /// Returns which of the offers are complete here and visible to the peer: reachable from refs
+    /// that it may see or that it sent before. If that cannot be determined, an offer is not
+    /// complete.
     ///
     /// # Errors
-    /// An object that is there cannot be read.
+    /// An existing object cannot be read.
     fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error>;
 
     /// Calls `each` with the committer's date (seconds; before 1970 counts as 0) and the id of
@@ -146,9 +147,9 @@ pub trait Repository {
         each: &mut dyn FnMut(u64, &ObjectId),
     ) -> Result<(), Error>;
 
-    /// Begins to receive: which of the offers are wanted, and what is here of those already.
-    /// `eligible` has a mark for each offer: no other is wanted, and nothing may be said of it.
-    /// Those that are complete are not eligible, nor are those that the user excluded.
+    /// Begins to receive: returns which of the offers are wanted, and what has been received of
+    /// them already. `eligible` has a mark for each offer: no other may be wanted or mentioned.
+    /// Complete offers and those that the user excluded are not eligible.
     ///
     /// # Errors
     /// [`Busy`](crate::ErrorKind::Busy) while another session receives from the same peer; or the
@@ -167,17 +168,17 @@ pub trait Repository {
     /// They are not what they have to be, or cannot be stored.
     fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// The segment has ended. When this returns, it is verified and durable in quarantine, and
-    /// `resume` is remembered for the session that follows if this one is cut.
+    /// Ends the segment. When this returns, the segment is verified and durable in quarantine, and
+    /// `resume` is stored for the next session if this one is interrupted.
     ///
     /// # Errors
-    /// It is not what it has to be, or cannot be stored. Nothing of it stays.
+    /// It is invalid, or cannot be stored. Nothing of it stays.
     fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error>;
 
-    /// Everything that was wanted has come: checks that all of it is connected, moves it in,
-    /// and lets the refs of the peer be known. `offers` are all refs of the peer that take part,
-    /// sorted by name; `arrived` marks those that are complete here or were wanted. Gives the
-    /// fate of each that is not what it was, sorted by name.
+    /// Lands the received history: checks that all of it is connected, publishes it, and updates
+    /// the refs of the peer. `offers` are all refs of the peer that take part, sorted by name;
+    /// `arrived` marks those that are complete here or were wanted. Returns the fate of each
+    /// changed ref, sorted by name.
     ///
     /// # Errors
     /// Something is missing or cannot be moved; then no ref has changed.
@@ -216,8 +217,8 @@ impl Matcher {
     }
 }
 
-/// `*` stands for any bytes, slashes too, `?` for one. Goes back to the last `*` alone, so the
-/// cost is the product of the lengths at most.
+/// Matches a glob in which `*` stands for any bytes, including slashes, and `?` for one. Backtracks
+/// only to the last `*`, so the cost is at most the product of the lengths.
 fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

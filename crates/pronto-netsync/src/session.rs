@@ -1,8 +1,8 @@
-//! A session: who says what when, from the greeting to the end.
+//! The session: the order of messages from the greeting to the end.
 //!
 //! Bytes of the peer go in ([`Session::read_from`], [`Session::accept`]), [`Session::advance`]
-//! works on what is there, and bytes for the peer come out ([`Session::write_to`]). There is no
-//! socket, clock or thread here: whoever drives a session waits, and ends what takes too long.
+//! processes them, and bytes for the peer come out ([`Session::write_to`]). There is no socket,
+//! clock or thread here: the caller waits, and ends a session that takes too long.
 //!
 //! ```text
 //! initiator                              responder
@@ -16,13 +16,13 @@
 //!                                <-      PUBLISH DONE
 //! ```
 //!
-//! Each direction of the transfer goes its own way. Nothing that the peer says is believed before
-//! it is checked: the session checks the order, the counts and the budget, and the
-//! [`Repository`] all that concerns objects.
+//! The directions of the transfer are independent. No statement of the peer is trusted before it is
+//! checked: the session checks the order, the counts and the budget, and the [`Repository`] checks
+//! everything about objects.
 //!
-//! Costs: what arrives is used where it lies; of what is sent, segments in memory are not copied.
-//! Beside the two queues, the refs that differ and (where both have news) the commits above the
-//! common ones are held, and one segment.
+//! Costs: received bytes are used in place, and sent segments in memory are not copied. A session
+//! holds two queues, the refs that differ, the commits above the common ones (if both sides have
+//! news), and one segment.
 
 mod agree;
 mod conversation;
@@ -42,7 +42,7 @@ use conversation::Conversation;
 /// The version of the protocol.
 pub const VERSION: u64 = 1;
 
-/// The most that is taken from a peer before it has said who it is and what it wants.
+/// The maximum bytes that are read from a peer before its greeting is complete.
 pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
@@ -50,11 +50,11 @@ const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 /// How one side takes part.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which refs take part, as the peer is told.
+    /// The refs that take part, as stated to the peer.
     pub globs: Globs,
     /// The repository that is meant, as the peer names it; empty if it has only one.
     pub repository: Vec<u8>,
-    /// Thirty-two bytes that nobody can guess, new for each session.
+    /// Thirty-two unpredictable bytes, new for each session.
     pub nonce: [u8; 32],
     /// What may be under way to this side, for each channel.
     pub window_bytes: u64,
@@ -123,7 +123,7 @@ pub struct Report {
     pub confirmed_segments: u64,
     /// What became of the peer's refs here.
     pub published: Vec<PublishedRef>,
-    /// What became of our refs at the peer's.
+    /// The results for this side's refs at the peer.
     pub published_there: Vec<PublishedRef>,
     /// Whether one of the two sides only wanted to know.
     pub is_dry_run: bool,
@@ -138,7 +138,7 @@ pub struct Session<R> {
     has_failed: bool,
 }
 
-/// Decides whether a peer is let in, by what it says.
+/// Decides by its greeting whether a peer is admitted.
 pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<Admission<R>, Error> + Send>;
 
 impl<R: Repository> Session<R> {
@@ -153,7 +153,8 @@ impl<R: Repository> Session<R> {
         Ok(session)
     }
 
-    /// The side that is spoken to. `admit` sees the greeting before anything is said of this side.
+    /// Creates the responding side. `admit` sees the greeting before anything is sent about this
+    /// side.
     pub fn respond(options: Options, admit: Admit<R>) -> Self {
         Session::new(&options.clone(), Some((options, admit)))
     }
@@ -167,8 +168,8 @@ impl<R: Repository> Session<R> {
         }
     }
 
-    /// Reads once from `source`. Returns how many bytes came; 0 means that it has ended. To be
-    /// called only when [`wants_input`](Self::wants_input) says so.
+    /// Reads once from `source`. Returns the number of bytes; 0 means the end. Call it only if
+    /// [`wants_input`](Self::wants_input) returns true.
     ///
     /// # Errors
     /// Those of the source.
@@ -194,17 +195,17 @@ impl<R: Repository> Session<R> {
         !self.writer.queue().is_empty()
     }
 
-    /// Whether more can be taken in now. While it cannot, the peer is slower than we are.
+    /// Returns whether more input can be accepted now. If not, the peer does not read fast enough.
     pub fn wants_input(&self) -> bool {
         !self.has_failed && !self.talk.is_peer_done() && self.reader.queue().free_bytes() > 0
     }
 
-    /// Works on all that is there, as far as the peer takes what comes of it. To be called after
-    /// each read, and after each write.
+    /// Processes all received frames, as long as there is room for the replies. Call it after each
+    /// read and after each write.
     ///
     /// # Errors
-    /// The session is over: the peer broke the rules or refused, or a repository failed. What the
-    /// peer is to be told is queued, and worth writing.
+    /// The session is over: the peer violated the protocol or refused, or a repository failed. The
+    /// message for the peer is queued and should be written.
     pub fn advance(&mut self) -> Result<(), Error> {
         if self.has_failed {
             return Ok(());
@@ -217,7 +218,7 @@ impl<R: Repository> Session<R> {
         self.talk.is_finished()
     }
 
-    /// Whether the peer has said who it is and what it wants, and that was agreed to.
+    /// Returns whether the peer has sent its greeting and was admitted.
     pub fn is_greeted(&self) -> bool {
         self.talk.is_greeted()
     }
@@ -251,7 +252,7 @@ impl<R: Repository> Session<R> {
         self.release();
     }
 
-    /// Lets go of the repository, and of what it holds. The session is over.
+    /// Drops the repository and its resources. The session is over.
     pub fn release(&mut self) {
         self.has_failed = true;
         self.talk.release();
@@ -280,7 +281,7 @@ impl<R: Repository> Session<R> {
     fn run(&mut self) -> Result<(), Error> {
         loop {
             self.flush()?;
-            // What comes of a frame has to find room before the next one is looked at.
+            // The replies to a frame must find room before the next frame is processed.
             if !self.talk.has_room() {
                 return Ok(());
             }
@@ -328,7 +329,7 @@ impl<R: Repository> Session<R> {
             return;
         }
         let kind = *error.kind();
-        // What is wrong with a repository is nobody's business but its owner's.
+        // Errors of a repository are reported only to its owner.
         let text = match kind {
             ErrorKind::Repository => "the repository of the peer failed".to_owned(),
             _ => error.message().to_owned(),

@@ -1,5 +1,5 @@
-//! Numbers of seven bits to a byte, least first, in their one shortest form; and a cursor that
-//! checks every claim against the bytes that are there.
+//! Numbers of seven bits to a byte, least significant first, in the shortest form; and a cursor
+//! that checks every length against the remaining bytes.
 
 use crate::Error;
 use crate::error::malformed;

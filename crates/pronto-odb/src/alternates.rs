@@ -1,5 +1,5 @@
-//! Which object directories a store looks in: its own and those it borrows from, and theirs.
-//! Format: `gitrepository-layout(5)`, `objects/info/alternates`.
+//! The object directories of a store: its own, its alternates, and theirs. Format:
+//! `gitrepository-layout(5)`, `objects/info/alternates`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -31,7 +31,7 @@ pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<Directories, 
         warnings: Vec::new(),
     };
     let mut known = vec![real(objects)];
-    // What is still to be looked at, in the reverse order of looking.
+    // Directories still to be read, in reverse order.
     let mut waiting: Vec<(PathBuf, usize)> = Vec::new();
     push_list(objects, 0, &mut waiting, &mut found.warnings)?;
     waiting.extend(extra.iter().rev().map(|path| (path.clone(), 0)));

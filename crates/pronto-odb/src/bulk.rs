@@ -1,8 +1,8 @@
-//! Adding many objects at once: as one pack instead of a file for each.
+//! Adds many objects at once: as one pack instead of one file each.
 //!
-//! A loose object costs five system calls, an inode and a block at least; an entry of a pack costs
-//! none of these. From [`PACKED_FROM`] objects on that is worth a pack, which is Git's own measure
-//! (`fetch.unpackLimit`) for the same question. Fewer are written loose, as Git does.
+//! A loose object costs at least five system calls, an inode and a block; an entry of a pack costs
+//! none of these. From [`PACKED_FROM`] objects on a pack is written. This is Git's own threshold
+//! (`fetch.unpackLimit`) for the same decision. Fewer objects are written loose, as in Git.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::loose;
 use crate::store::{Inventory, Store};
 
-/// So many new objects make a pack.
+/// The number of new objects from which on they are stored as a pack.
 pub const PACKED_FROM: usize = 100;
 
 /// Contents that may wait in memory until it is known whether there are enough for a pack.
@@ -59,8 +59,8 @@ enum State {
 }
 
 impl Store {
-    /// Begins to add about `expected` objects. With fewer than [`PACKED_FROM`] each is looked for
-    /// and written on its own; else the store is listed once.
+    /// Begins to add about `expected` objects. Fewer than [`PACKED_FROM`] are looked up and written
+    /// one by one; otherwise the store is listed once.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.
@@ -202,9 +202,9 @@ impl Bulk {
         added.map_err(from_pack)
     }
 
-    /// As [`add_stream`](Self::add_stream), but always into a file of its own, so that threads
-    /// that add streams do not wait for one another. For what is too large to be held by several
-    /// threads at a time, and small enough for several to be read at a time.
+    /// Does the same as [`add_stream`](Self::add_stream), but always into a file of its own, so
+    /// that threads that add streams do not wait for one another. For contents that are too large
+    /// to be held by several threads, and small enough for several to be read at a time.
     ///
     /// # Errors
     /// As [`add_stream`](Self::add_stream).
@@ -243,12 +243,12 @@ impl Bulk {
         }
     }
 
-    /// Writes what still waits, and the index of the pack: then all is there for readers, this
-    /// store included.
+    /// Writes all pending objects and the index of the pack. Then all readers, this store included,
+    /// find them.
     ///
     /// # Errors
-    /// `Io` when something cannot be written, or could not be added before: whoever was told that an
-    /// object is there already may have been told too early.
+    /// `Io` when something cannot be written, or could not be added before. A caller that was told
+    /// that an object exists may have been told too early.
     pub fn finish(self) -> Result<(), Error> {
         let Some(many) = self.many else {
             return Ok(());

@@ -1,9 +1,9 @@
-//! What can be wrong with an object store.
+//! Errors of an object store.
 
 /// The error of this crate: a kind, the file, the offset in it and the object.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

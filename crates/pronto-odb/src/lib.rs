@@ -1,6 +1,6 @@
 //! Objects by id, over loose files, packs, multi-pack-indexes and alternates.
 //!
-//! [`Store`] reads and writes; [`Quarantine`] receives what must not be seen before it is checked.
+//! [`Store`] reads and writes; [`Quarantine`] holds received objects until they are checked.
 //!
 //! ```no_run
 //! use pronto_odb::{Options, Store};

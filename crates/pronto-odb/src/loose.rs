@@ -69,7 +69,7 @@ pub(crate) enum Content {
     Large,
 }
 
-/// As [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
+/// Like [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
 /// another one nothing is kept. Costs nothing more.
 ///
 /// # Errors
@@ -299,7 +299,7 @@ pub(crate) fn prefix(
 }
 
 fn open(path: &Path) -> Result<Option<File>, Error> {
-    // A FIFO in the place of an object must not make a reader wait.
+    // A FIFO in place of an object must not make a reader wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::io::retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()));
     match opened.map_err(io::Error::from) {

@@ -1,4 +1,4 @@
-//! How a store is opened: what Git takes from the configuration and the environment.
+//! Options of a store that Git reads from the configuration and the environment.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! One pack of a store: its files are opened when they are first needed.
+//! A pack of a store, whose files are opened on first use.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ impl PackFile {
             || (self.pack.get()).is_some_and(|pack| pack.view().check().is_err())
     }
 
-    /// As [`has_vanished`](Self::has_vanished), and looks at the index for it: for before an
-    /// object is said not to be there.
+    /// Does the same as [`has_vanished`](Self::has_vanished), and also checks the index. Used
+    /// before an object is reported as missing.
     pub(crate) fn is_outdated(&self) -> bool {
         self.has_vanished() || (self.index.get()).is_some_and(|index| index.verify().is_err())
     }
@@ -94,7 +94,7 @@ impl PackFile {
     }
 
     /// # Errors
-    /// As [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
+    /// Like [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
     #[inline]
     pub(crate) fn pack(&self) -> Result<&Arc<Pack>, Error> {
         match self.pack.get() {

@@ -1,4 +1,4 @@
-//! Receiving objects that must not be seen before they are checked.
+//! The quarantine of received objects that are not yet checked.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -24,7 +24,7 @@ pub struct Quarantine {
     inner: Store,
     /// None for one that is kept.
     _guard: Option<Guard>,
-    /// Tells pruners that it is in use.
+    /// Shows pruners that it is in use.
     _in_use: Option<File>,
 }
 
@@ -99,13 +99,13 @@ impl Quarantine {
         &self.inner
     }
 
-    /// Moves all that was received into the real directory: loose objects and packs, a pack's
-    /// index last, so that no reader ever finds an index without its pack. What is there already
-    /// stays as it is, once it was compared; a loose object there that is damaged is replaced.
+    /// Moves all received files into the real directory: loose objects and packs, a pack's index
+    /// last, so no reader finds an index without its pack. Existing files are compared and stay; a
+    /// damaged loose object is replaced.
     ///
     /// # Errors
     /// `Io` when something cannot be moved, `Collision` when a pack or object of the same name has
-    /// other content; what was moved before then stays.
+    /// other content; files that were moved before then stay.
     pub fn publish(self) -> Result<(), Error> {
         self.real.begin_writing()?;
         move_directory(&self.path, self.real.path(), &self.real)?;

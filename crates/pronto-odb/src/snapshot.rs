@@ -1,5 +1,5 @@
-//! What packs there are: listed once, shared by all readers, and listed anew when an object is
-//! missing and a directory has changed.
+//! The list of packs: made once, shared by all readers, and made again when an object is missing
+//! and a directory has changed.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ const COARSE_TICK: Duration = Duration::from_secs(3);
 /// The packs of all directories of a store at some moment.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    /// How many listings came before it; zero is the one that has not been listed at all.
+    /// The number of earlier listings; zero for a snapshot that has not been listed.
     pub(crate) generation: u64,
     pub(crate) multi: Vec<Multi>,
     /// Packs to be searched one by one: those no multi-pack-index covers.
@@ -104,7 +104,7 @@ impl Snapshot {
             && identities(self) == identities(other)
     }
 
-    /// Lists `directories` anew. What was open stays open if it is still there.
+    /// Lists `directories` again. Open packs that still exist stay open.
     ///
     /// # Errors
     /// `Io` when a directory exists and cannot be listed.
@@ -252,7 +252,7 @@ fn open_multi(
     MultiIndex::from_view(view, path, options.kind).map(Arc::new)
 }
 
-/// Newest first: what is young is asked for most.
+/// Sorts packs, the newest first, because recent objects are read most.
 fn sort(packs: &mut [Arc<PackFile>]) {
     packs.sort_by(|a, b| {
         let newest_first = b.listed.modified.cmp(&a.listed.modified);
@@ -268,8 +268,8 @@ struct Listing {
 }
 
 impl Listing {
-    /// Reads one directory. A pack counts when its index and the pack itself are there. The packs'
-    /// ages are asked only when there is a choice.
+    /// Reads a directory. A pack counts if both the pack and its index exist. The ages of packs are
+    /// read only if there are several.
     fn read(directory: &Path) -> Result<Listing, Error> {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! The object store: one object at a time by id, from wherever it is.
+//! The object store: reads objects by id from packs, loose files and alternates.
 
 mod batch;
 mod bitmapped;
@@ -40,17 +40,17 @@ use crate::{alternates, loose};
 /// How many replacements of replacements are followed.
 const MAX_REPLACE_DEPTH: usize = 5;
 
-/// So many large objects at most are made out of deltas at the same time.
+/// The number of large objects that are built from deltas at the same time.
 const CHAINS: usize = 16;
 
-/// All objects of a repository.
+/// The objects of a repository.
 ///
-/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and
-/// write at once. Reading packs takes no lock (delta bases apart, whose cache is locked in shards
-/// for moments); each thread keeps a decoder of its own.
+/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and write
+/// at once. Reading packs takes no lock, except for short locks of shards of the cache of delta
+/// bases. Each thread has a decoder of its own.
 ///
 /// Other processes may add, repack and prune meanwhile: when something is not found and the
-/// directories of packs have changed, they are listed anew and it is looked for again.
+/// directories of packs have changed, they are listed again and the search is repeated.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -97,7 +97,7 @@ struct Scratch {
 
 impl Store {
     /// Opens the object directory at `objects` and reads its list of alternates. Packs are listed
-    /// when something is looked for.
+    /// at the first lookup.
     ///
     /// # Errors
     /// `Io` when a list of alternates exists and cannot be read.
@@ -106,7 +106,7 @@ impl Store {
         Store::open_with(objects.as_ref(), options, writing)
     }
 
-    /// As [`open`](Self::open), of a directory whose writers count as those of another one.
+    /// Like [`open`](Self::open), of a directory whose writers count as those of another one.
     pub(crate) fn open_with(
         objects: &Path,
         options: Options,
@@ -197,9 +197,9 @@ impl Store {
         &self.inner.warnings
     }
 
-    /// The content of `id` into `out`, whose former content is lost; `None` if there is no such
-    /// object. A damaged copy is passed over if there is another one. The empty tree is always
-    /// there, as in Git.
+    /// Reads the content of `id` into `out`, replacing its former content; `None` if there is no
+    /// such object. A damaged copy is skipped if there is another one. The empty tree always
+    /// exists, as in Git.
     ///
     /// # Errors
     /// `Corrupt` and others when the object is there but cannot be read.
@@ -253,8 +253,8 @@ impl Store {
         Ok(found.or_else(|| id.is_empty_tree().then_some(empty_tree)))
     }
 
-    /// As [`header`](Self::header), of an object whose [`position`](Self::position) is known:
-    /// saves the search. Should its pack be gone, the object is looked for.
+    /// Does the same as [`header`](Self::header) for an object whose [`position`](Self::position)
+    /// is known, which saves the search. If its pack is gone, the object is searched.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -299,8 +299,8 @@ impl Store {
         Ok(found?.is_some() || id.is_empty_tree())
     }
 
-    /// Where `id` lies in a pack; `None` if it is loose or not there. Packs are not listed anew
-    /// for it. Replacements do not count.
+    /// Returns the position of `id` in a pack; `None` if it is loose or missing. Does not list
+    /// packs again. Ignores replacements.
     pub fn position(&self, id: &oid) -> Option<Location> {
         let snapshot = self.snapshot().ok()?;
         let mut failure = None;
@@ -312,8 +312,8 @@ impl Store {
         })
     }
 
-    /// As [`find`](Self::find), of an object whose [`position`](Self::position) is known: saves
-    /// the search. Should its pack be gone, the object is looked for.
+    /// Does the same as [`find`](Self::find) for an object whose [`position`](Self::position) is
+    /// known, which saves the search. If its pack is gone, the object is searched.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -358,7 +358,7 @@ impl Store {
         self.inner.bases.lower_limit(bytes);
     }
 
-    /// Lists packs anew if a directory has changed since, and says whether others are there now.
+    /// Lists packs again if a directory has changed. Returns whether the list differs.
     ///
     /// # Errors
     /// `Io` when a directory exists and cannot be listed.
@@ -367,7 +367,7 @@ impl Store {
         Ok(self.newer_than(&before)?.is_some())
     }
 
-    /// `None` if it, or what it is made of, takes at least `below` bytes.
+    /// `None` if it, or a base of its chain, takes at least `below` bytes.
     fn decode_below(
         &self,
         pack: &PackFile,
@@ -396,7 +396,7 @@ impl Store {
         .map_err(|error| pack.failed(error))
     }
 
-    /// What packs there are, listing them first if nobody has.
+    /// Returns the list of packs, and lists them first if that has not happened.
     fn snapshot(&self) -> Result<arc_swap::Guard<Arc<Snapshot>>, Error> {
         let snapshot = self.inner.snapshot.load();
         if snapshot.generation > 0 {
@@ -461,7 +461,7 @@ fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pa
     }
 }
 
-/// Lifts an error of a pack's index and says which object was looked for.
+/// Adds the searched object to an error of a pack index.
 #[cold]
 fn on_object(error: pronto_pack::Error, id: &oid) -> Error {
     from_pack(error).on_object(id)

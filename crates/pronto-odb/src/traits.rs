@@ -1,4 +1,4 @@
-//! The store as the gix crates and the indexer want to see one.
+//! Implements the traits of gix crates and of the pack indexer for the store.
 
 use std::io::Read;
 
@@ -31,7 +31,7 @@ impl pronto_pack::indexer::Existing for Inventory {
     }
 }
 
-/// The same for a few objects: each question is answered from what there is at that moment.
+/// The same for a few objects. Each query uses the state at that moment.
 impl pronto_pack::indexer::Existing for Store {
     fn contains_batch(
         &self,

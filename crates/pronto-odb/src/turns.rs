@@ -1,10 +1,10 @@
 //! The lock between processes that write objects and those that delete objects.
 //!
 //! A writer holds a shared lock from its first decision that an object need not be written until
-//! its references are set; a pruner holds it exclusively while it decides again and deletes. Both
-//! locks are advisory ones (`flock`) on directories that every repository has: the *gate* is
-//! `objects/pack`, the lock itself `objects`. No file is made. A file system that has no advisory
-//! locks leaves only the ages of files to protect objects, as in Git. See `docs/design/locks.md`.
+//! its refs are set. A pruner holds it exclusively while it decides again and deletes. Both locks
+//! are advisory ones (`flock`) on directories that every repository has: the *gate* is
+//! `objects/pack`, the lock itself `objects`. No file is created. On a file system without advisory
+//! locks only the ages of files protect objects, as in Git. See `docs/design/locks.md`.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -20,7 +20,8 @@ use rustix::io::Errno;
 use crate::error::{Error, ErrorKind};
 use crate::store::Store;
 
-/// How long a writer waits at the gate. It is only a matter of fairness, so the writer goes on.
+/// How long a writer waits at the gate. The gate provides only fairness, so the writer then
+/// proceeds.
 const AT_GATE: Duration = Duration::from_secs(5);
 /// How long a writer waits for a pruner that deletes, which holds the lock for moments.
 const FOR_PRUNER: Duration = Duration::from_secs(60);
@@ -134,8 +135,8 @@ impl Writing {
     }
 }
 
-/// The exclusive right to delete objects: no process that knows of this lock writes objects or
-/// sets references meanwhile. Dropping it lets the writers go on.
+/// The exclusive right to delete objects. Meanwhile no process that knows this lock writes objects
+/// or sets references. Dropping it lets writers proceed.
 #[derive(Debug)]
 #[must_use = "objects may be deleted as long as it is there"]
 pub struct Pruning {
@@ -152,10 +153,10 @@ impl Drop for Pruning {
 }
 
 impl Store {
-    /// Says that this process now writes objects, or relies on objects that it has found: none is
-    /// pruned by another process of this kind until [`finish_writing`](Self::finish_writing) or
-    /// the end of the store. Everything that writes through the store calls it; who relies on
-    /// what is there before setting a reference has to call it before looking. Costs five system
+    /// Declares that this process writes objects or relies on objects that it has found. Other
+    /// processes of pronto prune none of them until [`finish_writing`](Self::finish_writing) or the
+    /// end of the store. Everything that writes through the store calls it. A caller that relies on
+    /// existing objects before it sets a ref must call it before looking them up. Costs five system
     /// calls the first time, and waits for a pruner that is deleting. Packs that are gone by then
     /// are forgotten, even if they are open: one `stat` for each directory if packs were listed.
     ///
@@ -166,8 +167,8 @@ impl Store {
         self.since_turn(turn)
     }
 
-    /// As [`begin_writing`](Self::begin_writing), for a process that goes on for long: pruners are
-    /// let through when what this gives is dropped, by the last thread that has one.
+    /// Does the same as [`begin_writing`](Self::begin_writing) for a long-lived process. Pruners
+    /// may run when the last thread drops the returned value.
     ///
     /// # Errors
     /// As [`begin_writing`](Self::begin_writing).
@@ -180,18 +181,18 @@ impl Store {
         Ok(turn)
     }
 
-    /// Lets pruners go on: what was written is reachable from references or an index by now, or
-    /// may go. To be called before waiting for an editor, another process that may prune, or the
-    /// next request. No thread may be writing.
+    /// Lets pruners proceed. What was written must be reachable from references or an index by now,
+    /// or may be pruned. Call it before waiting for an editor, for another process that may prune,
+    /// or for the next request. No thread may be writing.
     pub fn finish_writing(&self) {
         self.writing().finish();
     }
 
-    /// Waits up to `patience` until nobody writes, and keeps writers out from then on; `None` if
-    /// others write all the time. Ends the writing of this store. While it waits, newcomers are
-    /// kept out for 200 ms at a time at most.
+    /// Waits up to `patience` until no process writes, and keeps writers out from then on; `None`
+    /// if others write all the time. Ends the writing of this store. While it waits, new writers
+    /// are kept out for at most 200 ms at a time.
     ///
-    /// What is to be deleted has to be decided again after this: references may have been set.
+    /// The decision what to delete must be repeated afterwards, because refs may have been set.
     pub fn begin_pruning(&self, patience: Duration) -> Option<Pruning> {
         self.finish_writing();
         let deadline = Instant::now() + patience;

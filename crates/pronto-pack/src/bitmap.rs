@@ -1,9 +1,8 @@
-//! Bitmaps of what commits lead to (`.bitmap`), of a pack or a multi-pack-index. Format:
-//! `gitformat-bitmap(5)`.
+//! Reachability bitmaps (`.bitmap`) of a pack or a multi-pack-index. Format: `gitformat-bitmap(5)`.
 //!
-//! Bits count objects in the order of the pack; in that of a multi-pack-index, which strings its
-//! packs together, where the bitmap is of one. Opening checks the header and the bitmaps of kinds;
-//! with a lookup table nothing else is read, without one the entries are passed over once.
+//! Bits count objects in the order of the pack, or in the order of the multi-pack-index, which
+//! concatenates its packs. Opening checks the header and the bitmaps of types. With a lookup table
+//! nothing else is read; without one the entries are scanned once.
 
 mod bits;
 pub mod write;
@@ -34,8 +33,8 @@ const TABLE_ROW_LEN: usize = 16;
 /// How far before an entry the one may be that it is combined with.
 const FARTHEST: usize = 160;
 
-/// The hash of a name as the cache of names holds it: `name` goes on where the one with the hash
-/// `before` ended; zero for none.
+/// Returns the hash of a name as the name-hash cache stores it. `name` continues the name with the
+/// hash `before`, which is zero at the start.
 pub fn name_hash(before: u32, name: &[u8]) -> u32 {
     // The bytes that C takes for space.
     let counted = name
@@ -46,7 +45,7 @@ pub fn name_hash(before: u32, name: &[u8]) -> u32 {
     })
 }
 
-/// Where the bitmap of a commit is, and the one that it is combined with.
+/// The position of a commit's bitmap, and the bitmap that it is combined with.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     commit: u32,
@@ -95,7 +94,7 @@ impl Bitmaps {
         Bitmaps::from_view(view, path, kind, object_count)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -1,5 +1,5 @@
-//! The table of chunks that commit-graphs have after their header: for each chunk a name and where
-//! it is. Format: `gitformat-chunk(5)`.
+//! The table of chunks behind the header of a commit-graph: the name and position of each chunk.
+//! Format: `gitformat-chunk(5)`.
 
 use std::ops::Range;
 
@@ -71,11 +71,11 @@ pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<Objec
 pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
 
 impl Chunks {
-    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may
-    /// lie anywhere before the trailer, but each ends where the next one begins.
+    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may be
+    /// anywhere before the trailer, but each ends where the next one begins.
     ///
     /// # Errors
-    /// What is wrong with it, in Git's words.
+    /// The table is malformed. The message has Git's words.
     pub(crate) fn read(
         view: &View,
         start: u64,

@@ -1,9 +1,9 @@
-//! Commit-graphs read in place: what history is made of, without inflating a commit. Format:
+//! Commit-graphs read in place: the links of history without inflating commits. Format:
 //! `gitformat-commit-graph(5)`.
 //!
 //! A graph is one file, or a chain of files that build on one another. Opening checks headers,
-//! tables of chunks and fan-outs; nothing is copied or summed, so it costs the same whatever the
-//! size. What is found in the tables later is checked when it is used.
+//! tables of chunks and fan-outs. Nothing is copied or digested, so the cost does not depend on the
+//! size. Values in the tables are checked when they are used.
 
 pub mod bloom;
 mod chain;
@@ -63,7 +63,7 @@ pub enum ChangedPaths {
 pub struct Remark {
     /// Whether Git calls it an error and not a warning.
     pub is_error: bool,
-    /// What it is.
+    /// The message.
     pub message: String,
 }
 
@@ -110,9 +110,9 @@ pub struct CommitGraph {
 }
 
 impl CommitGraph {
-    /// The graph of the first of `directories` (object directories: the main one, then its
-    /// alternates) that has one, and what was wrong with files on the way. Files that are not
-    /// there are not remarked upon.
+    /// Opens the graph of the first of `directories` (object directories: the main one, then its
+    /// alternates) that has one. Also returns remarks about invalid files. Missing files cause no
+    /// remark.
     pub fn open(
         directories: &[impl AsRef<Path>],
         options: &Options,
@@ -122,7 +122,7 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// As [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
+    /// Like [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
     /// others.
     pub fn open_in(
         directories: &[impl AsRef<Path>],
@@ -133,7 +133,7 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// A graph of one file, which was found at `path`, and what is wrong with it.
+    /// Opens a graph of one file, which was found at `path`, and returns remarks about it.
     pub fn from_view(
         view: View,
         path: &Path,
@@ -236,7 +236,7 @@ impl CommitGraph {
         Self::commit(layer, number, &row)
     }
 
-    /// As [`commit_at`](Self::commit_at), without its parents.
+    /// Like [`commit_at`](Self::commit_at), without its parents.
     ///
     /// # Errors
     /// As [`commit_at`](Self::commit_at).

@@ -1,4 +1,4 @@
-//! Deflating whole contents in one piece, keeping tables and buffers between them.
+//! Deflates whole contents, keeping tables and buffers between them.
 
 mod bits;
 mod codes;

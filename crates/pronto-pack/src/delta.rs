@@ -1,5 +1,5 @@
-//! Deltas: instructions that make one object out of another by copying from it and inserting.
-//! Format: `gitformat-pack(5)`.
+//! Deltas: instructions that make an object from another one by copying and inserting. Format:
+//! `gitformat-pack(5)`.
 
 pub mod make;
 
@@ -15,13 +15,13 @@ const CHUNK: usize = 32;
 pub struct Sizes {
     /// The size in bytes of the base it is made for.
     pub base_bytes: u64,
-    /// The size in bytes of what it makes.
+    /// The size in bytes of the result.
     pub result_bytes: u64,
     /// How many bytes of the delta these two take; the instructions follow.
     pub header_len: usize,
 }
 
-/// Reads the sizes at the start of `delta`; at most 20 bytes are looked at.
+/// Reads the sizes at the start of `delta`, which take at most 20 bytes.
 ///
 /// # Errors
 /// `Corrupt` if it ends within them or one does not fit 64 bits.
@@ -37,13 +37,12 @@ pub fn sizes(delta: &[u8]) -> Result<Sizes, Error> {
     })
 }
 
-/// Makes the object that `delta` describes out of `base` into `out`, whose former content is
-/// lost. Where the claimed size is out of all proportion, the instructions are added up before
-/// anything is allocated.
+/// Applies `delta` to `base` and writes the result to `out`, replacing its content. If the claimed
+/// size is out of proportion, the instructions are summed before anything is allocated.
 ///
 /// # Errors
 /// `Corrupt` if the delta is for a base of another size, reaches outside of it, or does not make
-/// exactly what it claims; `out` is then unspecified.
+/// exactly the claimed size; `out` is then unspecified.
 pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let sizes = sizes(delta)?;
     let size = checked_result_len(base.len(), delta, &sizes)?;
@@ -51,8 +50,8 @@ pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> 
     apply_into(base, delta, &sizes, out)
 }
 
-/// Gives `out` a length of `size`, whatever it then holds. Much memory comes from the system, where it
-/// is zero: it is not written twice.
+/// Sets the length of `out` to `size`, with unspecified content. Large memory comes from the system
+/// zeroed, so it is not written twice.
 pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
     const MUCH: usize = 128 << 10;
     const HUGE: usize = 4 << 20;
@@ -211,7 +210,7 @@ pub(crate) fn parse_copy(
     Some((start, if len == 0 { 0x10000 } else { len }))
 }
 
-/// What the instructions make, counted without a base. Saturates; what is not well formed ends
+/// What the instructions make, counted without a base. Saturates; what is malformed ends
 /// the count.
 fn sum_of(instructions: &[u8]) -> u64 {
     let mut sum = 0u64;

@@ -1,5 +1,5 @@
-//! The header of one entry of a pack: what it is, how large it is once inflated, and what it is
-//! based on if it is a delta. Format: `gitformat-pack(5)`.
+//! The header of a pack entry: its type, its inflated size, and the base of a delta. Format:
+//! `gitformat-pack(5)`.
 
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
@@ -45,12 +45,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Parses the header at the start of `bytes`, which may go on behind it. `kind` is the hash
-    /// of the pack. Allocates only for an error.
+    /// Parses the header at the start of `bytes`, which may contain more. `kind` is the hash of the
+    /// pack. Allocates only for an error.
     ///
     /// # Errors
-    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always
-    /// enough), `Corrupt` if it is not a header.
+    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always enough),
+    /// `Corrupt` if it is not a header.
     #[inline]
     pub fn parse(bytes: &[u8], kind: Kind) -> Result<Entry, Error> {
         let mut at = 0;
@@ -82,8 +82,8 @@ impl Entry {
         })
     }
 
-    /// Appends the header to `out` as Git writes it and says how many bytes that took.
-    /// [`header_len`](Entry::header_len) is not looked at.
+    /// Appends the header to `out` in Git's encoding and returns its length. Ignores
+    /// [`header_len`](Entry::header_len).
     pub fn encode(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let type_number = match self.header {

@@ -1,9 +1,9 @@
-//! What can be wrong with packs and the files beside them.
+//! Errors of packs and the files beside them.
 
 /// The error of this crate: a kind and where it happened.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -27,6 +27,6 @@ pub enum ErrorKind {
     Missing,
     /// Two different objects have one id, or an object looks made to collide.
     Collision,
-    /// An object was refused by whoever inspects objects.
+    /// The inspector refused an object.
     Rejected,
 }

@@ -1,6 +1,6 @@
-//! The one way in which sorted tables of ids are searched: a fan-out of 256 counts, a guess where
-//! an id should be if ids are spread evenly, and a short search on the first 64 bits from there.
-//! Pack indexes, multi-pack-indexes and commit-graphs are all such tables.
+//! The search in sorted tables of ids: a fan-out of 256 counts, a guess of the position for evenly
+//! distributed ids, and a short search on the first 64 bits from there. Pack indexes,
+//! multi-pack-indexes and commit-graphs all use it.
 
 mod many;
 mod rows;
@@ -70,7 +70,7 @@ impl Fanout {
 /// Where the rows with the ids are in a file, and how one looks.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The offset in bytes of the first row. All rows lie within the file: whoever makes a table
+    /// The offset in bytes of the first row. All rows lie within the file; the creator of the table
     /// has checked that.
     pub start: u64,
     /// The size of a row in bytes.
@@ -94,8 +94,8 @@ impl Table {
         self.search_hinting(view, fanout, id, |_| ())
     }
 
-    /// As [`search`](Self::search). While it waits for memory, `hint` is told which row it will
-    /// probably be, twice: what belongs to that row can be fetched meanwhile.
+    /// Does the same as [`search`](Self::search). While it waits for memory, `hint` is called twice
+    /// with the probable row, so data of that row can be prefetched.
     ///
     /// # Errors
     /// As [`search`](Self::search).
@@ -118,16 +118,16 @@ impl Table {
         }
     }
 
-    /// Looks up many ids in any order and tells `found` the place in `ids` and the row of each that is
-    /// there. If they rise, each search begins where the one before ended: when they are many, the
-    /// next one is only a few rows further. Otherwise, of a mapped file several are searched side by
-    /// side, so that their misses of the cache overlap; `hint` is told some of the rows a while before
-    /// `found` is: what belongs to them can be fetched meanwhile. A file that is not mapped is
-    /// searched in rising order, which takes 32 bytes for each id that was not in it. Takes no lock,
-    /// allocates nothing when mapped.
+    /// Looks up many ids in any order. `found` is called with the place in `ids` and the row of
+    /// each id that exists. If the ids ascend, each search begins where the previous one ended;
+    /// with many ids the next row is near. Otherwise several ids of a mapped file are searched side
+    /// by side, so their cache misses overlap. `hint` is called with probable rows some time before
+    /// `found`, so their data can be prefetched. A file that is not mapped is searched in ascending
+    /// order, which takes 32 bytes for each id that was out of order. Takes no lock, and allocates
+    /// nothing for a mapped file.
     ///
     /// # Errors
-    /// As [`search`](Self::search), and what `found` returns.
+    /// Like [`search`](Self::search), and those that `found` returns.
     #[inline]
     pub fn search_many<'a, I>(
         &self,

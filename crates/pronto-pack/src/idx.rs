@@ -1,8 +1,8 @@
 //! Pack indexes (`.idx`, versions 1 and 2) read in place. Format: `gitformat-pack(5)`.
 //!
-//! Opening costs the same whatever the size: the header, the fan-out and the size of the file are
-//! checked, the tables are neither copied nor summed. Every offset taken from the file is checked
-//! when it is used.
+//! The cost of opening does not depend on the size: the header, the fan-out and the size of the
+//! file are checked, and the tables are neither copied nor digested. Every offset is checked when
+//! it is used.
 
 mod scan;
 pub mod write;
@@ -60,7 +60,7 @@ impl Index {
         Index::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -195,9 +195,9 @@ impl Index {
         }
     }
 
-    /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
-    /// each that is listed. If they rise, each search starts where the one before ended; otherwise
-    /// several are searched side by side.
+    /// Looks up many ids, in any order. Calls `found` with the place in `ids` and the position of
+    /// each id that is listed. If they ascend, each search starts where the previous one ended;
+    /// otherwise several are searched side by side.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -218,7 +218,8 @@ impl Index {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
-    /// As [`find_many`](Self::find_many), and tells the offset in the pack of each as well.
+    /// Does the same as [`find_many`](Self::find_many), and also passes the offset of each in the
+    /// pack.
     ///
     /// # Errors
     /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
@@ -242,11 +243,11 @@ impl Index {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
-    /// Whether the file is still what it was when it was opened, for before something is said not
-    /// to be listed; see [`View::verify`].
+    /// Checks that the file is unchanged since it was opened. Call it before an id is reported as
+    /// not listed; see [`View::verify`].
     ///
     /// # Errors
-    /// `Truncated` when it was cut short under its map.
+    /// `Truncated` if the mapped file was truncated.
     pub fn verify(&self) -> Result<(), Error> {
         let verified = self.view.verify();
         verified.map_err(|error| unreadable(error).at_path(&self.path))

@@ -1,5 +1,5 @@
-//! Indexing a pack as it arrives: one pass over the bytes, which are written, inflated, digested
-//! and resolved at the same time. See `docs/design/index-pack.md`.
+//! Indexes a pack as it arrives: one pass over the bytes, which are written, inflated, digested and
+//! resolved at the same time. See `docs/design/index-pack.md`.
 //!
 //! ```
 //! use pronto_pack::indexer::{Context, Options, index_stream};
@@ -93,7 +93,7 @@ pub struct Options {
     pub index_offset_limit: u64,
     /// Writes a reverse index too (`pack.writeReverseIndex`).
     pub reverse_index: bool,
-    /// Refuses input that goes on after the pack.
+    /// Whether input that continues after the pack is refused.
     pub must_end: bool,
     /// Adds the bases that a thin pack lacks, if [`Existing`] has them.
     pub fix_thin: bool,
@@ -119,7 +119,7 @@ pub struct Options {
     pub title: &'static str,
     /// Whether the first phase counts bytes too, for a rate.
     pub show_bytes: bool,
-    /// Whether the second phase, in which deltas are resolved, has a progress of its own.
+    /// Whether the second phase, which resolves deltas, has separate progress.
     pub show_resolving: bool,
     /// Whether objects that exist already are compared with those of the pack.
     pub check_collisions: bool,
@@ -176,7 +176,7 @@ pub const INDEXING: &str = "Indexing objects";
 /// The title of the only phase for a pack that becomes loose objects.
 pub const UNPACKING: &str = "Unpacking objects";
 
-/// What came of it.
+/// The result of indexing a pack.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -198,7 +198,7 @@ pub struct Outcome {
     pub leftover: Vec<u8>,
 }
 
-/// How the indexer asks for objects that are there already. Called from one thread at a time.
+/// The indexer's access to existing objects. Called from one thread at a time.
 pub trait Existing: Sync {
     /// Appends the places of those of `ids` that exist to `found`. `ids` are in rising order; a
     /// call comes for each few ten thousand, so an implementation can merge instead of search.
@@ -214,8 +214,8 @@ pub trait Existing: Sync {
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
-/// Someone who looks at every object of the pack: for fsck, or to see what it links to. Called
-/// from many threads, once for each entry, in no order; an error refuses the pack.
+/// Inspects every object of the pack: for fsck, or to collect links. Called from many threads, once
+/// for each entry, in no order; an error refuses the pack.
 pub trait Inspect: Sync {
     /// An object of the pack.
     ///
@@ -243,18 +243,18 @@ pub trait Inspect: Sync {
 /// Who takes part in indexing besides the input.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What the destination has: collisions are looked for, and bases of thin packs.
+    /// The objects of the destination, for collisions and for bases of thin packs.
     pub existing: Option<&'a dyn Existing>,
-    /// Where the bases of thin packs are looked for instead, if not everything that exists may be
-    /// one. Asked when all else of the pack is known.
+    /// The permitted bases of thin packs, if not every existing object may be one. Queried when
+    /// everything else of the pack is known.
     pub bases: Option<&'a dyn Existing>,
-    /// Who looks at every object.
+    /// The inspector of every object.
     pub inspect: Option<&'a dyn Inspect>,
     /// Who watches.
     pub progress: &'a dyn Progress,
-    /// Is told when all of the pack has arrived and its checksum is right.
+    /// Called when the whole pack has arrived and its checksum is right.
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
-    /// Who may stop it; none if nobody.
+    /// The interrupt, if the operation can be interrupted.
     pub interrupt: Option<&'a Interrupt>,
     /// Says whether reading the input now would not have to wait for anybody: always for a file,
     /// never without this. Threads that have nothing else to do then look ahead in the input; what
@@ -277,16 +277,17 @@ impl Default for Context<'_> {
 }
 
 /// Reads a pack from `input` as it arrives and writes it with its indexes into `directory`, which
-/// must exist. No name appears before all is checked, the index last of all; on an error nothing
-/// stays. What follows the pack is not read beyond what came along with its last bytes.
+/// must exist. No file gets its name before everything is checked, and the index is last; after an
+/// error no file is left. Bytes after the pack are not read, except those that arrived with its
+/// last bytes.
 ///
-/// Reads and writes in pieces of a MiB; memory is bounded by the options, 60 bytes for each
-/// object, and a few objects for each thread.
+/// Reads and writes in pieces of a MiB. Memory is limited by the options, plus 60 bytes for each
+/// object and a few objects for each thread.
 ///
 /// # Errors
-/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset, for a pack that is not
-/// sound; `Missing` for bases that are nowhere; `Collision`, `Limit`, `Rejected`, `Interrupted`,
-/// and `Io`.
+/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset, for an invalid pack;
+/// `Missing` for bases that do not exist; `Collision`, `Limit`, `Rejected`, `Interrupted`, and
+/// `Io`.
 pub fn index_stream(
     input: &mut dyn Read,
     directory: &Path,
@@ -320,7 +321,7 @@ pub fn index_stream(
 /// that arrive ([`Options::fix_thin`], …) mean nothing here.
 ///
 /// # Errors
-/// As [`index_stream`], and `Trailing` if anything follows the pack.
+/// Like [`index_stream`], and `Trailing` if anything follows the pack.
 pub fn index_file(
     pack: &Path,
     index: &Path,

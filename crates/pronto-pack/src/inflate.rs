@@ -1,4 +1,4 @@
-//! Inflation of the zlib streams of a pack: the inflated size is known, the deflated one is not.
+//! Inflates the zlib streams of a pack: the inflated size is known, the deflated one is not.
 
 use crate::error::{Error, ErrorKind};
 use sirocco::Format;
@@ -61,9 +61,9 @@ impl Inflater {
         }
     }
 
-    /// Inflates the beginning of the zlib stream at the start of `input` until `out` is full or
-    /// the stream ends, and says how many bytes of `out` that gave. Nothing behind is looked at,
-    /// so damage there goes unnoticed.
+    /// Inflates the beginning of the zlib stream at the start of `input` until `out` is full or the
+    /// stream ends, and returns the number of bytes in `out`. Does not read further, so later
+    /// damage goes unnoticed.
     ///
     /// # Errors
     /// As [`inflate`](Self::inflate).

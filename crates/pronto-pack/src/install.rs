@@ -1,5 +1,4 @@
-//! The end of writing a pack: ids sorted, indexes written, and all files under their names, the index
-//! last.
+//! The last step of writing a pack: sorts ids, writes indexes, and names all files, the index last.
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};
@@ -49,8 +48,8 @@ impl Names {
     }
 }
 
-/// Makes an empty file where nothing is, so that nobody else takes the name. It goes with the
-/// guard.
+/// Creates an empty file exclusively, so that no other process takes the name. The guard removes
+/// it.
 pub(crate) fn reserve(path: &Path) -> Result<Guard, Error> {
     let mut open = File::options();
     open.write(true).create_new(true).mode(0o600);
@@ -163,8 +162,8 @@ pub(crate) fn install(
     Ok(marks.keep(names))
 }
 
-/// Writes the indexes of a pack that is there already; old ones of their names go. The `.keep`
-/// file, if it is new.
+/// Writes the indexes of an existing pack, replacing old ones. Returns the `.keep` file, if it is
+/// new.
 pub(crate) fn install_beside(
     names: &Names,
     options: &Options,
@@ -234,8 +233,8 @@ pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     rows
 }
 
-/// Writes a file beside the pack that marks it, if it is wanted; one that is there stays as it
-/// is. The guard of a new one removes it should the rest fail.
+/// Writes a file beside the pack that marks it, if requested. An existing one stays. The guard of a
+/// new one removes it if a later step fails.
 fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
     let Some(text) = text else {
         return Ok(None);
@@ -253,7 +252,7 @@ fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
     }
 }
 
-/// Gives a file its name. One of that name that is there already stays, and must be the same.
+/// Gives a file its name. An existing file of that name stays, and must be equal.
 fn put_in_place(temporary: Temporary, to: &Path) -> Result<(), Error> {
     match File::open(to) {
         Ok(existing) => {

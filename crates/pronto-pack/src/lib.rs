@@ -1,22 +1,22 @@
 //! Packs and their indexes: reading, indexing a stream, writing.
 //!
-//! - [`entry`]: the header of one entry of a pack.
-//! - [`inflate`]: reusable inflation of the zlib streams that follow headers.
-//! - [`delta`]: the instructions that make one object out of another.
+//! - [`entry`]: the header of a pack entry.
+//! - [`inflate`]: reusable inflation of zlib streams.
+//! - [`delta`]: the instructions that make an object from another one.
 //! - [`idx`]: pack indexes read in place.
 //! - [`indexer`]: packs indexed as they arrive.
 //! - [`midx`]: multi-pack-indexes read in place.
 //! - [`rev`]: reverse indexes.
-//! - [`pack`]: packs read in place, and whole objects out of them.
-//! - [`commit_graph`]: what history is made of, read in place.
-//! - [`bitmap`]: what commits lead to.
-//! - [`deflate`]: whole objects deflated, for packs and loose files.
-//! - [`search`]: which objects are best stored as deltas of which others.
-//! - [`mtimes`]: when objects that nothing leads to were last used.
-//! - [`salvage`]: what can be had of a broken pack.
+//! - [`pack`]: packs read in place, and their objects.
+//! - [`commit_graph`]: commit-graphs read in place.
+//! - [`bitmap`]: reachability bitmaps.
+//! - [`deflate`]: deflation of whole objects, for packs and loose files.
+//! - [`search`]: the search for deltas.
+//! - [`mtimes`]: the times at which unreachable objects were last used.
+//! - [`salvage`]: recovering objects of damaged packs.
 //! - [`writer`]: new packs, entry by entry.
-//! - [`fanout`]: the search that all sorted tables of ids share.
-//! - [`error`]: what can be wrong with a pack.
+//! - [`fanout`]: the search in sorted tables of ids.
+//! - [`error`]: errors of packs.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bitmap;

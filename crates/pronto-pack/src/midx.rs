@@ -1,8 +1,8 @@
 //! Multi-pack-indexes (versions 1 and 2) read in place: one table of ids for many packs. Format:
 //! `gitformat-pack(5)`.
 //!
-//! Opening checks the header, the table of chunks and the fan-out, and takes over the names of the
-//! packs; the tables are neither copied nor summed.
+//! Opening checks the header, the table of chunks and the fan-out, and copies the names of the
+//! packs. The tables are neither copied nor digested.
 
 pub mod chain;
 pub mod write;
@@ -55,7 +55,7 @@ impl MultiIndex {
         MultiIndex::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -209,9 +209,9 @@ impl MultiIndex {
         }
     }
 
-    /// Looks up many ids, in any order, and tells `found` the place in `ids` and the position of
-    /// each that is listed. If they rise, each search starts where the one before ended; otherwise
-    /// several are searched side by side.
+    /// Looks up many ids, in any order. Calls `found` with the place in `ids` and the position of
+    /// each id that is listed. If they ascend, each search starts where the previous one ended;
+    /// otherwise several are searched side by side.
     ///
     /// # Errors
     /// As [`find`](Self::find).

@@ -1,5 +1,5 @@
-//! When the objects of a pack that nothing leads to were last used (`.mtimes`), in the order of its
-//! index. Format: `gitformat-pack(5)`, cruft packs.
+//! The times at which the unreachable objects of a cruft pack were last used (`.mtimes`), in the
+//! order of its index. Format: `gitformat-pack(5)`, cruft packs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Mtimes {
         Mtimes::from_view(view, path, kind, count)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -64,7 +64,7 @@ impl Pack {
         Pack::from_view(view, path, kind)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -124,7 +124,7 @@ impl Pack {
         self.count == 0
     }
 
-    /// What tells this pack from all others in a [`BaseCache`].
+    /// Returns the key that identifies this pack in a [`BaseCache`].
     pub fn key(&self) -> PackKey {
         self.key
     }

@@ -71,7 +71,7 @@ impl ReverseIndex {
         ReverseIndex::from_view(view, path, kind, count)
     }
 
-    /// As [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -1,8 +1,7 @@
-//! Taking out of a broken pack what can be taken out, one entry after the other, as
-//! `git unpack-objects -r` does: after an entry that cannot be inflated the next one is looked for
-//! where inflating stopped.
+//! Recovers objects of a damaged pack, one entry after another, like `git unpack-objects -r`: after
+//! an entry that cannot be inflated, the next one is expected where inflating stopped.
 //!
-//! Where that is, and what is said of it, is zlib's: so it is a port of zlib that inflates here.
+//! That place, and the messages about it, depend on zlib, so a port of zlib inflates here.
 
 mod stream;
 
@@ -22,34 +21,34 @@ const ROOM_BYTES: usize = 1 << 16;
 
 /// Where the objects go, and where bases come from that are not in the pack.
 pub trait Salvage {
-    /// Is told how many entries there should be.
+    /// Called with the number of entries that the pack announces.
     fn begin(&mut self, count: u32);
 
-    /// Takes an object and says what it is called.
+    /// Stores an object and returns its id.
     ///
     /// # Errors
-    /// It cannot be kept: then nothing more is read.
+    /// It cannot be stored: then nothing more is read.
     fn object(&mut self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error>;
 
     /// Takes a blob of `size_bytes`, which is too large to be held.
     ///
     /// # Errors
-    /// As [`object`](Self::object), and those of `content`.
+    /// Like [`object`](Self::object), and those of `content`.
     fn large_blob(&mut self, size_bytes: u64, content: &mut dyn Read) -> Result<ObjectId, Error>;
 
-    /// The base `id`, if it is there.
+    /// Returns the base `id`, if it exists.
     ///
     /// # Errors
-    /// Whether it is there cannot be found out.
+    /// Whether it exists cannot be determined.
     fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
 
-    /// Is told, in Git's words, what could not be saved.
+    /// Called with Git's messages about what could not be saved.
     fn complain(&mut self, text: String);
 
-    /// Is told that one more entry has been read, whatever came of it.
+    /// Called after each entry, whether it was saved or not.
     ///
     /// # Errors
-    /// It shall end.
+    /// The caller wants to stop.
     fn advanced(&mut self) -> Result<(), Error>;
 }
 
@@ -62,19 +61,19 @@ pub struct Options {
     pub limit_bytes: Option<u64>,
     /// Larger blobs are not held whole.
     pub large_bytes: u64,
-    /// Whether nothing is taken, only looked at: deltas are not applied.
+    /// Whether objects are only examined: deltas are not applied.
     pub dry_run: bool,
 }
 
-/// Reads a pack from `input` and gives what can be had of it to `into`. Gives back what was
-/// read behind the pack.
+/// Reads a pack from `input` and passes its recoverable objects to `into`. Returns the bytes that
+/// were read behind the pack.
 ///
-/// Memory: one object, what deltas wait for their base, and their bases on the way to where a chain
-/// ends; 32 bytes for each object.
+/// Memory: one object, the deltas that wait for their base, and the bases of the current chain; 32
+/// bytes for each object.
 ///
 /// # Errors
-/// What Git ends for, in its words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of
-/// `into`. What was saved before stays.
+/// Fatal errors in Git's words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of `into`.
+/// Objects that were saved before stay.
 pub fn salvage(
     input: &mut dyn Read,
     options: &Options,
@@ -290,12 +289,13 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Inflates what comes next, of `size` bytes; `None` if it is no such stream, which is told.
+    /// Inflates the next stream, of `size` bytes. `None` in a dry run, and for an invalid stream,
+    /// which is reported.
     fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
         let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
         let size = usize::try_from(size).map_err(too_large)?;
         let mut stream = Stream::new(&mut self.reader);
-        // All of it, or what came last if nobody wants it.
+        // The whole content, or in a dry run only the last piece.
         let mut out = Vec::new();
         let mut done = 0;
         let code = loop {
@@ -323,7 +323,7 @@ impl Unpacking<'_> {
     fn large_blob(&mut self, offset: u64, size: u64) -> Result<(), Error> {
         let mut stream = Stream::new(&mut self.reader);
         let given = self.into.large_blob(size, &mut stream);
-        // Whoever takes it stops at its end, but the stream has a checksum behind.
+        // Inflating stops at the end of the content, but the stream continues with a checksum.
         let end = loop {
             if stream.code.is_some() || stream.failure.is_some() || given.is_err() {
                 break stream.code;

@@ -1,13 +1,13 @@
-//! Looking for deltas: which of many objects is best made out of which other.
+//! Searches deltas: decides which of many objects is best stored as a delta of which other one.
 //!
-//! Objects are sorted so that those that are probably alike stand together (kind, name, size from
-//! large to small), and each is compared with those in a window before it. A delta that leads to
-//! a long chain must be smaller to be chosen. The rules are those that `git-pack-objects(1)`
-//! describes for `--window` and `--depth`.
+//! Objects are sorted so that probably similar ones are neighbours (type, name, size from large to
+//! small), and each is compared with those in a window before it. A delta at the end of a long
+//! chain must be smaller to be chosen. The rules are those that `git-pack-objects(1)` describes for
+//! `--window` and `--depth`.
 //!
-//! Budget: each content is read once, its table of blocks made once while it is in the window;
-//! memory for as many contents and tables as the window has places, for each thread, and for the
-//! deltas that are kept ([`Options::kept_bytes`]).
+//! Costs: each content is read once, and its table of blocks is computed once while it is in the
+//! window; memory for as many contents and tables as the window has places, for each thread, and
+//! for the deltas that are kept ([`Options::kept_bytes`]).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -30,13 +30,13 @@ pub const SMALLEST_BYTES: u64 = 50;
 pub struct Candidate {
     /// The caller's number for it. Of two that are otherwise alike the lower one is the younger.
     pub number: u32,
-    /// What it is: only objects of one kind are compared.
+    /// The type: only objects of one type are compared.
     pub kind: ObjectKind,
     /// The [hash of its name](crate::bitmap::name_hash), zero if it has none.
     pub name_hash: u32,
     /// The size of its content.
     pub size_bytes: u64,
-    /// It is only looked at as a base: the receiver of the pack has it.
+    /// It is only a candidate for a base: the receiver of the pack has it.
     pub is_base_only: bool,
     /// The pack in which it is stored whole, if there is one. Two objects that are stored so in one
     /// pack were compared when that was made.
@@ -100,8 +100,8 @@ pub trait Contents: Sync {
     fn read(&self, number: u32, out: &mut Vec<u8>) -> Result<(), Error>;
 }
 
-/// Sorts `candidates` and says which of them are to be deltas of which others. `meter` counts
-/// those that were looked at.
+/// Sorts `candidates` and decides which of them become deltas of which others. `meter` counts
+/// processed ones.
 ///
 /// # Errors
 /// Those of `contents`; `Interrupted`.
@@ -257,7 +257,7 @@ impl<'a> Window<'a> {
             };
             target.depth = best.depth;
             self.keep(&best, candidate);
-            // The one that proved useful stays longest.
+            // A useful base stays in the window longest.
             let base = self.places.remove(best.place);
             // At the end of its chain it is of no use to others.
             if target.depth < deepest {

@@ -1,4 +1,4 @@
-//! Files of a pack while they are written: under a temporary name until all is done.
+//! Files of a pack under construction, which have temporary names until everything is done.
 
 use crate::error::{Error, ErrorKind};
 use pronto_io::cleanup::Guard;

@@ -1,7 +1,8 @@
-//! Writing a new pack: entries in, one after another; then the trailer, the index, and the names.
+//! Writes a new pack: entries one after another, then the trailer and the index; finally names the
+//! files.
 //!
-//! Deflating is the work, and it needs no writer: an [`Encoder`] for each thread makes entries,
-//! and the one [`PackWriter`] (behind a lock, if there are several threads) only appends them.
+//! Most of the work is deflating, which needs no writer. An [`Encoder`] for each thread makes
+//! entries, and the only [`PackWriter`] (behind a lock, if there are several threads) appends them.
 //!
 //! ```
 //! use pronto_hash::{Kind, digest};
@@ -45,7 +46,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Bytes of a stream that are held at a time.
 const CHUNK_BYTES: usize = 128 << 10;
 
-/// What zlib does when no level is asked for, and Git.
+/// The default level of zlib and Git.
 const DEFAULT_LEVEL: u8 = 6;
 
 /// Where the number of entries stands in the header of a pack.
@@ -145,8 +146,8 @@ fn entry(header: Header, size_bytes: u64) -> Entry {
     }
 }
 
-/// A pack that is being written under a temporary name. Dropping it removes it; nobody sees it
-/// before [`finish`](Self::finish) has come to its end.
+/// A pack that is being written under a temporary name. Dropping it removes it. It becomes visible
+/// only when [`finish`](Self::finish) completes.
 pub struct PackWriter {
     directory: PathBuf,
     options: Options,

@@ -1,4 +1,4 @@
-//! Addresses of peers that are reached by TCP: `netsync://HOST[:PORT][/PATH]`.
+//! Addresses of peers over TCP: `netsync://HOST[:PORT][/PATH]`.
 
 use bstr::{BStr, ByteSlice as _};
 

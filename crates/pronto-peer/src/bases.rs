@@ -1,8 +1,8 @@
-//! What deltas of a peer may build on: what has come from it, and what is in the trees of the commits
-//! at which what has come begins. Those are known of both. All else is as if it were not here: a
-//! peer that knows the name of a hidden object could make it its own by a delta of nothing.
+//! The permitted bases of a peer's deltas: objects received from it, and objects in trees of the
+//! commits at which the received history begins, which both sides know. All other objects count as
+//! absent. Otherwise a peer that knows the id of a hidden object could obtain it by an empty delta.
 //!
-//! Costs: nothing before a base is asked for; then trees are read until it is found.
+//! Costs: nothing before a base is requested; then trees are read until it is found.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -39,7 +39,7 @@ pub(super) struct Bases {
 #[derive(Default)]
 struct Edges {
     commits: BTreeSet<ObjectId>,
-    /// Trees of theirs that were not looked at.
+    /// Trees of these commits that were not read.
     unread: Vec<ObjectId>,
     /// What was found in their trees.
     contained: HashSet<ObjectId>,
@@ -68,7 +68,7 @@ impl Bases {
         Ok(bases)
     }
 
-    /// Takes note of commits that have come.
+    /// Records commits that have come.
     ///
     /// # Errors
     /// A commit that is here cannot be read.

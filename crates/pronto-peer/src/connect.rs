@@ -1,8 +1,9 @@
-//! Whether everything that the peer's tips lead to has come, or was here and is known of both.
+//! Checks that everything reachable from the peer's tips has arrived, or was present and is known
+//! to both.
 //!
-//! Stricter than `remote::connectivity`: what is in this repository, but not reachable from what the
-//! peer may see or gave before, does not count. A peer that knows the name of a hidden object cannot
-//! make it part of its history, and get it back with the next.
+//! This is stricter than `remote::connectivity`: an object of this repository that is not reachable
+//! from what the peer may see or sent before does not count. Otherwise a peer that knows the id of
+//! a hidden object could make it part of its history and receive it with the next sync.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,14 +30,14 @@ pub(super) struct Judge<'a> {
     known_tags: &'a HashMap<ObjectId, ObjectId>,
     /// Commits at which the new history begins: here before, parents of what has come.
     boundary: HashSet<ObjectId>,
-    /// Everything in the trees of the boundary, once it is asked for.
+    /// Everything in the trees of the boundary, read on first use.
     old: Option<Contained>,
     commits: HashSet<ObjectId>,
     seen: Contained,
 }
 
-/// What stands in trees. An object that stands for a directory here may stand for a file there, if
-/// somebody wants it so: they are kept apart.
+/// The entries of trees. An object may be named as a directory in one tree and as a file in another
+/// by a malicious author, so the two are kept apart.
 #[derive(Default)]
 struct Contained {
     trees: HashSet<ObjectId>,
@@ -123,9 +124,9 @@ impl<'a> Judge<'a> {
         Ok(None)
     }
 
-    /// The trees and parents of the commits that have come, each behind its parents: so that what is
-    /// in a tree of a parent was judged when it is passed over in the child's. Takes note of the
-    /// boundary, and reads nothing of it.
+    /// Returns the trees and parents of the received commits, each behind its parents, so
+    /// everything in a parent's tree was judged before it is skipped in the child's. Records the
+    /// boundary without reading it.
     fn arrived_commits(&mut self, tips: Vec<ObjectId>) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
         let mut new = Vec::new();
         let mut left: Vec<Step> = tips.into_iter().map(Step::Commit).collect();
@@ -169,8 +170,8 @@ impl<'a> Judge<'a> {
         Ok(unknown.min().copied())
     }
 
-    /// The commit that a tip leads to by tags, all of which have come or are known; or what is
-    /// missing. What has not come is taken for a commit, and judged as one.
+    /// Returns the commit that a tip leads to through tags, all of which have arrived or are known;
+    /// or the missing object. An object that has not arrived is treated as a commit.
     fn commit_of(&self, tip: ObjectId) -> Result<Result<ObjectId, ObjectId>> {
         let (mut id, mut content) = (tip, Vec::new());
         for _ in 0..MOST_TAGS {

@@ -1,4 +1,4 @@
-//! Reaching a peer through a child process: on this machine, or behind ssh.
+//! Connects to a peer through a child process: on this machine, or through ssh.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteVec};
+use pronto_io::shell;
 use pronto_wire::address::Address;
 use pronto_wire::transport::LOCAL_VARIABLES;
 
@@ -24,7 +25,7 @@ pub struct Dial<'a> {
     pub program: PathBuf,
     /// The program on the other side of ssh.
     pub remote_program: BString,
-    /// What we are called there.
+    /// The name of this repository at the peer.
     pub own_name: &'a str,
     /// Whether histories that have nothing in common may become one.
     pub allows_unrelated: bool,
@@ -36,7 +37,7 @@ pub struct Peer {
     child: Child,
     /// What it says.
     pub output: ChildStdout,
-    /// What it is told.
+    /// Its input.
     pub input: ChildStdin,
 }
 
@@ -48,7 +49,7 @@ pub const TLS_PROTOCOL: &str = "netsync";
 /// Whether the user allows the transport called `protocol`.
 ///
 /// # Errors
-/// It is not allowed, or a setting is not well formed.
+/// It is not allowed, or a setting is malformed.
 pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
     let policy = connection::policy(config, environment)?;
     policy.check(protocol).map_err(connection::from_wire)
@@ -80,7 +81,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
             arguments.push(path);
             for argument in arguments {
                 line.push(b' ');
-                quote(argument, &mut line);
+                shell::quote_into(argument, &mut line);
             }
             let mut command = ssh(config, environment)?;
             if let Some(port) = port {
@@ -160,16 +161,4 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Command> {
         Some(program) => pronto_io::child::command(program),
         None => pronto_io::child::command("ssh"),
     })
-}
-
-/// Appends `argument` for a shell.
-fn quote(argument: &[u8], line: &mut BString) {
-    line.push(b'\'');
-    for &byte in argument {
-        match byte {
-            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            byte => line.push(byte),
-        }
-    }
-    line.push(b'\'');
 }

@@ -1,8 +1,8 @@
-//! Which repository a peer is: two of them may not have one name.
+//! Identities of repositories, so that two of them cannot use one peer name.
 //!
-//! Each repository has sixteen bytes of chance that it tells its peers (`objects/netsync/+self`). With
-//! what it keeps of a peer it keeps those of the peer, and refuses another one of the same name. A
-//! copy of a whole repository, made by other means than a clone, passes for the repository.
+//! Each repository has sixteen random bytes that it sends to peers (`objects/netsync/+self`). The
+//! data of a peer contain the peer's bytes, and another repository with the same name is refused. A
+//! copy of a whole repository, made by other means than a clone, has the identity of the original.
 
 use std::fs::File;
 use std::io::{ErrorKind as IoKind, Write as _};
@@ -40,7 +40,7 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_default()
 }
 
-/// Whether the peer is the one that had its name before, if any had. Takes note of a new one.
+/// Whether the peer is the one that had its name before, if any had. Records a new one.
 pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(), Error> {
     if identity.is_empty() {
         return Ok(());
@@ -69,11 +69,11 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
     Err(Error::new(ErrorKind::Denied, message).with_hint(hint))
 }
 
-/// Forgets which repository a peer was: the next one of that name takes its place, and its refs.
-/// What has come of a transfer that was cut goes, too.
+/// Forgets the repository of a peer. The next repository of that name replaces it and its refs. The
+/// received part of an interrupted transfer is deleted, too.
 ///
 /// # Errors
-/// There is none of that name, or it cannot be forgotten.
+/// There is no peer of that name, or it cannot be forgotten.
 pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let directory = directory_of(repository, name);
     if !is_peer_name(name) || !directory.exists() {
@@ -98,7 +98,7 @@ pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     }
 }
 
-/// Makes a file with this content in one step; what is there already stays.
+/// Creates a file with this content in one step; an existing file stays.
 fn store(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(

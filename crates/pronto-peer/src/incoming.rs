@@ -1,12 +1,12 @@
-//! What comes: each segment is indexed while it arrives, in a thread of its own, into a quarantine
-//! that stays until everything has come.
+//! The receiving side. A thread indexes each segment while it arrives into a quarantine, which
+//! stays until everything has arrived.
 //!
-//! Budget: each byte is copied once, into the piece that the indexer reads, and at most four such
-//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment. What
-//! deltas build on that is not in their own segment is put into the pack, too.
+//! Costs: each byte is copied once, into the piece that the indexer reads, and at most four such
+//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment.
+//! Bases of deltas outside of their segment are added to the pack.
 //!
-//! Memory is bounded whatever a peer sends: by the size of segments and of objects that are held,
-//! and by what the indexer keeps.
+//! Memory is limited whatever a peer sends: by the size of segments and of objects in memory, and
+//! by the tables of the indexer.
 
 mod segment;
 
@@ -54,7 +54,7 @@ pub(super) struct Terms {
     pub(super) spools: bool,
 }
 
-/// What has come of one peer.
+/// The objects received from one peer.
 pub(super) struct Incoming {
     repository: Arc<Repository>,
     directory: PathBuf,
@@ -71,8 +71,8 @@ pub(super) struct Incoming {
     _lock: File,
 }
 
-/// Takes the lock; `false` if somebody else has it for long. The end of a session that is over for
-/// the peer may not have come here yet.
+/// Takes the lock; `false` if another session holds it for long. The previous session may be over
+/// for the peer but not yet here.
 fn lock_soon(file: &File) -> bool {
     let patience = Instant::now() + LOCK_PATIENCE;
     loop {
@@ -256,7 +256,8 @@ impl Incoming {
         let _ = std::fs::remove_dir_all(self.quarantine.path());
     }
 
-    /// A segment that does not fit with what came in an earlier session: the next one begins anew.
+    /// Handles a segment that does not fit to those of an earlier session: the next session starts
+    /// again.
     fn spoiled(&self, error: Refusal) -> Refusal {
         if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
             self.forget();
@@ -277,7 +278,7 @@ fn only(quarantine: &Quarantine) -> Result<Store> {
     Store::open(quarantine.path(), options).map_err(from_odb)
 }
 
-/// Removes what a process that was killed left half written. Nobody else is at it.
+/// Removes unfinished files of a killed process. The lock excludes others.
 fn remove_temporary(directory: &Path) {
     for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if file.file_name().as_encoded_bytes().starts_with(b"tmp_") {

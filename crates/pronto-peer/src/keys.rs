@@ -1,4 +1,4 @@
-//! The key pair by which a user is known to peers: Ed25519, without certificates.
+//! The key pair that identifies a user to peers: Ed25519, without certificates.
 
 use std::fmt;
 use std::fs::File;
@@ -53,7 +53,7 @@ impl PublicKey {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
 
-    /// Short enough to be read out to somebody: 128 bits of SHA-256.
+    /// Returns a fingerprint that is short enough to be read aloud: 128 bits of SHA-256.
     pub fn fingerprint(&self) -> String {
         let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
         let groups = digest.as_ref()[..16].chunks(2);

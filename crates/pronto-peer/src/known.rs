@@ -1,4 +1,4 @@
-//! The peers that are known: their keys, and what each may do. One line for each:
+//! The list of known peers: their keys, and their permissions. One line for each:
 //!
 //! ```text
 //! NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...
@@ -32,7 +32,7 @@ pub struct KnownPeer {
     pub may_write: bool,
     /// Where it is reached: a host, and a port behind a colon.
     pub address: Option<String>,
-    /// Which refs it may see and give: all that take part, if nothing is said.
+    /// The refs that it may see and send; all that take part by default.
     pub globs: Globs,
 }
 
@@ -103,7 +103,7 @@ impl KnownPeer {
     }
 }
 
-/// Whether somebody may read and write; none if it is no list of roles.
+/// Parses a list of roles into permissions to read and write. `None` if it is invalid.
 pub fn parse_roles(text: &str) -> Option<(bool, bool)> {
     if text == "revoked" {
         return Some((false, false));
@@ -132,10 +132,10 @@ enum Line {
 }
 
 impl KnownPeers {
-    /// Reads the list; one that is not there is empty.
+    /// Reads the list; a missing one is empty.
     ///
     /// # Errors
-    /// It cannot be read, or a line says nothing that is known: then nobody is.
+    /// It cannot be read, or a line is invalid: then no peer is known.
     pub fn read(path: &Path) -> Result<KnownPeers> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,

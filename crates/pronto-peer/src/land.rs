@@ -1,4 +1,4 @@
-//! Letting the refs of a peer be known, when everything they lead to has come.
+//! Publishes the refs of a peer when everything reachable from them has arrived.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub(super) fn land(
     offers: &[Offer],
     arrived: &[bool],
 ) -> Result<Vec<PublishedRef>, Refusal> {
-    // What is here has to stay until the references are set, and no longer: a server goes on.
+    // Objects must stay until the refs are set, but no longer: a server continues afterwards.
     let store = peer.repository.objects().map_err(failed)?;
     let turn = store.turn_of_writing().map_err(from_odb);
     let _turn = turn.map_err(failed)?;
@@ -167,7 +167,7 @@ fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) 
     }
 }
 
-/// Whether a ref of this name can be beside those that are there, and those that were taken.
+/// Returns whether a ref of this name can exist beside present refs and those in `taken`.
 fn has_place(repository: &Repository, taken: &BTreeSet<BString>, name: &BString) -> Result<bool> {
     let refs = repository.refs();
     if refs.find(name)?.is_some() {

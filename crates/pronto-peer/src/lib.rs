@@ -1,14 +1,14 @@
-//! Becoming one history with a peer: the repository beneath a session of netsync, and the streams
-//! that carry it. See `docs/design/netsync.md`.
+//! Synchronising with a peer: the repository below a netsync session, and its streams. See
+//! `docs/design/netsync.md`.
 //!
-//! What a peer gives is kept in `objects/netsync/PEER` until all of it has come, so that a session
-//! that was cut goes on where it ended; its refs are known as `refs/remotes/PEER/*`, and no
-//! others change but branches that [`Options::fast_forward`] lets move.
+//! Objects of a peer stay in `objects/netsync/PEER` until all of them have arrived, so an
+//! interrupted session resumes where it stopped. The refs of the peer become `refs/remotes/PEER/*`.
+//! No others change, except branches that [`Options::fast_forward`] permits to move.
 //!
 //! Costs: one lookup for each ref, a walk over the commits that are new to one side, and reading
-//! the trees that differ along them. What is stored as a delta in a pack goes out as it is stored,
-//! unless it crosses from one segment to the next. A window of objects is held at a time (large
-//! blobs are not), and the names of all that was sent.
+//! the trees that differ along them. A delta in a pack is sent as stored, unless it crosses
+//! segments. In memory are a window of objects (without large blobs) and the ids of all sent
+//! objects.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
@@ -94,11 +94,11 @@ pub struct PeerRepository {
 }
 
 impl PeerRepository {
-    /// Looks at `repository` on behalf of a peer.
+    /// Opens `repository` on behalf of a peer.
     ///
     /// # Errors
-    /// The name of the peer cannot be one, or its place is another's; or parts of the history are not here, by a cut or by a
-    /// promise.
+    /// The name of the peer is invalid or used by another repository; or the repository is shallow
+    /// or partial.
     pub fn new(
         repository: Arc<pronto::Repository>,
         options: Options,
@@ -156,7 +156,7 @@ impl PeerRepository {
         }
     }
 
-    /// What became of own branches whose namesakes at the peer's are different.
+    /// Returns the results for own branches whose namesakes at the peer differ.
     pub fn moved(&self) -> &[Moved] {
         &self.moved
     }
@@ -234,7 +234,7 @@ impl PeerRepository {
         Ok(())
     }
 
-    /// Takes note of what the peer may see of an own ref.
+    /// Records what the peer may see of an own ref.
     fn know(&mut self, offer: &Offer) -> Result<()> {
         let commit = offer.commit();
         self.known.push(commit);
@@ -313,10 +313,10 @@ impl PeerRepository {
     }
 }
 
-/// Thirty-two bytes that nobody can guess, for a session.
+/// Returns thirty-two unpredictable bytes for a session.
 ///
 /// # Errors
-/// The system gives none.
+/// The system provides none.
 pub fn nonce() -> Result<[u8; 32]> {
     use pronto_io::error::IoContext as _;
     use std::io::Read as _;
@@ -342,12 +342,12 @@ fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }
 
-/// What fails in a repository is nobody else's business.
+/// Converts a failure of the repository, which is not reported to the peer.
 fn failed(error: pronto::Error) -> Error {
     error.map_kind(|_| ErrorKind::Repository)
 }
 
-/// What the peer has done wrong, and is told.
+/// Returns an error of the peer, which is reported to it.
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)
 }

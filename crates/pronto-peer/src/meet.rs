@@ -1,4 +1,4 @@
-//! Reaching a peer by TCP, and seeing that it is the one that is meant.
+//! Connects to a peer by TCP and authenticates it.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
@@ -26,11 +26,12 @@ pub struct Met {
     pub peer: KnownPeer,
 }
 
-/// Connects to the peer called `name`; without a name to the one that is known to be reached there,
-/// or is called as the host.
+/// Connects to the peer called `name`; without a name to the peer known at this address, or named
+/// as the host.
 ///
 /// # Errors
-/// Nobody is there, it is nobody who is known, or not the one that is meant: what to do about it is
+/// The connection fails, the peer is unknown, or it is not the expected one; the hint gives advice.
+/// In these cases this side has not shown its key.
 /// in the hint. Then this side has not shown its key.
 pub fn meet(
     address: &NetsyncAddress,

@@ -1,4 +1,4 @@
-//! What peers and their refs are called here.
+//! Local names of peers and their refs.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ pub fn is_peer_name(peer: &str) -> bool {
         )
 }
 
-/// What a peer at `address` may be called if nobody says so: the last part of a path without
-/// `.git`, or the name of a host. What is not plain becomes a dash.
+/// Returns the default name of a peer at `address`: the last part of a path without `.git`, or the
+/// name of a host. Special characters become dashes.
 pub fn peer_name_of(address: &BStr) -> Option<String> {
     let mut rest = address.trim_end_with(|end| end == '/').as_bstr();
     for suffix in [&b"/.git"[..], b".git"] {

@@ -1,6 +1,6 @@
-//! What is sent: a sequence of objects, cut into packs. What is stored as a delta of something in the
-//! same pack goes out as it is stored; other deltas are looked for, against what the receiver has at
-//! the same place, too.
+//! The sending side: a sequence of objects, cut into packs. A delta whose base is in the same pack
+//! is sent as stored. Other deltas are searched, also against the receiver's objects at the same
+//! place.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -46,7 +46,8 @@ pub(super) struct Outgoing {
     store: Store,
     sequence: Sequence,
     options: Options,
-    /// Where packs are written before they are sent: nobody sees it, and it goes with this.
+    /// The place where packs are written before they are sent. It is invisible and removed with
+    /// this value.
     scratch: Option<Quarantine>,
     /// Objects for which there was no place.
     put_off: VecDeque<Step>,
@@ -214,7 +215,7 @@ impl Outgoing {
         }
     }
 
-    /// Takes note that the members of `chosen` are sent with the pack in `file`.
+    /// Records that the members of `chosen` are sent with the pack in `file`.
     fn segment(
         &mut self,
         chosen: &Chosen,
@@ -241,7 +242,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes a pack to a file that nobody sees, where it is read from while it is sent.
+    /// Writes a pack to a nameless file, from which it is sent.
     fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
         let scratch = match self.scratch.take() {
             Some(scratch) => scratch,
@@ -334,8 +335,9 @@ impl Chosen {
         self.steps.iter().map(|step| step.member).collect()
     }
 
-    /// What the receiver has at the same places. A member that is stored as a delta of a later one
-    /// is made of what came before the first of its name, which need not be its own predecessor.
+    /// Returns the receiver's objects at the same places. A member that is stored as a delta of a
+    /// later one is compared with the predecessor of the first member of its name, which may not be
+    /// its own.
     fn bases(&self) -> Vec<Member> {
         let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
         let is_here = |id: &ObjectId| members.contains(id);

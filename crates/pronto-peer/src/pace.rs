@@ -1,7 +1,7 @@
-//! How fast a peer is: bytes within a time, not signs of life.
+//! Measures the pace of a peer: bytes over time, not signs of life.
 //!
-//! Only time in which this side waits for the peer counts, so that work of this side is never held
-//! against it. A peer that does not read what it is sent is as slow as one that sends nothing.
+//! Only time in which this side waits for the peer counts, so work of this side is never held
+//! against it. A peer that does not read is as slow as one that sends nothing.
 
 use std::time::Duration;
 

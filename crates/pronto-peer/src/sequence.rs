@@ -1,8 +1,8 @@
-//! All objects that are to be sent, each behind everything it links to: so every beginning of it
-//! is closed over what the receiver has. The same commits give the same sequence.
+//! The sequence of all objects to be sent, each behind the objects it links to. So every prefix is
+//! closed, given the receiver's objects. The same commits give the same sequence.
 //!
-//! Budget: each tree that differs from those of the parents is read once, with them; nothing is
-//! read of what is equal. Holds the ids of what it gave.
+//! Costs: each tree that differs from those of the parents is read once, together with them; equal
+//! trees are not read. The ids of all yielded objects are kept in memory.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -36,7 +36,7 @@ pub(super) struct Step {
     pub(super) before: Vec<ObjectId>,
 }
 
-/// A tree of which not all children were looked at.
+/// A tree of which not all children were visited.
 struct Open {
     step: Step,
     /// Children that differ from those of the same name in all bases, the last one first.
@@ -98,7 +98,7 @@ impl Sequence {
         }
     }
 
-    /// Takes note of the tags that `tip` is, if it is any: that to which others lead first.
+    /// Records the tags that `tip` is, if it is any: that to which others lead first.
     fn tags_of(&mut self, tip: ObjectId) -> Result<()> {
         let (mut id, mut chain) = (tip, Vec::new());
         loop {

@@ -1,15 +1,15 @@
-//! Serving many peers at once over TLS, one thread for each.
+//! A server of many peers over TLS, with one thread for each connection.
 //!
-//! What a connection may use grows with what is known of its peer:
+//! The resources of a connection grow with what is known about its peer:
 //!
 //! 1. A stranger (`lobby`) has a few seconds for the handshake and the greeting together, a thread,
-//!    a socket and less than 256 KiB. Nothing of any repository is said or looked at.
-//! 2. A peer with a known key waits for a place (`places`): a little memory for as long as the session
-//!    lasts. Each peer has a quarter of the places at most, and slow sessions lose theirs to others.
-//! 3. The memory that work needs (`gate`) is taken for each piece of work, and given back before the
-//!    session waits for the peer again. So a peer that stalls holds none of it.
+//!    a socket and less than 256 KiB. No repository is accessed or mentioned.
+//! 2. A peer with a known key waits for a place (`places`): a little memory for the duration of the
+//!    session. Each peer has at most a quarter of the places, and slow sessions lose theirs to others.
+//! 3. The memory for work (`gate`) is taken for each piece of work, and returned before the session
+//!    waits for the peer again. So a peer that stalls holds none of it.
 //!
-//! The list of peers is read for each connection: what was revoked counts from the next one on.
+//! The list of peers is read for each connection, so a revocation applies from the next one on.
 
 mod admit;
 mod gate;
@@ -116,7 +116,7 @@ pub struct Options {
     pub is_once: bool,
 }
 
-/// What a server has to tell.
+/// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// It can be reached.
@@ -133,7 +133,7 @@ pub enum Event {
     },
     /// A connection is over.
     Ended(Ended),
-    /// Nobody is let in any more.
+    /// No more sessions are admitted.
     Draining {
         /// How many are still connected.
         connections: usize,
@@ -165,13 +165,13 @@ pub struct Ended {
     pub error: Option<String>,
 }
 
-/// Who listens to what a server tells. Called from many threads.
+/// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends those.
+/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends them.
 ///
 /// # Errors
-/// The key cannot be used, or nobody can connect.
+/// The key cannot be used, or the server cannot listen.
 pub fn serve(
     listener: &TcpListener,
     options: Options,

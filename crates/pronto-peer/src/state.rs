@@ -1,4 +1,4 @@
-//! How far has come what a peer gives, as it is kept between two sessions.
+//! The position of a transfer from a peer, stored between sessions.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// None if there is none, or it is not one: then what is there is sent again.
+    /// Reads the state. `None` if there is none, or it is invalid: then objects are sent again.
     pub(super) fn read(path: &Path) -> Option<State> {
         let content = std::fs::read(path).ok()?;
         let mut lines = content.lines();

@@ -1,4 +1,4 @@
-//! Carrying a session over a stream: pipes to a child, a socket.
+//! Runs a session over a stream: pipes to a child, or a socket.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,21 +13,21 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::pace::Pace;
 
-/// How often an interrupt is looked for while nothing happens.
+/// The interval of checks for an interrupt while nothing happens.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long a peer that is told why it is over may take to hear it.
+/// How long a peer may take to read the final error.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Who looks at a session while it runs.
+/// Observes a session while it runs.
 pub struct Watch<'a> {
     /// Called whenever something happened.
     pub report: &'a mut dyn FnMut(&Report),
     /// Ends it.
     pub interrupt: &'a Interrupt,
-    /// Called about four times a second and whenever something happened, with how long the peer has
-    /// been slow; time in which this side works does not count. An error of it ends the session, and
-    /// the peer is told if it is [`ErrorKind::Busy`].
+    /// Called about four times a second and after each event, with the time for which the peer has
+    /// been slow. Time in which this side works does not count. An error ends the session; the peer
+    /// is notified if it is [`ErrorKind::Busy`].
     pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
     /// How long a peer may take to move 16 KiB, or to take a step of the protocol.
     pub patience: Duration,
@@ -110,12 +110,12 @@ impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
     }
 }
 
-/// Runs a session to its end. Reads and writes are made one after the other in this thread, whichever
-/// is possible, so that two sides that both send do not wait for each other.
+/// Runs a session to its end. This thread alternates between reads and writes, whichever is
+/// possible, so two sides that both send do not wait for each other.
 ///
 /// # Errors
-/// Those of the session; the stream fails or ends, nothing comes for too long, or it is interrupted.
-/// The peer is told why as far as it listens.
+/// Those of the session; the stream fails or ends, nothing arrives for too long, or it is
+/// interrupted. The error is sent to the peer if possible.
 pub fn drive<R: Repository>(
     session: &mut Session<R>,
     link: &mut impl Link,
@@ -279,8 +279,8 @@ fn lost(error: io::Error) -> Error {
 /// What is waited for.
 pub(super) struct Interest<'a> {
     pub(super) input: Option<BorrowedFd<'a>>,
-    /// The sink is looked at even if nothing is to be written: who only waits for an answer learns
-    /// that way that nobody listens.
+    /// The sink is polled even if nothing is to be written, so a side that only waits for an answer
+    /// notices that the other side is gone.
     pub(super) output: Option<(BorrowedFd<'a>, bool)>,
 }
 

@@ -1,10 +1,10 @@
-//! TLS 1.3 over TCP between peers that know each other by raw public keys (RFC 7250), Ed25519 on both
-//! sides. There are no certificates, tickets, resumption or early data: every session is a full
-//! handshake, and nothing of one can be used in another.
+//! TLS 1.3 over TCP between peers that identify each other by raw public keys (RFC 7250), Ed25519
+//! on both sides. There are no certificates, tickets, resumption or early data: every session is a
+//! full handshake, and nothing of one can be used in another.
 //!
-//! A server lets anyone finish the handshake who has the secret half of any key, so that it can say
-//! by what command that key would be trusted; [`super::server`] decides before a repository is
-//! looked at. A client goes on only with the key it expects.
+//! A server lets anyone with a key finish the handshake, so that it can send the command that would
+//! trust this key. [`super::server`] decides before a repository is opened. A client proceeds only
+//! with the key it expects.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -69,7 +69,7 @@ impl Acceptor {
         Ok(Acceptor(Arc::new(config)))
     }
 
-    /// The handshake with somebody who has connected, `patience` at most for all of it.
+    /// Performs the handshake with a client, within `patience`.
     ///
     /// # Errors
     /// It fails, or takes too long.
@@ -106,7 +106,7 @@ pub(super) fn connect(
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
-        // Nobody looks at it: peers have keys, not names.
+        // The name is not used: peers have keys, not names.
         let name = ServerName::try_from("netsync.invalid").map_err(unusable)?;
         let tls = ClientConnection::new(Arc::new(config), name).map_err(unusable)?;
         let mut link = TlsLink::new(socket, tls.into())?;
@@ -178,7 +178,7 @@ impl TlsLink {
         match self.tls.process_new_packets() {
             Ok(state) => self.waiting_bytes = state.plaintext_bytes_to_read(),
             Err(error) => {
-                // What is wrong is told the other side, if it listens.
+                // The error is sent to the other side if possible.
                 let _ = self.flush_pending();
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }

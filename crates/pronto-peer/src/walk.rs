@@ -1,4 +1,4 @@
-//! Walks over commits: what is reached, and what is above what both have.
+//! Walks over commits: reachable ones, and those above the common ones.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 
@@ -161,7 +161,7 @@ pub(super) fn above(
 }
 
 impl Marks {
-    /// Marks a commit, and what it leads to as far as that was looked at already.
+    /// Marks a commit, and its visited ancestors.
     fn mark(&mut self, commits: &mut Commits<'_>, number: Number, is_common: bool) -> Result<()> {
         let mut left = vec![number];
         while let Some(number) = left.pop() {

@@ -1,4 +1,4 @@
-//! References: names for objects, in files of their own and packed into one, and their logs.
+//! Refs: loose and packed, and their reflogs.
 
 mod host;
 mod iterate;
@@ -8,6 +8,7 @@ mod pack;
 mod packed;
 mod packed_file;
 mod patience;
+pub mod tables;
 mod transaction;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_config::Layout;
 use pronto_config::config::Config;
 use pronto_config::environment::Environment;
+use pronto_config::format::RefStorage;
 use pronto_config::{Error, ErrorKind, Result, path};
 
 pub use host::Host;
@@ -32,20 +34,20 @@ use crate::{BadName, RefName, RefNameRef, name};
 pub use transaction::bad_name;
 pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
 
-/// How many symbolic references may lead to one another.
+/// The maximum length of a chain of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-/// What a reference holds.
+/// The value of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The id of an object.
     Object(ObjectId),
-    /// The name of another reference.
+    /// The name of another ref.
     Symbolic(RefName),
 }
 
 impl Target {
-    /// The object, if it is one.
+    /// Returns the object, if it is one.
     pub fn object(&self) -> Option<ObjectId> {
         match self {
             Target::Object(id) => Some(*id),
@@ -54,28 +56,28 @@ impl Target {
     }
 }
 
-/// One reference as it is stored.
+/// A ref as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Its full name.
     pub name: BString,
-    /// What it holds.
+    /// Its value.
     pub target: Target,
-    /// What the tag it points to points to in the end, where that is known without reading the
-    /// tag. `None` says nothing.
+    /// The peeled object of an annotated tag, if it is known without reading the tag. `None` says
+    /// nothing.
     pub peeled: Option<ObjectId>,
 }
 
-/// What came of looking for a reference's own file.
+/// The result of reading the loose file of a ref.
 enum Loose {
     There(Reference),
-    /// It has none.
+    /// There is no loose file.
     MayBePacked,
-    /// It has none, and such names are never packed.
+    /// There is no loose file, and such names are never packed.
     Nowhere,
 }
 
-/// The reference of this name among the packed ones.
+/// Returns the packed ref of this name.
 fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
     let found = packed.find(name).map(|found| Reference {
         name: name.to_owned(),
@@ -86,33 +88,33 @@ fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
     Ok(found)
 }
 
-/// A reference followed to its end.
+/// A ref, with symbolic refs followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The name of the last reference on the way.
+    /// The name of the last ref in the chain.
     pub name: BString,
-    /// The object it holds; `None` when that reference does not exist yet.
+    /// Its object; `None` if that ref does not exist yet.
     pub id: Option<ObjectId>,
-    /// Whether at least one symbolic reference was followed.
+    /// Whether at least one symbolic ref was followed.
     pub is_symbolic: bool,
 }
 
-/// Where `HEAD` is.
+/// The state of `HEAD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// On a branch (any reference) that has commits.
+    /// On a branch (any ref) that has commits.
     Branch {
-        /// The full name of the reference.
+        /// The full name of the ref.
         name: BString,
         /// The commit it holds.
         id: ObjectId,
     },
     /// On a branch without a commit yet.
     Unborn {
-        /// The full name of the reference to be.
+        /// The full name of the future ref.
         name: BString,
     },
-    /// On a commit of its own.
+    /// Detached at a commit.
     Detached {
         /// The commit.
         id: ObjectId,
@@ -120,7 +122,7 @@ pub enum Head {
 }
 
 impl Head {
-    /// The commit, if there is one.
+    /// Returns the commit, if there is one.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
             Head::Branch { id, .. } | Head::Detached { id } => Some(*id),
@@ -128,7 +130,7 @@ impl Head {
         }
     }
 
-    /// The full name of the branch, if `HEAD` is on one.
+    /// Returns the full name of the branch, if `HEAD` is on one.
     pub fn name(&self) -> Option<&BStr> {
         match self {
             Head::Branch { name, .. } | Head::Unborn { name } => Some(name.as_bstr()),
@@ -136,7 +138,7 @@ impl Head {
         }
     }
 
-    /// The name of the branch without `refs/heads/`, if `HEAD` is on one below it.
+    /// Returns the name of the branch without `refs/heads/`, if `HEAD` is on one below it.
     pub fn branch(&self) -> Option<&BStr> {
         self.name()?
             .strip_prefix(b"refs/heads/")
@@ -144,10 +146,10 @@ impl Head {
     }
 }
 
-/// When the changes of references are logged (`core.logAllRefUpdates`).
+/// Which changes of refs are recorded in reflogs (`core.logAllRefUpdates`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPolicy {
-    /// Only where a log exists.
+    /// Only those of refs with a reflog.
     Existing,
     /// Branches, remote-tracking branches, notes and `HEAD`.
     Ordinary,
@@ -155,9 +157,9 @@ pub enum LogPolicy {
     Always,
 }
 
-/// The references of a repository, as one work tree sees them. `Send + Sync`.
+/// The refs of a repository, as seen by one worktree. `Send + Sync`.
 ///
-/// Nothing is cached but the packed references, which are looked at again when their file changed.
+/// Only the packed refs are cached, and they are read again when their file has changed.
 #[derive(Debug)]
 pub struct References {
     git_dir: PathBuf,
@@ -166,6 +168,8 @@ pub struct References {
     namespace: BString,
     log_policy: LogPolicy,
     packed: Mutex<Option<Arc<packed::Packed>>>,
+    /// Where references are in reftables.
+    tables: Option<tables::Tables>,
 }
 
 impl References {
@@ -184,6 +188,10 @@ impl References {
                 None => LogPolicy::Ordinary,
             },
         };
+        let tables = match layout.format.ref_storage {
+            RefStorage::Reftable => Some(tables::Tables::new(layout, config, env)?),
+            RefStorage::Files => None,
+        };
         Ok(References {
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
@@ -191,11 +199,12 @@ impl References {
             namespace: expand_namespace(env.bytes("GIT_NAMESPACE").unwrap_or_default().as_bstr())?,
             log_policy,
             packed: Mutex::default(),
+            tables,
         })
     }
 
-    /// The prefix of all names in the namespace that `GIT_NAMESPACE` chose: empty, or
-    /// `refs/namespaces/…/`. Lookups do not add it: only serving and `HEAD` of a namespace do.
+    /// Returns the prefix of all names in the namespace of `GIT_NAMESPACE`: empty, or
+    /// `refs/namespaces/…/`. Lookups do not add it; only serving and `HEAD` of a namespace do.
     pub fn namespace(&self) -> &BStr {
         self.namespace.as_bstr()
     }
@@ -205,13 +214,13 @@ impl References {
         self.object_hash
     }
 
-    /// When changes are logged.
+    /// Returns the policy for reflogs.
     pub fn log_policy(&self) -> LogPolicy {
         self.log_policy
     }
 
-    /// The directory and the name below it of the file for reference `name`.
-    fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
+    /// Returns the directory of the file of ref `name`, and the name below it.
+    pub fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
         let name = name.as_bstr();
         if let Some(rest) = name.strip_prefix(b"main-worktree/") {
             return (self.common_dir.clone(), rest.as_bstr());
@@ -232,21 +241,24 @@ impl References {
         }
     }
 
-    /// The file of reference `name`, whether it exists or not.
+    /// Returns the path of the loose file of ref `name`, whether it exists or not.
     pub fn file_of(&self, name: RefNameRef<'_>) -> PathBuf {
         let (base, rest) = self.base_of(name);
         base.join(path::borrow(rest))
     }
 
-    /// The reference called `name` in full, as it is stored; a symbolic one is not followed.
+    /// Returns the ref with the full name `name`, as stored; a symbolic ref is not followed.
     ///
-    /// Costs three system calls for a reference with a file of its own, one binary search for a
-    /// packed one.
+    /// Costs three system calls for a loose ref, one binary search for a packed one; with
+    /// reftables one `stat` and a search in some of them.
     ///
     /// # Errors
-    /// Its file cannot be read or holds neither an object id nor a name.
+    /// Its file cannot be read or contains neither an object id nor a name.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<Reference>> {
         let name = name.as_ref().as_bstr();
+        if let Some(tables) = &self.tables {
+            return self.find_in_tables(tables, name);
+        }
         match self.find_loose(name)? {
             Loose::There(found) => Ok(Some(found)),
             Loose::MayBePacked => self.find_packed(name),
@@ -254,7 +266,7 @@ impl References {
         }
     }
 
-    /// The reference of this name, if it has a file of its own.
+    /// Returns the loose ref of this name, if it exists.
     fn find_loose(&self, name: &BStr) -> Result<Loose> {
         let Ok(safe) = RefNameRef::existing(name) else {
             return Ok(Loose::Nowhere);
@@ -266,14 +278,14 @@ impl References {
                 peeled: None,
             }));
         }
-        // Only what lies below `refs/` is ever packed: not `HEAD`, nor `MERGE_HEAD` and its kin.
+        // Only refs below `refs/` are ever packed, not `HEAD` or `MERGE_HEAD`.
         Ok(match name.starts_with(b"refs/") {
             true => Loose::MayBePacked,
             false => Loose::Nowhere,
         })
     }
 
-    /// The reference of this name in the file of packed references.
+    /// Returns the packed ref of this name.
     fn find_packed(&self, name: &BStr) -> Result<Option<Reference>> {
         match self.packed()? {
             Some(packed) => find_in(&packed, name),
@@ -281,11 +293,11 @@ impl References {
         }
     }
 
-    /// Follows `name` to the reference that holds an object, or would hold it if it existed.
-    /// `None` when `name` itself does not exist.
+    /// Follows `name` to the ref that holds an object, or would hold it if it existed. `None` if
+    /// `name` does not exist.
     ///
     /// # Errors
-    /// A file on the way cannot be read or is broken, or the way goes on for too long.
+    /// A file on the way cannot be read or is malformed, or the chain is too long.
     pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
         let name = name.as_ref().as_bstr();
         match self.find(name)? {
@@ -294,15 +306,15 @@ impl References {
         }
     }
 
-    /// What [`resolve`](Self::resolve) says of each of `names`. The file of packed references is
-    /// looked at once, after all the others, so that what is packed meanwhile is found; only if the
-    /// first will do (`is_first_enough`), name by name.
+    /// Returns the result of [`resolve`](Self::resolve) for each of `names`. The file of packed
+    /// refs is checked once, after all others, so that refs packed meanwhile are found; if the
+    /// first result is sufficient (`is_first_enough`), it is checked name by name.
     pub fn resolve_each(
         &self,
         names: Vec<BString>,
         is_first_enough: bool,
     ) -> impl Iterator<Item = (BString, Result<Option<Resolved>>)> {
-        let loose: Vec<_> = match is_first_enough {
+        let loose: Vec<_> = match is_first_enough || self.tables.is_some() {
             true => Vec::new(),
             false => names
                 .iter()
@@ -319,7 +331,7 @@ impl References {
                     Some(packed) => find_in(packed, name.as_bstr()),
                     None => Ok(None),
                 },
-                // The file cannot be read, which is said of each.
+                // The file cannot be read, which is reported for each name.
                 (Some(Ok(Loose::MayBePacked)), _) => self.find_packed(name.as_bstr()),
                 (Some(Ok(Loose::There(found))), _) => Ok(Some(found)),
                 (Some(Ok(Loose::Nowhere)), _) => Ok(None),
@@ -330,7 +342,7 @@ impl References {
         })
     }
 
-    /// Follows `first` to the end.
+    /// Follows `first` to the end of the chain.
     fn follow(&self, first: Reference) -> Result<Resolved> {
         let (begin, mut current) = (first.name.clone(), first);
         for step in 0..=MAX_SYMBOLIC_DEPTH {
@@ -362,7 +374,7 @@ impl References {
         Err(broken(begin.as_bstr()))
     }
 
-    /// The object that `name` leads to, if it leads to one.
+    /// Returns the object that `name` resolves to, if any.
     ///
     /// # Errors
     /// As for [`resolve`](Self::resolve).
@@ -370,10 +382,10 @@ impl References {
         Ok(self.resolve(name)?.and_then(|resolved| resolved.id))
     }
 
-    /// Where `HEAD` is.
+    /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// It cannot be read or is broken.
+    /// It cannot be read or is malformed.
     pub fn head(&self) -> Result<Head> {
         match self.resolve("HEAD")? {
             Some(Resolved {
@@ -392,7 +404,7 @@ impl References {
         }
     }
 
-    /// The packed references as they are now; `None` when there are none.
+    /// Returns the current packed refs; `None` if there are none.
     pub(crate) fn packed(&self) -> Result<Option<Arc<packed::Packed>>> {
         let mut cached = self
             .packed
@@ -403,7 +415,7 @@ impl References {
         Ok(cached.clone())
     }
 
-    /// Whether `core.logAllRefUpdates` wants a log for `name` even where there is none yet.
+    /// Returns whether `core.logAllRefUpdates` requires a reflog for `name` even if none exists.
     pub fn wants_log(&self, name: &BStr) -> bool {
         match self.log_policy {
             LogPolicy::Existing => false,

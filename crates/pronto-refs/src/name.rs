@@ -1,4 +1,4 @@
-//! Which names references may have.
+//! Rules for names of refs.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -53,8 +53,8 @@ fn is_valid_component(component: &[u8], stars: &mut u32) -> bool {
     true
 }
 
-/// Whether the file that `name` stands for is surely below the repository: good enough to read or
-/// delete a reference, where [`is_valid`] would keep a badly named one from being removed.
+/// Returns whether the file of `name` is certainly below the repository. This is sufficient to read
+/// or delete a ref; [`is_valid`] would prevent the removal of a badly named one.
 pub fn is_safe(name: &BStr) -> bool {
     let name = strip_worktree(name);
     match name.strip_prefix(b"refs/") {
@@ -84,7 +84,7 @@ fn strip_worktree(name: &BStr) -> &BStr {
     }
 }
 
-/// Whether each work tree has a reference `name` of its own.
+/// Returns whether each worktree has a reference `name` of its own.
 pub fn is_per_worktree(name: &BStr) -> bool {
     !name.starts_with(b"refs/")
         || name.starts_with(b"refs/worktree/")

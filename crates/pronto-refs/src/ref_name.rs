@@ -1,4 +1,4 @@
-//! The name of a reference as a type: a value of it cannot lead out of the repository.
+//! The name of a ref as a type whose values cannot lead out of the repository.
 
 use std::fmt;
 use std::ops::Deref;
@@ -38,7 +38,7 @@ impl RefName {
     /// A name that a new reference may have: well formed by the rules of `git check-ref-format`.
     ///
     /// # Errors
-    /// `name` is not well formed, or its file would lie outside of the places for references.
+    /// `name` is malformed, or its file would lie outside of the places for references.
     pub fn new(name: impl Into<BString>) -> Result<Self, BadName> {
         let name = name.into();
         match RefNameRef::new(name.as_bstr()) {
@@ -71,10 +71,10 @@ impl RefName {
 }
 
 impl<'a> RefNameRef<'a> {
-    /// As [`RefName::new`], without a copy. Costs one pass over the bytes.
+    /// Like [`RefName::new`], without a copy. Costs one pass over the bytes.
     ///
     /// # Errors
-    /// `name` is not well formed, or its file would lie outside of the places for references.
+    /// `name` is malformed, or its file would lie outside of the places for references.
     pub fn new(name: &'a BStr) -> Result<Self, BadName> {
         if name::is_valid(name, Form::OneLevel) && name::is_safe(name) {
             return Ok(RefNameRef(name));

@@ -1,9 +1,9 @@
-//! The reftable format: references and their reflogs in sorted, immutable tables.
+//! The reftable format: refs and their reflogs in sorted, immutable tables.
 //!
 //! A [`Table`] is one file. A [`Stack`] is the directory `reftable/` of a repository: the tables
-//! that `tables.list` names, of which newer ones hide records of older ones. A [`Snapshot`] is what a stack
-//! holds at one moment; it is cheap to copy and can be read by many threads. A [`Transaction`]
-//! holds the lock of the stack and adds tables.
+//! that `tables.list` names, of which newer ones hide records of older ones. A [`Snapshot`] is the
+//! content of a stack at one moment; it is cheap to copy and can be read by many threads. A
+//! [`Transaction`] holds the lock of the stack and adds tables.
 //!
 //! ```
 //! use pronto_hash::{Kind, ObjectId};

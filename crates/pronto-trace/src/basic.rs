@@ -1,10 +1,10 @@
-//! `GIT_TRACE`: which command runs, and which processes it starts.
+//! `GIT_TRACE`: the command that runs, and the processes that it starts.
 
 use crate::clock;
 use crate::quote;
 use crate::record::{Event, Record};
 
-/// Where the message starts.
+/// The column of the message.
 const MESSAGE_COLUMN: usize = 40;
 
 pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
@@ -32,7 +32,7 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
     Some(format!("{place}trace: {message}"))
 }
 
-/// What stands before a message: time and place, unless these are left out.
+/// Formats the time and place before a message; empty if these are left out.
 pub(crate) fn place(file: &str, line: u32, is_brief: bool) -> String {
     if is_brief {
         return String::new();

@@ -1,7 +1,7 @@
-//! A trace that chrome://tracing and Perfetto open.
+//! A trace for chrome://tracing and Perfetto.
 //!
-//! Format: "Trace Event Format", the array form, whose closing bracket may be missing: what an
-//! interrupted process leaves can be looked at too.
+//! Format: "Trace Event Format", array form. The closing bracket may be missing, so the trace of an
+//! interrupted process can be opened, too.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// The fields that all events have.
+/// Adds the fields that all events have.
 fn head(object: &mut Object, phase: &str, thread: i64, at: Duration) {
     object.text("ph", phase);
     object.number("pid", std::process::id().into());

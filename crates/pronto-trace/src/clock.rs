@@ -1,11 +1,11 @@
-//! Times as Git's traces write them.
+//! Times in the formats of Git's traces.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// The time of day here: `20:00:44.284626`.
+/// Returns the local time of day: `20:00:44.284626`.
 pub(crate) fn local_time() -> String {
     Zoned::now().strftime("%H:%M:%S.%6f").to_string()
 }

@@ -1,4 +1,4 @@
-//! Where a trace goes: the standard error, a descriptor, a file, a directory, or a socket.
+//! The destination of a trace: standard error, a descriptor, a file, a directory, or a socket.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::settings::{Settings, Target};
 
-/// A file of this name in a directory says that there are too many traces in it already.
+/// The file that stops new traces in a directory that already has too many.
 const SENTINEL: &str = "git-trace2-discard";
 
 const ATTEMPTS: usize = 10;
 
-/// An open destination. Lines are written whole, one system call each, so that processes may
-/// share it; the first failure closes it.
+/// An open destination. Each line is written by one system call, so processes may share the
+/// destination. The first failure closes it.
 #[derive(Debug, Default)]
 pub(crate) struct Destination {
     sink: Mutex<Option<Sink>>,
@@ -32,7 +32,7 @@ enum Sink {
 }
 
 impl Destination {
-    /// Opens what `target` names. What is wrong with it is added to `warnings`.
+    /// Opens the destination that `target` names. Problems are added to `warnings`.
     pub(crate) fn open(
         target: &Target,
         settings: &Settings,
@@ -151,7 +151,7 @@ fn open(
     }
 }
 
-/// A new file named after this session, unless the directory is full.
+/// Creates a file named after this session, unless the directory is full.
 fn open_in(directory: &Path, sid: &str, max_files: usize) -> io::Result<Option<Sink>> {
     let create = |path: PathBuf| OpenOptions::new().write(true).create_new(true).open(path);
     if max_files > 0 {

@@ -1,4 +1,4 @@
-//! `GIT_TRACE2_EVENT`: a JSON object a line, for programs.
+//! `GIT_TRACE2_EVENT`: one JSON object for each line.
 //!
 //! Format: api-trace2, "The Event Format Target", version 4.
 
@@ -8,7 +8,7 @@ use crate::record::{Event, Record, Region};
 
 const FORMAT_VERSION: &str = "4";
 
-/// The object, unless it belongs to a region deeper than `nesting_limit`.
+/// Formats the object, unless it belongs to a region deeper than `nesting_limit`.
 pub(crate) fn line(record: &Record<'_>, is_brief: bool, nesting_limit: usize) -> Option<String> {
     let event = &record.event;
     let is_nested = matches!(

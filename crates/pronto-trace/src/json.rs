@@ -55,7 +55,7 @@ impl Object {
         self.0.push(']');
     }
 
-    /// `json` is written as it is.
+    /// Adds `json` without escaping it.
     pub(crate) fn verbatim(&mut self, key: &str, json: &str) {
         self.key(key);
         self.0.push_str(json);

@@ -1,9 +1,8 @@
 //! Traces of a process in Git's formats and in Chrome's.
 //!
-//! Libraries say what they do with `tracing` (spans with target `pronto::region`, events with
-//! target `pronto::data` and `pronto::child`); a front end that finds a trace asked for starts a
-//! [`Session`], which writes them out. When none is asked for, nothing is installed and nothing
-//! is computed.
+//! Libraries emit `tracing` spans with target `pronto::region` and events with the targets
+//! `pronto::data` and `pronto::child`. If a trace is requested, a front end starts a [`Session`],
+//! which writes them. Otherwise no subscriber is installed and nothing is computed.
 //!
 //! | variable | format |
 //! |---|---|

@@ -6,7 +6,7 @@ use crate::clock;
 use crate::quote;
 use crate::record::{Event, Record};
 
-/// Where the message starts when time and place stand before it.
+/// The column of the message if time and place precede it.
 const MESSAGE_COLUMN: usize = 50;
 
 pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {

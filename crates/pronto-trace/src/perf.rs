@@ -1,4 +1,4 @@
-//! `GIT_TRACE2_PERF`: columns for people who look for what takes long.
+//! `GIT_TRACE2_PERF`: columns with durations.
 //!
 //! Format: api-trace2, "The Performance Format Target".
 
@@ -53,7 +53,8 @@ fn category<'a>(event: &'a Event<'_>) -> &'a str {
     }
 }
 
-/// The times since the process and since the thing itself began, where the event has them.
+/// Formats the times since the start of the process and since the start of the region or child, if
+/// the event has them.
 fn times(record: &Record<'_>) -> (String, String) {
     let relative = match &record.event {
         Event::Version

@@ -1,4 +1,4 @@
-//! `GIT_TRACE_PERFORMANCE`: a line for each region that ended, and one for the whole command.
+//! `GIT_TRACE_PERFORMANCE`: one line for each region that ended, and one for the command.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use crate::basic::place;
 use crate::quote;
 use crate::record::{Event, Record, Region};
 
-/// The line for a region that ended. `nesting` counts the regions around it and the command.
+/// Formats the line of a region that ended. `nesting` counts the surrounding regions and the
+/// command.
 pub(crate) fn region(record: &Record<'_>, is_brief: bool) -> Option<String> {
     let Event::RegionLeave { region, lasted } = &record.event else {
         return None;
@@ -16,7 +17,7 @@ pub(crate) fn region(record: &Record<'_>, is_brief: bool) -> Option<String> {
     Some(line(&place, *lasted, &format!("{spaces}{}", label(region))))
 }
 
-/// The line for the whole command.
+/// Formats the line of the whole command.
 pub(crate) fn command(arguments: &[String], lasted: Duration, is_brief: bool) -> String {
     let label = format!("git command: {}", quote::arguments(arguments));
     let place = place("pronto-trace/performance.rs", line!(), is_brief);
@@ -28,7 +29,7 @@ fn line(place: &str, lasted: Duration, label: &str) -> String {
     format!("{place}performance: {seconds}.{nanos:09} s: {label}")
 }
 
-/// What Git calls the region in this trace, which is older than the names of regions.
+/// Returns Git's name of the region in this trace, which is older than the names of trace2.
 fn label(region: &Region) -> String {
     let name = match (region.category.as_str(), region.label) {
         ("index", "do_read_index") => "read cache",

@@ -1,6 +1,6 @@
-//! Arguments as a person would have to type them.
+//! Arguments quoted for a shell.
 
-/// Quotes `text` for a shell only where that is needed.
+/// Appends `text`, quoted for a shell if that is needed.
 pub(crate) fn pretty(text: &str, out: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
     if text.is_empty() {
@@ -19,7 +19,7 @@ pub(crate) fn pretty(text: &str, out: &mut String) {
     }
 }
 
-/// All of `arguments`, with a space between them.
+/// Joins all `arguments` with spaces, each quoted if needed.
 pub(crate) fn arguments<S: AsRef<str>>(arguments: &[S]) -> String {
     let mut out = String::new();
     for (at, argument) in arguments.iter().enumerate() {

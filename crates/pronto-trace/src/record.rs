@@ -1,8 +1,8 @@
-//! What there is to tell, before it takes the shape of a format.
+//! Events of a trace, independent of a format.
 
 use std::time::Duration;
 
-/// One thing that happened.
+/// An event.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
     Version,
@@ -73,7 +73,7 @@ pub(crate) enum Event<'a> {
     },
 }
 
-/// A phase of the work.
+/// A phase of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) category: String,
@@ -81,27 +81,27 @@ pub(crate) struct Region {
     pub(crate) detail: String,
 }
 
-/// An event, and where and when it happened.
+/// An event with its time and place.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) event: Event<'a>,
     pub(crate) file: &'a str,
     pub(crate) line: u32,
     pub(crate) thread: &'a str,
-    /// Open regions of the thread, the thread itself being the first.
+    /// The number of open regions of the thread, the thread itself included.
     pub(crate) nesting: usize,
-    /// Since the process began.
+    /// The time since the process began.
     pub(crate) absolute: Duration,
-    /// Whether a repository is open by now.
+    /// Whether a repository was open.
     pub(crate) has_repository: bool,
-    /// How many parents traced themselves.
+    /// The number of parent processes that write traces.
     pub(crate) depth: usize,
     pub(crate) sid: &'a str,
     pub(crate) version: &'a str,
 }
 
 impl Event<'_> {
-    /// The name of the event in the formats that have one.
+    /// Returns the name of the event in the formats that have one.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Event::Version => "version",
@@ -126,7 +126,7 @@ impl Event<'_> {
         }
     }
 
-    /// Whether it is told of a repository rather than of the process.
+    /// Returns whether the event concerns a repository rather than the process.
     pub(crate) fn is_of_repository(&self) -> bool {
         matches!(
             self,

@@ -1,11 +1,11 @@
-//! Passwords in addresses, which traces do not show.
+//! Removes passwords from URLs before traces show them.
 
 use std::borrow::Cow;
 
-/// What stands in place of a password.
+/// The text that replaces a password.
 const REDACTED: &str = "<REDACTED>";
 
-/// `argument` without the password, if it is an address of HTTP that has one.
+/// Returns `argument` without the password, if it is an HTTP URL with one.
 pub(crate) fn redacted(argument: &str) -> Cow<'_, str> {
     let rest = ["https://", "http://"]
         .iter()
@@ -25,7 +25,7 @@ pub(crate) fn redacted(argument: &str) -> Cow<'_, str> {
     format!("{before}{REDACTED}{after}").into()
 }
 
-/// Each of `arguments` as [`redacted`] has it.
+/// Applies [`redacted`] to each of `arguments`.
 pub(crate) fn all(arguments: &[String]) -> Vec<String> {
     let shown = |argument: &String| redacted(argument).into_owned();
     arguments.iter().map(shown).collect()

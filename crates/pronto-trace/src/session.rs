@@ -1,4 +1,4 @@
-//! One traced run of a process.
+//! A session: the trace of one process.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -15,19 +15,19 @@ use crate::subscriber::Listener;
 use crate::thread::{self, Thread};
 use crate::{basic, event, normal, perf, performance, redact};
 
-/// What is traced.
+/// The program that is traced.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The version that the trace names.
+    /// The version of the program.
     pub version: String,
-    /// All arguments, the name of the program included.
+    /// All arguments, including the name of the program.
     pub arguments: Vec<String>,
-    /// When the process began.
+    /// The time at which the process began.
     pub begun: Instant,
 }
 
-/// A trace being written. Cloning shares it. `Send + Sync`; every call may write to each open
-/// trace and may be made from any thread.
+/// A trace that is being written. Clones share it. `Send + Sync`: every method writes to each open
+/// trace and may be called from any thread.
 #[derive(Clone, Debug)]
 pub struct Session(Arc<Inner>);
 
@@ -50,9 +50,9 @@ pub(crate) struct Inner {
 }
 
 impl Session {
-    /// Opens the traces, makes the calling thread the main one, tells how the process was
-    /// started, and listens to the libraries from now on. What is wrong with the destinations
-    /// comes back as warnings; a trace that cannot be written never stops a command.
+    /// Opens the traces, makes the calling thread the main one, records the start of the process,
+    /// and subscribes to the events of libraries. Problems with destinations are returned as
+    /// warnings; a trace that cannot be written never stops a command.
     pub fn begin(settings: &Settings, mut program: Program) -> (Self, Vec<String>) {
         if !settings.shows_passwords {
             program.arguments = redact::all(&program.arguments);
@@ -104,12 +104,12 @@ impl Session {
         if !names.is_empty() {
             inner.emit(Event::Ancestry { names: &names }, file!(), line!());
         }
-        // Another subscriber may be there already, in a test; it then hears the regions.
+        // In tests another subscriber may be installed; it then receives the regions.
         let _ = tracing::subscriber::set_global_default(Listener::new(Arc::clone(&inner)));
         (Session(inner), warnings)
     }
 
-    /// What child processes must find in their environment.
+    /// Returns the variables that the environment of child processes must contain.
     pub fn child_variables(&self, command: &str) -> [(&'static str, OsString); 2] {
         [
             ("GIT_TRACE2_PARENT_SID", self.0.sid.text.clone().into()),
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// The command that runs, with the arguments that follow its name.
+    /// Records the command, with the arguments that follow its name.
     pub fn command_name(&self, name: &str, arguments: &[String]) {
         let hierarchy = self.hierarchy(name);
         self.0.emit(
@@ -138,43 +138,43 @@ impl Session {
         );
     }
 
-    /// Which of its ways of working the command takes.
+    /// Records the mode of the command.
     pub fn command_mode(&self, mode: &str) {
         self.0.emit(Event::CommandMode { mode }, file!(), line!());
     }
 
-    /// The repository that the command works on, known by its working tree.
+    /// Records the repository of the command by its worktree.
     pub fn repository(&self, worktree: &str) {
         self.0.has_repository.store(true, Relaxed);
         self.0
             .emit(Event::Repository { worktree }, file!(), line!());
     }
 
-    /// An alias stood for `arguments`.
+    /// Records that `alias` expanded to `arguments`.
     pub fn alias(&self, alias: &str, arguments: &[String]) {
         let arguments = &*self.0.shown(arguments);
         self.0
             .emit(Event::Alias { alias, arguments }, file!(), line!());
     }
 
-    /// An error was reported.
+    /// Records that an error was reported.
     pub fn error(&self, message: &str) {
         self.0.emit(Event::Error { message }, file!(), line!());
     }
 
-    /// The process is about to become another program.
+    /// Records that the process is about to execute another program.
     pub fn exec(&self, arguments: &[String]) {
         let arguments = &*self.0.shown(arguments);
         self.0.emit(Event::Exec { arguments }, file!(), line!());
     }
 
-    /// A signal is about to end the process. Nothing is written after it.
+    /// Records that a signal is about to end the process. Nothing is written afterwards.
     pub fn signal(&self, number: i32) {
         self.0.emit(Event::Signal { number }, file!(), line!());
         self.0.is_over.store(true, Relaxed);
     }
 
-    /// The process is about to end with `code`. Nothing is written after it.
+    /// Records that the process is about to exit with `code`. Nothing is written afterwards.
     pub fn exit(&self, code: u8) {
         let code = i32::from(code);
         self.0.emit(Event::Exit { code }, file!(), line!());
@@ -189,7 +189,7 @@ impl Session {
 }
 
 impl Inner {
-    /// `arguments` as traces show them.
+    /// Returns `arguments` in the form that traces show.
     pub(crate) fn shown<'a>(&self, arguments: &'a [String]) -> Cow<'a, [String]> {
         match self.shows_passwords {
             true => arguments.into(),
@@ -201,12 +201,12 @@ impl Inner {
         self.threads.fetch_add(1, Relaxed) + 1
     }
 
-    /// Writes `event` as one of the calling thread.
+    /// Writes `event` for the calling thread.
     pub(crate) fn emit(self: &Arc<Self>, event: Event<'_>, file: &str, line: u32) {
         thread::with(self, |thread| self.emit_as(event, file, line, thread));
     }
 
-    /// Writes `event` as one of `thread`.
+    /// Writes `event` for `thread`.
     pub(crate) fn emit_as(&self, event: Event<'_>, file: &str, line: u32, thread: &Thread) {
         if self.is_over.load(Relaxed) {
             return;
@@ -253,14 +253,14 @@ impl Inner {
     }
 }
 
-/// A source file as the crate and the file in it: the columns are narrow.
+/// Shortens the path of a source file to crate and file, because the columns are narrow.
 fn place(file: &str) -> String {
     file.strip_prefix("crates/")
         .unwrap_or(file)
         .replacen("/src/", "/", 1)
 }
 
-/// The names of the processes that started this one, nearest first.
+/// Returns the names of the parent processes, nearest first.
 fn ancestry() -> Vec<String> {
     const DEPTH_LIMIT: usize = 10;
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Which traces are asked for, and where they shall go.
+//! The requested traces and their destinations.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,10 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Makes a descriptor of one's own out of the number of one that was inherited.
+/// Duplicates an inherited descriptor that is given by its number.
 pub type Duplicate = fn(i32) -> io::Result<OwnedFd>;
 
-/// What the environment and the command line ask for.
+/// The traces requested by the environment and the command line.
 #[derive(Debug, Default)]
 pub struct Settings {
     pub(crate) normal: Target,
@@ -17,12 +17,12 @@ pub struct Settings {
     pub(crate) event: Target,
     pub(crate) basic: Target,
     pub(crate) performance: Target,
-    /// Regions deeper than this are left out of the events.
+    /// The deepest level of regions that `GIT_TRACE2_EVENT` contains.
     pub(crate) event_nesting: usize,
-    /// A directory that holds this many files gets no more of them.
+    /// A directory that holds this many files gets no new trace.
     pub(crate) max_files: usize,
     pub(crate) warns: bool,
-    /// Passwords in addresses are written as they are.
+    /// Whether passwords in URLs are shown.
     pub(crate) shows_passwords: bool,
     pub(crate) parent_sid: Option<OsString>,
     pub(crate) parent_name: Option<OsString>,
@@ -30,7 +30,7 @@ pub struct Settings {
     pub(crate) chrome: Option<PathBuf>,
 }
 
-/// One trace: where it goes, and whether time and place are left out.
+/// The settings of one trace: its destination, and whether time and place are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
     pub(crate) variable: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Target {
 type Get<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 impl Settings {
-    /// What the variables ask for; nothing if they ask for no trace.
+    /// Reads the settings from environment variables. `None` if they request no trace.
     pub fn from_variables(get: Get<'_>) -> Option<Self> {
         let target = |variable: &'static str, brief: &str| {
             let value = get(variable).filter(|value| !is_off(value))?;
@@ -74,7 +74,8 @@ impl Settings {
         Some(settings)
     }
 
-    /// No trace of Git's, but what else the variables say; for [`with_chrome`](Self::with_chrome).
+    /// Reads the other variables without a trace of Git's formats, for
+    /// [`with_chrome`](Self::with_chrome).
     pub fn unasked(get: Get<'_>) -> Self {
         let number = |name: &str| get(name)?.to_str()?.trim().parse::<usize>().ok();
         Settings {
@@ -90,14 +91,14 @@ impl Settings {
         }
     }
 
-    /// How descriptors that are named by number are taken over.
+    /// Sets how descriptors that are named by number are duplicated.
     #[must_use]
     pub fn with_duplicate(mut self, duplicate: Duplicate) -> Self {
         self.duplicate = Some(duplicate);
         self
     }
 
-    /// Also leaves a trace that Chrome and Perfetto open in the file `path`.
+    /// Also writes a trace for Chrome and Perfetto to the file `path`.
     #[must_use]
     pub fn with_chrome(mut self, path: PathBuf) -> Self {
         self.chrome = Some(path);
@@ -105,7 +106,7 @@ impl Settings {
     }
 }
 
-/// Whether a trace is switched off.
+/// Returns whether `value` switches a trace off.
 pub(crate) fn is_off(value: &OsString) -> bool {
     let bytes = value.as_bytes();
     bytes.is_empty() || bytes == b"0" || bytes.eq_ignore_ascii_case(b"false")

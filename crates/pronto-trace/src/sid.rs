@@ -1,4 +1,4 @@
-//! The name of a session: when, where and as which process it began, after those of its parents.
+//! Session ids: time, host and process, after the ids of the parents.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use sha1::{Digest, Sha1};
 
 use crate::clock;
 
-/// The names of this session and its parents, separated by slashes.
+/// The ids of this session and its parents, separated by slashes.
 #[derive(Debug)]
 pub(crate) struct Sid {
     pub(crate) text: String,
-    /// How many parents traced themselves.
+    /// The number of parent processes that write traces.
     pub(crate) depth: usize,
 }
 
@@ -38,7 +38,7 @@ impl Sid {
         }
     }
 
-    /// The part that names this process alone; it serves as a file name.
+    /// Returns the part that identifies this process, which also serves as a file name.
     pub(crate) fn own(&self) -> &str {
         self.text.rsplit('/').next().unwrap_or_default()
     }

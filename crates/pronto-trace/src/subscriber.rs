@@ -1,4 +1,4 @@
-//! Hears what the libraries say, and passes it on to the session.
+//! The `tracing` subscriber, which passes events of libraries to the session.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ const REGION: &str = "pronto::region";
 const DATA: &str = "pronto::data";
 const CHILD: &str = "pronto::child";
 
-/// A subscriber without layers: what it hears is either a region, a datum, or a child.
+/// A subscriber without layers. It accepts regions, data and child processes.
 #[derive(Debug)]
 pub(crate) struct Listener {
     inner: Arc<Inner>,

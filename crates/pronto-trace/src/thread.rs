@@ -1,4 +1,4 @@
-//! What each thread has open.
+//! The open regions of each thread.
 
 use std::cell::RefCell;
 use std::sync::Weak;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::record::{Event, Region};
 use crate::session::Inner;
 
-/// Names longer than this are cut, as in Git.
+/// Longer names are cut, as in Git.
 const NAME_LENGTH_LIMIT: usize = 24;
 
 thread_local! {
@@ -25,12 +25,12 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Open regions, the thread itself being the first.
+    /// Returns the number of open regions, the thread itself included.
     pub(crate) fn nesting(&self) -> usize {
         self.open.len() + 1
     }
 
-    /// Since the innermost open region began.
+    /// Returns the time since the innermost open region began.
     pub(crate) fn within(&self) -> Duration {
         self.open
             .last()
@@ -42,7 +42,7 @@ impl Thread {
         self.open.push((id, region, Instant::now()));
     }
 
-    /// Closes the region `id`, and those inside it that were forgotten.
+    /// Closes the region `id`, and regions inside it that were not closed.
     pub(crate) fn leave(&mut self, id: u64) -> Option<(Region, Duration)> {
         let at = self.open.iter().rposition(|(open, _, _)| *open == id)?;
         self.open.truncate(at + 1);
@@ -76,7 +76,7 @@ pub(crate) fn set_main(inner: Weak<Inner>, begun: Instant) {
     });
 }
 
-/// Calls `act` with the state of this thread; tells of the thread first if it is a new one.
+/// Calls `act` with the state of this thread. Records the start of the thread first if it is new.
 pub(crate) fn with<R>(inner: &std::sync::Arc<Inner>, act: impl FnOnce(&mut Thread) -> R) -> R {
     THREAD.with_borrow_mut(|slot| {
         let known = slot

@@ -1,4 +1,4 @@
-//! Where the other side is: URLs, the `host:path` of scp, and paths, told apart as Git does.
+//! Addresses of repositories: URLs, the `host:path` of scp, and paths, distinguished as in Git.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -41,11 +41,10 @@ pub enum Address {
 }
 
 impl Address {
-    /// Takes `text` apart. A path is not looked for on disk.
+    /// Parses `text`. Does not check whether a path exists.
     ///
     /// # Errors
-    /// If the scheme is unknown, there is no path, or a part could be taken for an option by the
-    /// program that it would be given to.
+    /// The scheme is unknown, there is no path, or a program could treat a part as an option.
     pub fn parse(text: &BStr) -> Result<Self, Error> {
         if let Some(helper) = helper_name(text) {
             let message = format!("remote helper '{helper}' is not supported");

@@ -1,5 +1,5 @@
-//! The references of the other side: the advertisement of versions 0 and 1, the greeting of
-//! version 2, and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
+//! The refs of the other side: the advertisement of versions 0 and 1, the greeting of version 2,
+//! and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -15,7 +15,7 @@ use crate::pktline::{self, Packet};
 pub enum Version {
     /// References at once, then one negotiation.
     V0,
-    /// As [`V0`](Self::V0), announced by a line of its own.
+    /// Like [`V0`](Self::V0), with an additional first line.
     V1,
     /// Commands.
     #[default]
@@ -27,21 +27,20 @@ pub enum Version {
 pub struct RemoteRef {
     /// Its full name: `HEAD`, `refs/heads/main`.
     pub name: BString,
-    /// What it points to; `None` for a `HEAD` whose branch has no commit yet.
+    /// The object it points to; `None` for a `HEAD` whose branch has no commit yet.
     pub id: Option<ObjectId>,
     /// What the tag it points to points to in the end, if it points to a tag.
     pub peeled: Option<ObjectId>,
-    /// The reference it stands for, if it is symbolic and the other side names one. A name that no
-    /// reference can have counts as none.
+    /// The target of a symbolic ref, if the other side names one. An invalid name counts as none.
     pub symref_target: Option<RefName>,
 }
 
-/// All that is said in the first message of the other side.
+/// The content of the first message of the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// The version it chose.
     pub version: Version,
-    /// What it can do.
+    /// The capabilities.
     pub capabilities: Capabilities,
     /// The hash function of its repository.
     pub object_format: Kind,
@@ -51,11 +50,10 @@ pub struct Greeting {
     pub shallow: Vec<ObjectId>,
 }
 
-/// The lengths of all capabilities together: version 2 says what it can do before it says anything
-/// else, in a few hundred bytes.
+/// The maximum length of all capabilities together. Version 2 sends a few hundred bytes.
 const MOST_CAPABILITY_BYTES: usize = 1 << 20;
 
-/// How many capabilities there may be: each reference of version 0 is looked for among them.
+/// The maximum number of capabilities: each ref of version 0 is searched among them.
 const MOST_CAPABILITIES: usize = 1024;
 
 /// Takes the first message packet by packet.

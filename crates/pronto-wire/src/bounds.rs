@@ -1,4 +1,4 @@
-//! Bounds on what the other side can make us keep.
+//! Limits for data of the other side that are kept in memory.
 
 use crate::error::{Error, malformed};
 
@@ -10,7 +10,7 @@ pub(crate) const MOST_REF_BYTES: usize = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,
-    /// What it is an allowance of.
+    /// What is limited.
     what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What the other side says it can do.
+//! Capabilities of the other side.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;

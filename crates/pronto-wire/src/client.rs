@@ -1,4 +1,4 @@
-//! The protocol over a connection: what the state machines ask for is done here, blocking.
+//! The blocking client: runs the state machines of the protocol over a connection.
 
 use std::io::{self, BufRead, Read};
 
@@ -23,7 +23,7 @@ pub struct Client {
     packets: PacketReader<Box<dyn Connection>>,
     greeting: Greeting,
     interrupt: Interrupt,
-    /// Whether the other side waits for something, so that it must be told of the end.
+    /// Whether the other side waits for a request, so that it must be notified of the end.
     is_open: bool,
 }
 
@@ -61,7 +61,7 @@ impl Client {
         let mut is_first = true;
         let greeting = loop {
             let Some(packet) = packets.next_or_end()? else {
-                // What the server printed explains more than what we can say.
+                // The messages of the server explain the failure better.
                 let _ = packets.source_mut().close();
                 return Err(no_greeting(is_first));
             };
@@ -102,7 +102,7 @@ impl Client {
         }
     }
 
-    /// The cut of the history on the other side, where it is said beforehand.
+    /// The shallow commits of the other side, if it announced them.
     pub fn shallow(&self) -> &[pronto_hash::ObjectId] {
         &self.greeting.shallow
     }
@@ -135,10 +135,10 @@ impl Client {
         }
     }
 
-    /// Asks for a pack and agrees with the other side on what it shall hold.
+    /// Requests a pack and negotiates its content with the other side.
     ///
     /// # Errors
-    /// If the other side cannot do what is asked or refuses, the connection breaks, or the
+    /// The other side does not support the request or refuses, the connection breaks, or the
     /// negotiator fails.
     pub fn fetch<'a>(
         &'a mut self,
@@ -215,7 +215,7 @@ impl Client {
                 room.take(1)?;
                 let packet = match self.packets.next_or_end()? {
                     Some(packet) => packet,
-                    // A process that is to be asked anew says no more than it has to.
+                    // A stateless server gets another request, so it sends no more than necessary.
                     None if stateless && conversation.may_end() => break,
                     None => return Err(hung_up()),
                 };
@@ -305,7 +305,8 @@ impl Pack<'_> {
         Err(malformed("protocol error: data after the end of the pack"))
     }
 
-    /// What tells whether more of the pack has come; `None` where that cannot be known.
+    /// Returns a function that reports whether more of the pack has arrived; `None` if that cannot
+    /// be known.
     pub fn readiness(&self) -> Option<Readiness> {
         match &self.stream {
             Stream::Sideband(stream) => stream.source().readiness(),
@@ -346,7 +347,7 @@ impl BufRead for Pack<'_> {
             self.failure = Some(error);
             return Err(shown);
         }
-        // The bytes are there by now; asking again only borrows them.
+        // The bytes have arrived by now; this call only borrows them.
         self.data()
             .map_err(|error| io::Error::other(error.to_string()))
     }

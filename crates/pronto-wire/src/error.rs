@@ -1,4 +1,4 @@
-//! What can go wrong between here and the other side.
+//! Errors of transports and protocols.
 
 /// The sorts of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     Forbidden,
     /// The other side cannot do what was asked for.
     Unsupported,
-    /// Whoever supplies local objects or takes the received ones failed.
+    /// The caller's code that supplies local objects or receives new ones failed.
     Local,
     /// The operation was asked to stop.
     Interrupted,

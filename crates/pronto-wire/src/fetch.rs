@@ -1,8 +1,8 @@
-//! Asking for a pack: what is wanted, what is had, and the conversation about it.
+//! Requesting a pack: wants, haves, and the negotiation.
 //!
-//! [`v2::Conversation`] and [`v0::Conversation`] are the two dialects. Both are driven the same
-//! way and touch no socket: write a request, feed them the packets of the answer one by one until
-//! they say what comes [next](Next).
+//! [`v2::Conversation`] and [`v0::Conversation`] implement the protocol versions. Both are used in
+//! the same way and access no socket: write a request, then pass in the packets of the response one
+//! by one until the [next](Next) step is returned.
 
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId, oid};
@@ -40,7 +40,8 @@ pub struct Request {
 /// Where to cut the history off. Nothing is set by default: no cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deepen {
-    /// At most so many commits from each want, or from the present cut if `relative`.
+    /// The maximum number of commits from each want, or from the present shallow commits if
+    /// `relative`.
     pub depth: Option<u32>,
     /// `depth` counts from the present cut.
     pub relative: bool,
@@ -87,20 +88,20 @@ impl ShallowUpdate {
 
 /// Finds out what both sides have.
 pub trait Negotiator {
-    /// The next object that is here and may be there, or `None` when there are no more to offer.
+    /// Returns the next local object that the other side may have, or `None` if there are no more.
     ///
     /// # Errors
-    /// Whatever stands in the way of finding it.
+    /// The search fails.
     fn next_have(&mut self) -> Result<Option<ObjectId>, Error>;
 
-    /// The other side has `id`. Returns whether that was known.
+    /// Records that the other side has `id`. Returns whether that was known.
     ///
     /// # Errors
-    /// Whatever stands in the way of noting it.
+    /// It cannot be recorded.
     fn acknowledge(&mut self, id: &oid) -> Result<bool, Error>;
 }
 
-/// The one who has nothing: a clone.
+/// A negotiator without commits: for a clone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

@@ -1,12 +1,12 @@
 //! Git's smart protocol as state machines over bytes, and the transports under it.
 //!
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
-//! - [`capabilities`], [`advertisement`]: what the other side has and can do.
+//! - [`capabilities`], [`advertisement`]: the refs and features of the other side.
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
-//! - [`client`]: all of it together, blocking.
+//! - [`client`]: the blocking client on top of all.
 //!
-//! The crate reads no configuration and no environment: all that can be set is passed in.
+//! The crate reads no configuration and no environment: callers pass all settings.
 //!
 //! ```
 //! use pronto_wire::pktline::{self, Packet, Parsed};

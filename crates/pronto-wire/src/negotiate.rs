@@ -1,5 +1,5 @@
-//! Which commits to offer, and in which order: Git's default, called `consecutive`. Newest first;
-//! ancestors of what is known to be common are never offered.
+//! Selects the commits to offer, like Git's default negotiator `consecutive`: newest first;
+//! ancestors of common commits are never offered.
 
 use std::collections::{BinaryHeap, HashMap};
 

@@ -1,7 +1,7 @@
-//! The framing of everything: packet lines, four hexadecimal digits of length and the payload.
+//! Packet lines: four hexadecimal digits of length, and the payload.
 //!
-//! The format is that of `gitprotocol-common(5)`. There is one parser, [`parse`]; it borrows from
-//! the bytes it is given.
+//! The format is that of `gitprotocol-common(5)`. The only parser is [`parse`]. It borrows from its
+//! input.
 
 use crate::error::{Error, malformed};
 
@@ -50,10 +50,10 @@ pub enum Parsed<'a> {
     },
 }
 
-/// Parses the packet line at the start of `bytes`. O(1): the payload is not looked at.
+/// Parses the packet line at the start of `bytes`. O(1): the payload is not read.
 ///
 /// # Errors
-/// If the length is not four hexadecimal digits, or is one that no packet can have.
+/// The length is not four hexadecimal digits, or is invalid.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Error> {
     let Some(header) = bytes.first_chunk::<4>() else {
         return Ok(Parsed::Incomplete { length: 4 });

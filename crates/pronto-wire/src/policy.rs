@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 /// When a transport may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allow {
-    /// Whenever it is asked for.
+    /// Always allowed.
     Always,
     /// Not at all.
     Never,
@@ -89,10 +89,11 @@ impl Policy {
         }
     }
 
-    /// Fails unless a server may redirect to the transport called `name`: only HTTP, and the user
-    /// does not count as the one who asks for it.
+    /// Checks whether a server may redirect to the transport called `name`: only HTTP, and a
+    /// redirect does not count as requested by the user.
     ///
     /// # Errors
+    /// It may not.
     /// If it may not.
     pub fn check_redirect(&self, name: &str) -> Result<(), Error> {
         match matches!(name, "http" | "https") && self.allows_for(name, false) {

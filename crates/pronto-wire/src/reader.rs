@@ -1,4 +1,4 @@
-//! Packets from a byte stream, parsed in the receive queue where they lie.
+//! Reads packets from a byte stream, parsed in place in the receive queue.
 
 use std::io::{ErrorKind as ErrorCode, Read};
 
@@ -60,7 +60,7 @@ impl<R: Read> PacketReader<R> {
     /// The packet that [`next_packet`](Self::next_packet) would return, left in its place.
     ///
     /// # Errors
-    /// As [`next_packet`](Self::next_packet), `ERR` packets aside.
+    /// Like [`next_packet`](Self::next_packet), `ERR` packets aside.
     pub fn peek(&mut self) -> Result<Option<Packet<'_>>, Error> {
         match self.fill()? {
             Some(_) => self.front().map(Some),
@@ -104,7 +104,7 @@ impl<R: Read> PacketReader<R> {
         &mut self.source
     }
 
-    /// Gives back the stream; packets that were read ahead are lost.
+    /// Returns the stream. Packets that were read ahead are lost.
     pub fn into_source(self) -> R {
         self.source
     }

@@ -16,8 +16,8 @@ use crate::sanitize::sanitized;
 /// A message longer than this is shown in pieces, so that no claim decides what is held.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// The data of band 1 as a stream. Messages of band 2 go to `progress` on the way.
-/// It is seen where it was received, without a copy.
+/// The data of band 1 as a stream, read in place without a copy. Messages of band 2 go to
+/// `progress`.
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
     messages: Messages<'a>,
@@ -39,7 +39,8 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         }
     }
 
-    /// The same, stopped by `interrupt` between two packets: messages alone could go on for ever.
+    /// Does the same, but `interrupt` can stop it between two packets: a server may send messages
+    /// without end.
     #[must_use]
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
@@ -103,7 +104,7 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
     /// Reads to the end, so that late messages are shown.
     ///
     /// # Errors
-    /// As [`data`](Self::data), and if more data follows.
+    /// Like [`data`](Self::data), and if more data follows.
     pub fn finish(&mut self) -> Result<(), Error> {
         if self.data()?.is_empty() {
             Ok(())

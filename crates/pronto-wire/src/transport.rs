@@ -26,10 +26,10 @@ pub use pace::{Limits, LowSpeed};
 
 pub use pronto_config::environment::LOCAL_VARIABLES;
 
-/// A connection to a service. Reading gives what the other side says.
+/// A connection to a service. Reading returns the bytes of the other side.
 pub trait Connection: Read + Send {
-    /// Sends a whole request. Over HTTP each request gets an answer of its own, which reading
-    /// gives from then on.
+    /// Sends a whole request. Over HTTP each request has a response of its own, which reading
+    /// returns from then on.
     ///
     /// # Errors
     /// If the connection breaks or the other side refuses.
@@ -45,7 +45,7 @@ pub trait Connection: Read + Send {
         None
     }
 
-    /// What tells whether something has come that nobody has read; `None` where that cannot be
+    /// Returns a function that reports whether unread data have arrived; `None` if that cannot be
     /// known.
     fn readiness(&self) -> Option<Readiness> {
         None
@@ -139,8 +139,8 @@ pub struct Options {
     pub policy: Policy,
     /// How to reach hosts by ssh.
     pub ssh: Ssh,
-    /// The program that connects to daemons in our place, called with host and port
-    /// (`core.gitProxy`, `GIT_PROXY_COMMAND`).
+    /// A program that connects to daemons, called with host and port (`core.gitProxy`,
+    /// `GIT_PROXY_COMMAND`).
     pub git_proxy: Option<OsString>,
     /// How long to wait for the other side.
     pub limits: Limits,
@@ -207,10 +207,10 @@ pub fn connect(
     })
 }
 
-/// The first connection that can be made to one of `addresses`; `failed` hears of the others.
+/// Connects to the first of `addresses` that accepts. `failed` is called for the others.
 ///
 /// # Errors
-/// The last failure, if there is none.
+/// The last failure, if no address accepts.
 fn connect_first(
     addresses: &[SocketAddr],
     limits: &Limits,
@@ -234,7 +234,7 @@ fn connect_first(
     Err(last)
 }
 
-/// The value of `GIT_PROTOCOL` that asks for `version`; nothing for version 0.
+/// Returns the value of `GIT_PROTOCOL` that requests `version`; `None` for version 0.
 fn version_parameter(version: Version) -> Option<&'static str> {
     match version {
         Version::V0 => None,

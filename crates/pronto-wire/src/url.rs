@@ -1,4 +1,4 @@
-//! URLs: the one parser for connections, credentials, settings, proxies and redirects, and the
+//! The only parser of URLs, for connections, credentials, settings, proxies and redirects, and the
 //! origin that secrets belong to.
 
 use std::fmt;
@@ -44,7 +44,7 @@ pub struct Origin {
 
 /// Why a text is not a URL.
 enum Refusal {
-    /// It is not well formed, or not clear.
+    /// It is malformed, or not clear.
     Bad(&'static str),
     /// It is one that only git understands.
     Beyond(&'static str),
@@ -103,8 +103,8 @@ impl Url {
         &self.path
     }
 
-    /// The path and the query without escapes, and without slashes at its ends: what helpers that
-    /// know users by path are told.
+    /// Returns the path and the query without escapes, and without slashes at the ends, for
+    /// credential helpers that distinguish users by path.
     pub fn decoded_path(&self) -> BString {
         decoded(self.path.trim_matches('/').as_bytes())
     }

@@ -1,9 +1,9 @@
-//! What `.gitattributes` files and their kin say about paths.
+//! Attributes of paths from `.gitattributes` and similar files.
 //!
-//! [`Attributes`] is made once per operation, for a selection of attributes; every thread then
-//! has a [`Stack`] of its own, which shares what has been read. Rules that say nothing about the
-//! selection are dropped when they are read, so that a repository whose attributes concern, say,
-//! only diffs costs a checkout nothing.
+//! [`Attributes`] is created once for an operation and a selection of attributes. Every thread has
+//! its own [`Stack`], which shares the files that were read. Rules that do not concern the
+//! selection are dropped when they are read, so attributes that concern only diffs, for example,
+//! cost a checkout nothing.
 //!
 //! Precedence, from the strongest: `info/attributes`; the `.gitattributes` of the path's own
 //! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro
@@ -27,7 +27,7 @@ pub use names::Mentioned;
 pub use once::Once;
 pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
-/// What is said of one attribute.
+/// The state of an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Nothing, or `!attr`.
@@ -55,7 +55,7 @@ impl State {
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// Files that apply to every repository, the weakest first: the system's, then
-    /// `core.attributesFile`. Those that do not exist are passed over.
+    /// `core.attributesFile`. Missing files are skipped.
     pub global: Vec<PathBuf>,
     /// `info/attributes` of the repository.
     pub info: Option<PathBuf>,
@@ -81,11 +81,10 @@ struct Shared {
 
 impl Attributes {
     /// Reads the global files and the attributes of the top directory. `selection` names the
-    /// attributes that will be asked for.
+    /// attributes that will be queried.
     ///
     /// # Errors
-    /// When a file exists and cannot be read. What cannot be understood is passed over, as Git
-    /// does.
+    /// A file exists and cannot be read. Invalid lines are ignored, as in Git.
     pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
         let mut definitions = vec![rules::parse_definition(rules::BUILT_IN)];
         for path in &files.global {
@@ -154,24 +153,24 @@ impl Shared {
     }
 }
 
-/// Tells the attributes of one path after another; cheapest when paths of one directory come
-/// together.
+/// Returns the attributes of one path after another; cheapest if paths of one directory are
+/// consecutive.
 pub struct Stack {
     shared: Arc<Shared>,
     directory: BString,
     /// For each component of `directory`: where it ends, and the rules there.
     levels: Vec<(usize, Option<Arc<List>>)>,
-    /// What has been said so far of each attribute and macro, while a path is looked at.
+    /// The states of all attributes and macros so far, while a path is processed.
     slots: Vec<Slot>,
     states: Vec<State>,
 }
 
 impl Stack {
-    /// What is said of each selected attribute for `path`, in the order of the selection. With a
-    /// slash at its end it is a directory, else a file.
+    /// Returns the state of each selected attribute for `path`, in the order of the selection. A
+    /// path with a slash at its end is a directory, otherwise a file.
     ///
     /// # Errors
-    /// When an attributes file on the way cannot be read.
+    /// An attributes file on the way cannot be read.
     pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path.as_bstr(), true),

@@ -1,8 +1,8 @@
-//! Carries out a plan: removes files, makes directories, writes files, and says what became of
-//! each. See `docs/design/checkout.md` for the budget and the reasons.
+//! Executes a plan: removes files, creates directories, writes files, and reports the result for
+//! each. See `docs/design/checkout.md` for costs and reasons.
 //!
 //! Every system call is relative to a directory handle and follows no link. A file that cannot be
-//! written is reported and leaves nothing behind; the others are written all the same.
+//! written is reported and leaves nothing behind; the others are still written.
 
 use std::sync::Arc;
 
@@ -85,27 +85,27 @@ fn split(path: &BStr) -> (&BStr, &BStr) {
     }
 }
 
-/// Where things are and who wants to know.
+/// The places and observers of a checkout.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The top of the worktree.
     pub top: &'a Directory,
     /// Where contents come from.
     pub objects: &'a dyn Objects,
-    /// What is said of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
+    /// The attributes of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
     pub attributes: &'a Attributes,
     /// How contents are converted.
     pub settings: &'a Settings,
-    /// Told of "Updating files" and "Filtering content".
+    /// Receives the progress of "Updating files" and "Filtering content".
     pub progress: &'a dyn Progress,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
 }
 
-/// What to do about something that is in the way.
+/// How an obstruction is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstructions {
-    /// It goes: whoever made the plan has seen that nothing is lost.
+    /// It is replaced: the creator of the plan has verified that nothing is lost.
     Replace,
     /// The worktree was empty, so it is another path of the plan that the file system takes for
     /// the same. The last one in the order of the index stays, and both are reported.
@@ -122,19 +122,19 @@ pub struct Options {
     pub threshold_for_parallelism: usize,
     /// `core.symlinks`: whether links can be made; otherwise files hold the target.
     pub symlinks: bool,
-    /// What to do about something that is in the way.
+    /// How obstructions are handled.
     pub obstructions: Obstructions,
     /// A directory that stays even if it is empty: where the user is. From the top of the
     /// worktree.
     pub keep_directory: Option<BString>,
-    /// Other work trees, whose contents new files may share.
+    /// Other worktrees, whose contents new files may share.
     pub twins: Option<Arc<Twins>>,
     /// Whether files that are replaced may get their new content in place.
     pub in_place: InPlace,
 }
 
-/// Whether files get new content in place, where nobody can tell that from a new file in the place of
-/// the old one.
+/// Whether the content of files is replaced in place if the result cannot be distinguished from a
+/// new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InPlace {
     /// Each file is removed, and a new one made.
@@ -160,16 +160,16 @@ impl Default for Options {
     }
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// For each item that was to be written: its recorded facts, or `None` if it was not written.
+    /// For each item to be written its recorded stat data, or `None` if it was not written.
     pub written: Vec<Option<Stat>>,
     /// The paths that could not be removed or written, in the order of the index.
     pub failed: Vec<Failure>,
     /// The paths that the file system takes for one another, sorted.
     pub collided: Vec<BString>,
-    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    /// Further messages, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
     /// The most workers that there were at one time.
     pub most_workers: usize,
@@ -177,11 +177,11 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// A path that something went wrong with.
+/// A path that failed.
 #[derive(Debug)]
 pub struct Failure {
     /// From the top of the worktree.
     pub path: BString,
-    /// What it was.
+    /// The error.
     pub error: Error,
 }

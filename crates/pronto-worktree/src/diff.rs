@@ -1,4 +1,4 @@
-//! How the index or a tree differs from a tree, and what of that is renames.
+//! Differences between a tree and the index or another tree, with renames.
 
 mod cached;
 mod renames;
@@ -47,7 +47,7 @@ pub struct Origin {
     pub path: BString,
     /// How much of the larger of both is the same, of [`MOST_SIMILAR`].
     pub score: u32,
-    /// The file is still at its old path, or came to several new ones.
+    /// The file is still at its old path, or has several new ones.
     pub copy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong between index and files.
+//! Errors of operations between index and files.
 
 /// The sorts of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub enum ErrorKind {
     Io,
     /// An object is not there.
     MissingObject,
-    /// An object is there and is not what it should be.
+    /// An object exists and is invalid.
     CorruptObject,
     /// A path that must never be written, such as `.git` in any spelling.
     HostilePath,

@@ -1,9 +1,9 @@
-//! Blobs become file contents and file contents become blobs: line endings, `ident`,
-//! `working-tree-encoding`, and the programs of `filter.<name>` (gitattributes(5), "Effects").
+//! Conversion of blobs to file contents and back: line endings, `ident`, `working-tree-encoding`,
+//! and the programs of `filter.<name>` (gitattributes(5), "Effects").
 //!
-//! [`Settings`] is what configuration says, shared by all threads. A [`Conversion`] is what
-//! attributes and settings together say of one path. Towards the worktree, [`Internal`] does what
-//! needs no program and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
+//! [`Settings`] are the configuration, shared by all threads. A [`Conversion`] combines attributes
+//! and settings for one path. Towards the worktree, [`Internal`] does conversions without a program
+//! and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
 
 use std::path::PathBuf;
 
@@ -96,13 +96,13 @@ pub struct Settings {
     pub check_roundtrip: Vec<BString>,
     /// The hash of the repository, for `ident`.
     pub hash: Kind,
-    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need to be told.
+    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need it.
     pub git_dir: Option<PathBuf>,
     /// The top of the worktree, absolute: where programs run.
     pub worktree: Option<PathBuf>,
-    /// The full name of the ref that is being checked out: long-running programs are told.
+    /// The full name of the ref that is being checked out, for long-running programs.
     pub ref_name: Option<BString>,
-    /// The commit or tree that is being checked out: long-running programs are told.
+    /// The commit or tree that is being checked out, for long-running programs.
     pub treeish: Option<ObjectId>,
 }
 
@@ -227,7 +227,7 @@ impl Conversion {
         driver: None,
     };
 
-    /// Whether blobs become files unchanged, so that their contents need not be looked at.
+    /// Returns whether blobs become files unchanged, so that their contents need not be read.
     pub fn keeps_towards_worktree(&self, settings: &Settings) -> bool {
         !self.runs_program(settings, Direction::ToWorktree)
             && !self.changes_towards_worktree(settings)

@@ -1,5 +1,5 @@
-//! Names that must never be written: `.git` in every spelling that some file system takes for it,
-//! `..`, and names with separators in them.
+//! Names that must never be written: `.git` in every spelling that a file system treats as equal,
+//! `..`, and names with separators.
 
 use bstr::{BStr, ByteSlice};
 use gix_validate::path::component::{Error as Refused, Mode, Options};

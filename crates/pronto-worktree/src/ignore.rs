@@ -1,5 +1,5 @@
-//! Which paths are ignored: `.gitignore` of each directory, `info/exclude`, `core.excludesFile`
-//! and patterns from a command line.
+//! Ignore rules: `.gitignore` of each directory, `info/exclude`, `core.excludesFile` and patterns
+//! from a command line.
 
 use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
@@ -9,7 +9,7 @@ use gix_glob::Pattern;
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     command_line: List,
-    /// Lists of files, the one that wins last.
+    /// Lists of files, by ascending precedence.
     files: Vec<(BString, List)>,
     ignore_case: bool,
 }
@@ -99,8 +99,8 @@ impl List {
 /// Reads the ignore file of a directory (empty for the top): its content, if there is one.
 pub type Reader<'a> = dyn Fn(&BStr) -> Option<Vec<u8>> + Sync + 'a;
 
-/// The patterns that hold in one directory. Moving from directory to directory reads the ignore
-/// files on the way down, once for each visit; visiting in order reads each once.
+/// The patterns for one directory. Moving between directories reads the ignore files of entered
+/// directories, once for each visit; visiting in order reads each once.
 pub struct Stack<'a> {
     patterns: &'a Patterns,
     read: Option<&'a Reader<'a>>,
@@ -108,7 +108,7 @@ pub struct Stack<'a> {
     frames: Vec<Frame>,
 }
 
-/// One directory on the way from the top to the current one.
+/// A directory between the top and the current one.
 struct Frame {
     /// The length of its path.
     len: usize,
@@ -186,9 +186,9 @@ impl<'a> Stack<'a> {
                 .is_some_and(|(_, (pattern, _))| !pattern.is_negative())
     }
 
-    /// The line that decides about `path`, directly in the current directory: the one by which
-    /// the uppermost directory on the way is ignored, if one is. `is_directory` is asked if a
-    /// line for directories decides.
+    /// Returns the deciding line for `path`, directly in the current directory: the line that
+    /// ignores the topmost ignored directory above it, if there is one. `is_directory` is called if
+    /// a line for directories decides.
     pub fn decide(&self, path: &BStr, is_directory: &dyn Fn() -> bool) -> Option<Rule<'_>> {
         let excluded = self.frames.iter().position(|frame| frame.excluded);
         let (source, &(ref pattern, line)) = match excluded {

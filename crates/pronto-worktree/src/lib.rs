@@ -1,15 +1,15 @@
 //! Between index and files: checkout, status walk, attributes, ignores, filters.
 //!
-//! - [`attributes`]: what `.gitattributes` says of paths.
-//! - [`filter`]: from blobs to file contents and back.
-//! - [`checkout`]: a plan of files to remove and write, carried out.
-//! - [`unpack`]: from trees and an index to such a plan, refusing to lose anything.
-//! - [`sparse`]: which paths are to be in the worktree at all.
-//! - [`status`]: how files differ from the index, and which are untracked: one walk.
-//! - [`diff`]: how the index differs from a tree; renames.
-//! - [`merge`]: three texts become one.
-//! - [`trees`]: the trees that an index makes.
-//! - [`ignore`], [`pathspec`]: which paths count; [`glob`]: the patterns in them.
+//! - [`attributes`]: attributes of paths.
+//! - [`filter`]: conversion between blobs and file contents.
+//! - [`checkout`]: executing a plan of files to remove and write.
+//! - [`unpack`]: computing such a plan from trees and an index, without losing anything.
+//! - [`sparse`]: the paths of a sparse checkout.
+//! - [`status`]: one walk that compares files with the index and finds untracked files.
+//! - [`diff`]: differences between trees and the index; renames.
+//! - [`merge`]: merging three texts.
+//! - [`trees`]: the trees of an index.
+//! - [`ignore`], [`pathspec`]: selecting paths; [`glob`]: their patterns.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod attributes;

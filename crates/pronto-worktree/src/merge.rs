@@ -1,4 +1,4 @@
-//! Merges of three texts, line by line, as Git makes them: the same hunks, in the same places,
+//! Merges three texts line by line with the same result as Git: the same hunks, in the same places,
 //! byte for byte.
 
 mod lines;
@@ -11,7 +11,7 @@ use bstr::BString;
 
 use lines::{Change, changes, lines};
 
-/// How many marks begin a line of a conflict, unless somebody wants another number.
+/// The default length of conflict markers.
 pub const MARKER_LEN: usize = 7;
 
 /// What a conflict looks like.

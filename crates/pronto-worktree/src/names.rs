@@ -1,4 +1,4 @@
-//! The names directly in a directory, as the index knows them.
+//! The names directly in a directory, according to the index.
 
 use bstr::ByteSlice;
 use pronto_index::Index;

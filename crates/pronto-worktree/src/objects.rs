@@ -1,4 +1,4 @@
-//! Where contents come from.
+//! The source of contents.
 
 use std::io::Read;
 
@@ -10,7 +10,8 @@ use crate::{Error, ErrorKind};
 
 /// A place that has objects. Used by many threads at once.
 pub trait Objects: Send + Sync {
-    /// Puts the content of the object into `buffer`, replacing what is there, and says its kind.
+    /// Reads the content of the object into `buffer`, replacing the old content, and returns its
+    /// type.
     ///
     /// # Errors
     /// [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`].
@@ -56,7 +57,7 @@ pub trait Objects: Send + Sync {
 pub enum Found {
     /// It is in the buffer.
     Whole(Kind),
-    /// It is large, of this kind and so many bytes, and is to be read piece by piece.
+    /// A large object, with its type and size, to be read piece by piece.
     Large(Kind, u64, Box<dyn Read>),
 }
 
@@ -158,7 +159,7 @@ pub(crate) struct LargeBlob {
 }
 
 impl LargeBlob {
-    /// All of it into `buffer`, replacing what is there.
+    /// Reads everything into `buffer`, replacing the old content.
     pub(crate) fn read_into(mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
         let limit = |_| Error::new(ErrorKind::CorruptObject, "object is too large for memory");
         let size = usize::try_from(self.size_bytes).map_err(|_| limit(()))?;

@@ -1,4 +1,4 @@
-//! Pathspecs: which paths a command is about.
+//! Pathspecs, which select the paths of a command.
 
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};
@@ -130,11 +130,11 @@ impl Pathspec {
         self.items[position].original.as_bstr()
     }
 
-    /// The path from the top that the pathspec at `position` is, wildcards taken for themselves;
-    /// with a slash at its end if it was given with one.
+    /// Returns the path of the pathspec at `position`, relative to the top, with wildcards taken
+    /// literally; with a slash at its end if it was given with one.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If there are not that many.
     pub fn path(&self, position: usize) -> BString {
         let item = &self.items[position];
         let mut path = item.text.clone();
@@ -144,18 +144,18 @@ impl Pathspec {
         path
     }
 
-    /// The path from the top of the pathspec at `position`, if it has no wildcards and no magic
-    /// but `top`: it then matches what is there and what is below.
+    /// Returns the path of the pathspec at `position`, relative to the top, if it has no wildcards
+    /// and no magic but `top`: it then matches this path and everything below.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If there are not that many.
     pub fn literal(&self, position: usize) -> Option<&BStr> {
         let item = &self.items[position];
         let is_literal = item.literal_len == item.text.len() && !item.icase && !item.exclude;
         is_literal.then(|| item.text.as_bstr())
     }
 
-    /// Whether the pathspec at `position` excludes what it matches.
+    /// Returns whether the pathspec at `position` excludes its matches.
     ///
     /// # Panics
     /// If there are not as many.
@@ -267,8 +267,8 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Pathspec, message)
 }
 
-/// The path from the top that `path` means in the directory `prefix` (empty for the top, else
-/// ending in a slash); it keeps a slash at its end. Goes by the text alone.
+/// Returns the path from the top that `path` names in the directory `prefix` (empty for the top,
+/// otherwise ending in a slash). A slash at its end stays. Uses only the text.
 ///
 /// # Errors
 /// [`ErrorKind::Pathspec`] if it leads out of `work_tree`.

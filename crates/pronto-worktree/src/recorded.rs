@@ -1,9 +1,9 @@
-//! From what the file system says to what the index records.
+//! Converts metadata of the file system to the stat data of the index.
 
 use pronto_index::{Stat, Time};
 use pronto_io::dir::Metadata;
 
-/// The facts of a file as the index records them.
+/// Returns the stat data of a file in the form that the index records.
 pub fn recorded(metadata: &Metadata) -> Stat {
     let time = |time: pronto_io::dir::Time| Time {
         seconds: time.seconds as u32,

@@ -1,4 +1,4 @@
-//! Which paths are to be in the worktree: `info/sparse-checkout`, in cone mode and not
+//! The paths of a sparse checkout: `info/sparse-checkout`, with and without cone mode
 //! (git-sparse-checkout(1), "Internals").
 
 use std::collections::HashSet;
@@ -37,8 +37,8 @@ enum Rules {
 }
 
 impl Sparse {
-    /// Reads the patterns. With `cone` they are taken as directories; if they are not of that
-    /// form, the second value says so, in Git's words, and they are taken as patterns.
+    /// Parses the patterns. With `cone` they are directories; if they do not have that form, the
+    /// second value is a message in Git's words, and they are patterns.
     pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<String>) {
         let mut warning = None;
         if cone {
@@ -138,7 +138,7 @@ impl Sparse {
     }
 }
 
-/// Remembers what was said of the last directory.
+/// Caches the result for the last directory.
 #[derive(Debug)]
 pub struct Matcher<'a> {
     sparse: &'a Sparse,

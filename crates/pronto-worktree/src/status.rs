@@ -1,6 +1,6 @@
-//! How the files of a worktree differ from the index, and which are untracked: one walk in the
-//! order of directories, shared by several threads, that looks at each tracked file at most once
-//! and opens each directory at most once.
+//! Compares the files of a worktree with the index and finds untracked files: one walk in directory
+//! order, shared by several threads, that examines each tracked file at most once and opens each
+//! directory at most once.
 
 mod ahead;
 mod compare;
@@ -67,9 +67,9 @@ pub struct Options {
     pub ignored: Ignored,
     /// Name untracked directories without a look into them, empty ones too.
     pub show_empty_directories: bool,
-    /// How recorded facts are compared.
+    /// How recorded stat data are compared.
     pub rules: Rules,
-    /// A file whose facts are not the recorded ones counts as modified, whatever it holds.
+    /// Whether a file with other stat data counts as modified without comparing its content.
     pub facts_decide: bool,
     /// `core.fileMode`: the executable bit of files means something.
     pub trust_executable: bool,
@@ -81,8 +81,8 @@ pub struct Options {
     pub notice_present_sparse: bool,
     /// Look at files that are assumed to be unchanged (`update-index --assume-unchanged`), too.
     pub looks_at_assumed: bool,
-    /// Compare the content of files whose facts do not tell. Without, such files are taken to be
-    /// modified: for whoever reads them anyway.
+    /// Whether the content of files is compared if stat data do not decide. Otherwise such files
+    /// count as modified; this is for callers that read them anyway.
     pub compare_content: bool,
     /// Threads to use; `None` for as many as pay.
     pub threads: Option<usize>,
@@ -128,11 +128,11 @@ impl SubmoduleState {
 
 /// Looks into submodules.
 pub trait Submodules: Sync {
-    /// How the submodule at `path`, for which `staged` is in the index, differs from that. One
-    /// that is not checked out does not differ.
+    /// Returns how the submodule at `path` differs from the index entry `staged`. One that is not
+    /// checked out does not differ.
     ///
     /// # Errors
-    /// What keeps it from being looked at.
+    /// The reason why it cannot be examined.
     fn inspect(&self, path: &BStr, staged: &oid) -> Result<SubmoduleState, Error>;
 }
 
@@ -200,7 +200,7 @@ pub struct Changed {
     pub submodule: SubmoduleState,
 }
 
-/// What is told of a path before the walk has ended.
+/// What is reported about a path before the walk has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The tracked file differs; `None` for a conflict.
@@ -209,7 +209,7 @@ pub enum Found {
     Untracked,
 }
 
-/// Whoever wants to hear of what is found, as it is found: called by all threads of the walk.
+/// A callback for paths as they are found, called by all threads of the walk.
 pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
 
 /// What the walk found.
@@ -221,24 +221,25 @@ pub struct Outcome {
     pub untracked: Vec<BString>,
     /// Ignored files and directories likewise.
     pub ignored: Vec<BString>,
-    /// Entries whose recorded facts are out of date while their content is the same, with the
-    /// facts of now; or, with a size of zero, entries that differ without a trace in their facts.
+    /// Entries whose recorded stat data are out of date while their content is the same, with the
+    /// current stat data; or, with a size of zero, entries that differ without a difference in
+    /// their stat data.
     pub refreshed: Vec<(usize, Stat)>,
-    /// What was found anew, for the next [`Remembered`]: see [`renew`].
+    /// Newly found untracked files, for the next [`Remembered`]: see [`renew`].
     pub news: Vec<News>,
-    /// Entries that were looked at and are as they were, if there is a monitor: it can vouch for
-    /// them from now on.
+    /// Entries that were examined and are unchanged, if there is a monitor: it can vouch for them
+    /// from now on.
     pub verified: Vec<u32>,
-    /// What could not be looked at.
+    /// Paths that could not be examined.
     pub problems: Vec<(BString, std::io::Error)>,
-    /// Tracked files that were looked at.
+    /// The number of tracked files that were examined.
     pub stat_count: usize,
     /// Entries among those of which Git would look at the content, because the index is as old as
     /// their files: see [`Stat::is_racy_by_second`].
     pub racy_count: usize,
     /// Directories that were opened.
     pub open_count: usize,
-    /// Tracked files that are there though their entries say that they are not to be.
+    /// The number of tracked files that are present in spite of their skip-worktree bit.
     pub present_sparse: usize,
 }
 
@@ -258,19 +259,19 @@ impl Outcome {
     }
 }
 
-/// Walks the worktree. One `lstat` for each tracked file that counts, one open for each
-/// directory that is met; with [`Untracked::No`] only tracked files are looked for. Directories for
-/// which one entry of the index stands are passed over: they must not be there.
+/// Walks the worktree. One `lstat` for each tracked file that counts, one open for each directory;
+/// with [`Untracked::No`] only tracked files are examined. Directories for which one entry of the
+/// index stands are skipped: they must not exist.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`]. What cannot be
-/// looked at below the top is listed in [`Outcome::problems`].
+/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`]. Paths below the
+/// top that cannot be examined are listed in [`Outcome::problems`].
 pub fn walk(job: &Job<'_>) -> Result<Outcome, Error> {
     walk_telling(job, None)
 }
 
-/// [`walk`], which tells `tell` of each directory's changed and untracked files once that has been
-/// looked at: in no order, and one may be told of twice.
+/// Does the same as [`walk`], and calls `tell` for the changed and untracked files of each
+/// directory after it was examined: in no particular order, and possibly twice for a file.
 ///
 /// # Errors
 /// As [`walk`].

@@ -1,4 +1,4 @@
-//! The trees that an index makes. Directories whose cached tree is known are not looked into.
+//! Computes the trees of an index. Directories with a cached tree are not entered.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::names::{Name, is_sparse};
 use crate::objects::check_depth;
 use crate::{Error, ErrorKind};
 
-/// How many faults are told.
+/// The number of faults that are reported.
 const MOST_FAULTS: usize = 10;
 
 /// What making trees does with objects.
@@ -49,7 +49,7 @@ pub fn faults(index: &Index) -> Vec<String> {
     lines
 }
 
-/// Whether every directory of `index` has a cached tree that is there.
+/// Returns whether every directory of `index` has a cached tree that exists.
 ///
 /// # Errors
 /// Those of `contains`.

@@ -1,12 +1,13 @@
-//! From trees and an index to a plan for the worktree and a new index, refusing to lose what is
-//! recorded nowhere, as Git refuses it.
+//! Computes a plan for the worktree and a new index from trees and the present index. Refuses to
+//! lose content that is recorded nowhere, as Git does.
 //!
-//! - [`all`]: everything in a tree, into a worktree where nothing is: clone.
-//! - [`one_way`]: the index becomes the tree, whatever is there: `checkout -f`, `reset --hard`.
+//! - [`all`]: a whole tree into an empty worktree: clone.
+//! - [`one_way`]: makes the index equal to a tree, discarding changes: `checkout -f`, `reset
+//!   --hard`.
 //! - [`two_way`]: from one tree to another, keeping local changes: switching branches.
-//! - [`merge`]: one, two or three trees by recorded facts alone: `read-tree`.
+//! - [`merge`]: one, two or three trees, comparing stat data only: `read-tree`.
 //!
-//! Costs follow what differs: subtrees that two trees share are not read.
+//! Costs depend on what differs: subtrees that two trees share are not read.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -37,15 +38,15 @@ pub use sparsity::{Leftover, sparsity};
 pub use trees::{Change, Side, diff};
 pub use two_way::two_way;
 
-/// What came of asking for a plan.
+/// The result of planning.
 #[derive(Debug)]
 pub enum Decision {
     /// Nothing is lost by this.
     Plan(Unpacked),
     /// Something would be lost. Nothing has been done.
     Refused(Refusals),
-    /// It cannot be told by a sparse index: ask again with an entry for each file. Only
-    /// [`two_way`] says so, and nothing has been done.
+    /// A sparse index is not sufficient: call again with an entry for each file. Only [`two_way`]
+    /// returns this, and nothing has been done.
     Expand,
 }
 
@@ -69,13 +70,13 @@ pub struct IndexChange {
     pub path: BString,
     /// The new entry; `None` if there is none any more.
     pub entry: Option<Entry>,
-    /// The item of the plan that gives the entry its facts.
+    /// The item of the plan that supplies the stat data of the entry.
     pub item: Option<u32>,
 }
 
 impl Unpacked {
-    /// Puts the facts of the files that were written into the changes. A file that could not be
-    /// written has an entry whose facts match nothing.
+    /// Copies the stat data of the written files into the changes. The entry of a file that could
+    /// not be written gets stat data that match nothing.
     pub fn record(&mut self, outcome: &Outcome) {
         for change in &mut self.changes {
             let (Some(entry), Some(item)) = (&mut change.entry, change.item) else {
@@ -117,7 +118,7 @@ impl Unpacked {
     }
 }
 
-/// Puts the facts of the file that `item` wrote, if it did, into its entry.
+/// Copies the stat data of the file that `item` wrote, if it did, into its entry.
 fn record_facts(entry: &mut Entry, item: u32, outcome: &Outcome) {
     if let Some(Some(stat)) = outcome.written.get(item as usize) {
         entry.stat = *stat;

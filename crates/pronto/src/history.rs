@@ -1,7 +1,7 @@
-//! Commits as a graph: from the commit-graph where that has them, else from the objects.
+//! The graph of commits: from the commit-graph if it contains them, otherwise from the objects.
 //!
-//! Git's rules say when the commit-graph counts: never where grafts, replaced objects or a cut of
-//! the history make the parents of a commit other than those it was written with.
+//! By Git's rules the commit-graph is ignored if grafts, replacements or a shallow history change
+//! the parents of commits.
 
 mod paint;
 pub mod reachable;
@@ -113,13 +113,13 @@ struct Node {
     time: i64,
 }
 
-/// Commits that were looked at, numbered in the order of arrival. Each is read once.
+/// Commits that were read, numbered in the order of arrival. Each is read once.
 pub struct Commits<'a> {
     repository: &'a Repository,
     graph: Option<&'a CommitGraph>,
     /// Where history is cut off, if that is not as the repository says.
     cut: Option<&'a BTreeSet<ObjectId>>,
-    /// Whether a commit that is not there is taken for one without parents.
+    /// Whether a missing commit is treated as one without parents.
     lenient: bool,
     nodes: Vec<Node>,
     links: Vec<Link>,
@@ -131,8 +131,8 @@ pub struct Commits<'a> {
 }
 
 impl<'a> Commits<'a> {
-    /// No commits yet, to be read from `repository`, of which history ends at `cut`. What is not
-    /// there is taken for a commit without parents.
+    /// Creates an empty graph that reads from `repository`, whose history ends at `cut`. Missing
+    /// commits are treated as commits without parents.
     ///
     /// # Errors
     /// As [`Repository::commit_graph`].
@@ -145,7 +145,7 @@ impl<'a> Commits<'a> {
         Ok(commits)
     }
 
-    /// From here on what is not there is taken for a commit without parents.
+    /// From here on missing commits are treated as commits without parents.
     pub fn pass_over_missing(&mut self) {
         self.lenient = true;
     }

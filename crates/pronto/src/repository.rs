@@ -1,4 +1,4 @@
-//! A repository: where it is, how it is configured, and what is in it.
+//! A repository: its location, its configuration, and access to its contents.
 
 pub(crate) mod date;
 pub(crate) mod errors;
@@ -21,11 +21,11 @@ use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use pronto_config::{discover, git_dir};
-use pronto_refs::files::References;
+use pronto_refs::files::{References, tables};
 
-pub use pronto_config::format::{Format, hash_name, hash_named};
+pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 
-use crate::config::{Config, Loader};
+use crate::config::{Config, Loader, Place};
 use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Layout, Result, path};
@@ -47,22 +47,23 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository that `start` belongs to, as Git finds it: `GIT_DIR` if it is set, else
-    /// upwards from `start` to the first directory that has a repository or is one.
+    /// Finds the repository of `start` like Git: `GIT_DIR` if it is set, otherwise upwards from
+    /// `start` the first directory that contains a repository or is one.
     ///
-    /// Costs about ten system calls per directory on the way and one read per configuration file.
+    /// Costs about ten system calls for each directory on the way and one read for each
+    /// configuration file.
     ///
     /// # Errors
-    /// There is none; or it may not be used (someone else's, a format not understood); or its
+    /// There is none; or it may not be used (another owner, an unknown format); or its
     /// configuration cannot be read. The messages are Git's.
     pub fn discover(start: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
         let layout = discover::discover(start.as_ref(), environment)?;
         Self::from_layout(layout, environment)
     }
 
-    /// As [`discover`](Self::discover), for operations that work without a repository: `None` when
-    /// there is none around `start`, or one that may not be used because of who owns it
-    /// (`safe.directory`) or because nobody named it (`safe.bareRepository`).
+    /// Does the same as [`discover`](Self::discover) for operations that work without a repository:
+    /// `None` if there is none around `start`, or one that may not be used because of its owner
+    /// (`safe.directory`) or because it was not named explicitly (`safe.bareRepository`).
     ///
     /// # Errors
     /// There is one that cannot be read, or `GIT_DIR` names none.
@@ -78,11 +79,11 @@ impl Repository {
         }
     }
 
-    /// The repository that `path` is, or that the file at `path` points to; `None` when it is
-    /// neither.
+    /// Returns the repository at `path`, or the one that the file at `path` points to; `None` if it
+    /// is neither.
     ///
     /// # Errors
-    /// A file at `path` is no such pointer.
+    /// The file at `path` does not point to a repository.
     pub fn resolve_git_dir(path: &BStr, environment: &Environment) -> Result<Option<PathBuf>> {
         let given = path::borrow(path);
         let full = environment.absolute(given);
@@ -96,8 +97,8 @@ impl Repository {
     }
 
     /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
-    /// points to one. Its work tree is the one it is configured with, or the parent of a directory
-    /// named `.git`; `GIT_WORK_TREE` is not looked at.
+    /// points to one. Its worktree is the configured one, or the parent of a directory named
+    /// `.git`; `GIT_WORK_TREE` is ignored.
     ///
     /// # Errors
     /// As for [`discover`](Self::discover), but ownership does not matter.
@@ -134,32 +135,32 @@ impl Repository {
         })
     }
 
-    /// The environment it was opened with.
+    /// Returns the environment it was opened with.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The directory of the repository, absolute; for a linked work tree its own directory.
+    /// Returns the directory of the repository, absolute; for a linked worktree its own directory.
     pub fn git_dir(&self) -> &Path {
         &self.layout.git_dir
     }
 
-    /// The directory that all work trees of the repository share, absolute.
+    /// Returns the directory that all worktrees of the repository share, absolute.
     pub fn common_dir(&self) -> &Path {
         &self.layout.common_dir
     }
 
-    /// [`git_dir`](Self::git_dir) as Git spells it in messages: `.git` where that is it.
+    /// Returns [`git_dir`](Self::git_dir) in Git's form for messages: `.git` if that is it.
     pub fn spoken_git_dir(&self) -> &Path {
         &self.layout.spoken_git_dir
     }
 
-    /// The top of the work tree, absolute, if there is one.
+    /// Returns the top of the worktree, absolute, if there is one.
     pub fn work_tree(&self) -> Option<&Path> {
         self.layout.work_tree.as_deref()
     }
 
-    /// The top of the work tree.
+    /// Returns the top of the worktree.
     ///
     /// # Errors
     /// There is none.
@@ -173,14 +174,14 @@ impl Repository {
         })
     }
 
-    /// From the top of the work tree to where the caller stands, with a slash at its end; `None`
-    /// at the top and outside.
+    /// Returns the path from the top of the worktree to the current directory, with a slash at its
+    /// end; `None` at the top and outside.
     pub fn prefix(&self) -> Option<&BStr> {
         self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
     }
 
-    /// From the top of the work tree to the directory in which the caller stands, which is kept;
-    /// `None` at the top and outside.
+    /// Returns the path from the top of the worktree to the caller's current directory, which is
+    /// never removed; `None` at the top and outside.
     pub(crate) fn directory_to_keep(&self) -> Option<BString> {
         let original = self.environment.original_dir();
         let below = original.strip_prefix(self.work_tree()?).ok()?;
@@ -188,34 +189,34 @@ impl Repository {
         (!below.is_empty()).then(|| below.to_owned())
     }
 
-    /// Whether the repository has no work tree and is not meant to.
+    /// Returns whether the repository is bare: it has no worktree by configuration.
     pub fn is_bare(&self) -> bool {
         self.layout.work_tree.is_none() && self.layout.format.bare != Some(false)
     }
 
-    /// Whether the caller stands inside the directory of the repository.
+    /// Returns whether the current directory is inside the directory of the repository.
     pub fn is_inside_git_dir(&self) -> bool {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         real(self.environment.current_dir()).starts_with(real(&self.layout.git_dir))
     }
 
-    /// Whether the caller stands inside the work tree.
+    /// Returns whether the current directory is inside the worktree.
     pub fn is_inside_work_tree(&self) -> bool {
         self.work_tree()
             .is_some_and(|top| self.environment.current_dir().starts_with(top))
     }
 
-    /// Version and extensions.
+    /// Returns version and extensions.
     pub fn format(&self) -> &Format {
         &self.layout.format
     }
 
-    /// How objects are named.
+    /// Returns the hash function of object ids.
     pub fn object_hash(&self) -> Kind {
         self.layout.format.object_hash
     }
 
-    /// The configuration: of system, user, repository, work tree, and command.
+    /// Returns the configuration: of system, user, repository, worktree, and command.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -231,61 +232,61 @@ impl Repository {
         Ok(())
     }
 
-    /// The work tree has configuration of its own from now on (`extensions.worktreeConfig`).
+    /// Enables configuration of the worktree (`extensions.worktreeConfig`).
     pub(crate) fn enable_work_tree_config(&mut self) {
         self.layout.format.worktree_config = true;
     }
 
-    /// A loader of configuration that knows this repository and reads nothing yet.
+    /// Returns a configuration loader for this repository that has read nothing yet.
     pub fn config_loader(&self) -> Loader<'_> {
-        Loader::new(&self.environment, Some(self.layout.place()))
+        Loader::new(&self.environment, Some(place(&self.layout)))
     }
 
-    /// The references.
+    /// Returns the refs.
     pub fn refs(&self) -> &References {
         &self.refs
     }
 
-    /// The file of the repository that `name` stands for (`index`, `hooks/x`, `info/exclude`),
-    /// with the environment's redirections and shared files of linked work trees.
+    /// Returns the path of a repository file (`index`, `hooks/x`, `info/exclude`), with
+    /// redirections by the environment and shared files of linked worktrees.
     pub fn git_path(&self, name: &str) -> PathBuf {
         pronto_config::git_path::git_path(&self.layout, &self.config, &self.environment, name)
     }
 
-    /// The directory of loose objects and packs.
+    /// Returns the directory of loose objects and packs.
     pub fn objects_dir(&self) -> PathBuf {
         self.layout.objects_dir(&self.environment)
     }
 
-    /// The file that holds the index.
+    /// Returns the path of the index.
     pub fn index_path(&self) -> PathBuf {
         self.layout.index_path(&self.environment)
     }
 
-    /// The file that lists the commits at which history was cut off.
+    /// Returns the path of the list of shallow commits.
     pub fn shallow_path(&self) -> PathBuf {
         self.layout.shallow_path(&self.environment)
     }
 
-    /// Whether history was cut off somewhere.
+    /// Returns whether the history is shallow.
     pub fn is_shallow(&self) -> bool {
         std::fs::metadata(self.shallow_path()).is_ok_and(|file| file.len() > 0)
     }
 
-    /// Keeps a remark for the caller to show as `warning: …`.
+    /// Stores a warning for the caller to show as `warning: …`.
     pub fn warn(&self, text: impl Into<String>) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.push(text.into());
     }
 
-    /// Takes the remarks collected so far; a front end prints each as `warning: …`.
+    /// Takes the stored warnings; a front end prints each as `warning: …`.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Result<Config> {
-    let mut loader = Loader::new(env, Some(layout.place()));
+    let mut loader = Loader::new(env, Some(place(layout)));
     loader.system()?.global();
     match local {
         Some(bytes) => loader.local_from(bytes),
@@ -297,7 +298,7 @@ fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Re
     loader.command().load()
 }
 
-/// The work tree of a repository that was opened by its own path.
+/// Returns the worktree of a repository that was opened by its own path.
 fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     if git_dir != common_dir {
         let back = untrusted::read(
@@ -315,7 +316,7 @@ fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     None
 }
 
-/// A copy of a prefix, for callers that keep it longer than the repository.
+/// Copies of the prefix, for callers that keep it longer than the repository.
 impl Repository {
     /// [`prefix`](Self::prefix) as owned bytes, empty at the top.
     pub fn prefix_or_empty(&self) -> BString {
@@ -323,10 +324,10 @@ impl Repository {
     }
 }
 
-/// How things are said.
+/// Forms of paths and names in messages.
 impl Repository {
-    /// `path` as Git would spell it after it went to the top of the work tree: relative to there
-    /// when it is below the repository and that is spelt so.
+    /// Returns `path` in the form in which Git prints it after changing to the top of the worktree:
+    /// relative, if it is below the repository and that is relative.
     pub fn spoken(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.layout.git_dir) {
             Ok(rest) if self.layout.spoken_git_dir == Path::new(".") => rest.to_owned(),
@@ -335,13 +336,13 @@ impl Repository {
         }
     }
 
-    /// Whether it is `.git` at the top of its work tree, so that a process started there finds it
-    /// without being told.
+    /// Returns whether it is `.git` at the top of its worktree, so that a process started there
+    /// finds it.
     pub(crate) fn is_plain(&self) -> bool {
         self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
     }
 
-    /// Keeps what is wrong but stops nothing, for the caller to show as `error: …`.
+    /// Stores an error that did not stop the operation, for the caller to show as `error: …`.
     pub fn complain(&self, text: impl Into<String>) {
         let mut complaints = self
             .complaints
@@ -350,7 +351,7 @@ impl Repository {
         complaints.push(text.into());
     }
 
-    /// Takes the complaints collected so far; a front end prints each as `error: …`.
+    /// Takes the stored errors; a front end prints each as `error: …`.
     pub fn take_complaints(&self) -> Vec<String> {
         std::mem::take(
             &mut *self
@@ -360,13 +361,13 @@ impl Repository {
         )
     }
 
-    /// Keeps a piece of advice for the caller to show as `hint: …`.
+    /// Stores advice for the caller to show as `hint: …`.
     pub fn advise(&self, text: impl Into<String>) {
         let mut advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner);
         advice.push(text.into());
     }
 
-    /// Takes the advice collected so far.
+    /// Takes the stored advice.
     pub fn take_advice(&self) -> Vec<String> {
         std::mem::take(&mut *self.advice.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -390,5 +391,13 @@ impl Repository {
             }
         }
         Ok(fsync)
+    }
+}
+
+/// The place of a repository, whose branch may be in reftables.
+fn place(layout: &Layout) -> Place {
+    Place {
+        branch_in_tables: Some(tables::branch_of),
+        ..layout.place()
     }
 }

@@ -1,5 +1,5 @@
-//! What configuration says about the work tree: for checkout, status and everything between files
-//! and objects.
+//! The configuration of the worktree: for checkout, status and every conversion between files and
+//! objects.
 
 pub mod add;
 pub mod attributes;
@@ -62,10 +62,10 @@ impl Repository {
         self.config().bool_or("core.ignorecase", false)
     }
 
-    /// Which of the facts that the index records count (`core.trustCtime`, `core.checkStat`).
+    /// Returns how stat data are compared (`core.trustCtime`, `core.checkStat`).
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn stat_rules(&self) -> Result<Rules> {
         let minimal = self.config().string("core.checkstat")?;
         Ok(Rules {
@@ -86,7 +86,7 @@ impl Repository {
         })
     }
 
-    /// The attributes files beside those of the work tree.
+    /// The attributes files beside those of the worktree.
     ///
     /// # Errors
     /// `core.attributesFile` is no path.
@@ -117,16 +117,16 @@ impl Repository {
         })
     }
 
-    /// What is said of files that are about to be added, by the attributes of the work tree, or of
-    /// `index` where that has none.
+    /// Returns the attributes for files that are about to be added: of the worktree, or of `index`
+    /// where the worktree has none.
     ///
     /// # Errors
-    /// There is no work tree, or an attributes file cannot be read.
+    /// There is no worktree, or an attributes file cannot be read.
     pub(crate) fn attributes_of_files(&self, index: &Index) -> Result<Attributes> {
         self.attributes_selected(index, &ATTRIBUTES)
     }
 
-    /// As [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
+    /// Like [`attributes_of_files`](Self::attributes_of_files), for attributes of the caller's
     /// choice.
     pub(crate) fn attributes_selected(&self, index: &Index, names: &[&str]) -> Result<Attributes> {
         let source = self.attributes_source(index)?;
@@ -134,8 +134,8 @@ impl Repository {
         Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
     }
 
-    /// As [`attributes_of_files`](Self::attributes_of_files), for many threads, and files that stay as
-    /// they are: each directory is looked at once.
+    /// Does the same as [`attributes_of_files`](Self::attributes_of_files) for many threads, and
+    /// for files that do not change: each directory is read once.
     pub(crate) fn attributes_of_still_files(&self, index: &Index) -> Result<Attributes> {
         let source = Once::new(self.attributes_source(index)?);
         let files = self.attribute_files()?;
@@ -157,7 +157,7 @@ impl Repository {
     /// How contents are converted between blobs and files.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn filter_settings(&self) -> Result<Settings> {
         let config = self.config();
         let mut settings = Settings::new(self.object_hash());
@@ -223,7 +223,7 @@ impl Repository {
     /// `core.symlinks`). The directory where the caller stands is kept.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn checkout_options(&self) -> Result<checkout::Options> {
         let threshold = self.config().entry_of("checkout.thresholdforparallelism");
         let threshold = threshold.map(|entry| entry.i32()).transpose()?;
@@ -248,7 +248,7 @@ impl Repository {
         Ok(options)
     }
 
-    /// The other work trees, if files may share contents with theirs (`checkout.reflink`).
+    /// Returns the other worktrees, if files may share blocks with theirs (`checkout.reflink`).
     fn twins(&self) -> Result<Option<Arc<Twins>>> {
         let value = self.config().string("checkout.reflink")?;
         let always = match value.map(|value| value.as_bytes()) {

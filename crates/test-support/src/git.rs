@@ -1,4 +1,4 @@
-//! The git programs of this machine.
+//! Finds the git programs of this machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,11 +10,16 @@ pub type Release = [u32; 2];
 /// The release that pronto is compared with.
 pub const REFERENCE: Release = [2, 55];
 
-/// Names a git, if the one to take is neither on `PATH` nor beside the workspace.
+/// The environment variable that names a git to use instead of one on `PATH` or beside the
+/// workspace.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
-/// A git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`, or one
-/// beside the workspace. It is looked for once in each process.
+/// The way out where [`reference()`] gives none.
+pub const NO_REFERENCE: &str =
+    "put git 2.55 on PATH or beside the workspace, or have PRONTO_TEST_GIT name it";
+
+/// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`,
+/// or one beside the workspace. The search runs once for each process.
 #[must_use]
 pub fn reference() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -33,7 +38,8 @@ pub fn reference() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
-/// The programs of git in a `git-suite` directory beside the workspace, or beside a directory above.
+/// Lists the git programs in a `git-suite` directory beside the workspace, or beside a directory
+/// above.
 #[must_use]
 pub fn beside() -> Vec<PathBuf> {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
@@ -44,7 +50,7 @@ pub fn beside() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The release of a git program. `None` if it does not run.
+/// Returns the release of a git program, or `None` if it does not run.
 #[must_use]
 pub fn release(git: &Path) -> Option<Release> {
     let output = Command::new(git).arg("version").output().ok()?;

@@ -1,3 +1,13 @@
-//! What tests of several crates share.
+//! Support code that tests of several crates share: the git programs of the machine, scratch
+//! directories, random numbers, and the one way to skip a test.
 
 pub mod git;
+mod random;
+mod scratch;
+mod signals;
+mod skip;
+
+pub use random::Random;
+pub use scratch::{Scratch, copy_program, write_program};
+pub use signals::{DEFAULT_SIGNALS, ignoring_signal, with_default_signals};
+pub use skip::{INSTALL, may_skip, report_skip};

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// What the page says where its source has no section about the exit status.
+/// The section about the exit status of a page whose source has none.
 const EXIT_STATUS: &str = "`0` if the command succeeds, `128` if it fails, `129` if it is called \
-wrongly. What git runs exits as git does.\n";
+incorrectly. A call that goes to git exits with git's status.\n";
 
 /// A section of the source: its heading, and its text in Markdown.
 struct Section<'a> {
@@ -42,7 +42,7 @@ pub(super) fn body(command: &Command, source: &str) -> String {
     page
 }
 
-/// What is wrong with the hand-written part of `name`, a line each.
+/// Returns the problems of the hand-written part of `name`, one line each.
 pub(super) fn complaints(name: &str, source: Option<&str>) -> Vec<String> {
     let path = format!("docs/commands/{name}.md");
     let Some(source) = source else {
@@ -68,7 +68,7 @@ fn find<'a>(sections: &[Section<'a>], heading: &str) -> Option<&'a str> {
     Some(section.text)
 }
 
-/// The sections of a source, in order. What stands before the first one is not part of the page.
+/// Returns the sections of a source, in order. Text before the first one is not part of the page.
 fn sections(source: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let mut rest = source.strip_prefix("## ").or_else(|| {
@@ -90,7 +90,7 @@ fn sections(source: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// The usage line that the definition of the arguments gives.
+/// Returns the usage line from the definition of the arguments.
 fn usage(command: &Command) -> String {
     let name = command.get_name();
     let has_options = options(command).next().is_some();
@@ -105,7 +105,7 @@ fn usage(command: &Command) -> String {
     line
 }
 
-/// Operands, and options in the groups that the definition puts them in.
+/// Lists operands, and options in the groups of the definition.
 fn arguments(command: &Command, page: &mut String) {
     let operands: Vec<&Arg> = operands(command).collect();
     if !operands.is_empty() {

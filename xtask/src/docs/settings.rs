@@ -15,29 +15,29 @@ const KINDS: &[(&str, &str)] = &[
     ("environment-own", "Environment variables of pronto"),
 ];
 
-/// What the page says of each status.
+/// The heading of each status.
 const STATUSES: &[(&str, &str)] = &[
-    ("native", "Obeyed by native commands"),
+    ("native", "Supported by native commands"),
     (
         "handed over",
-        "Handed over: with it in force the whole call goes to git",
+        "Handed over: if it is in effect, the whole call goes to git",
     ),
-    ("git", "Of commands that always go to git"),
+    ("git", "Used only by commands that always go to git"),
     ("no effect", "Without effect"),
 ];
 
 /// The names of the settings that have one status for one reason.
 type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<String>>;
 
-/// The page.
+/// Formats the page.
 pub(super) fn page() -> String {
     let mut page = "# Settings\n\n\
-        Made from `docs/settings.tsv` by `cargo xtask docs`. The table accounts for every\n\
-        configuration variable and every environment variable of git 2.55: native commands obey\n\
-        it, hand the whole call to git when it is in force, leave it to git because only commands\n\
-        of git use it, or do without it for the reason given. **Bold** settings protect the user\n\
-        or name a program. In the sections `credential`, `http`, `protocol`, `safe`, `sideband`\n\
-        and `transfer` a variable that pronto does not know goes to git, too.\n"
+        This page is generated from `docs/settings.tsv` by `cargo xtask docs`. It lists every\n\
+        configuration variable and every environment variable of git 2.55: native commands\n\
+        support it, hand the whole call to git if it is in effect, leave it to git because only\n\
+        commands of git use it, or ignore it for the given reason. **Bold** settings protect the\n\
+        user or name a program. In the sections `credential`, `http`, `protocol`, `safe`,\n\
+        `sideband` and `transfer` a call with an unknown variable goes to git, too.\n"
         .to_owned();
     for (kind, title) in KINDS {
         // Writing to a string does not fail.

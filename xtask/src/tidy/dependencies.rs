@@ -1,4 +1,4 @@
-//! Each direct dependency has its reason in `deny.toml`, and nothing else has.
+//! Checks that each direct dependency has its reason in `deny.toml`, and nothing else has.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,20 +1,21 @@
-//! What is too long or worded otherwise, and is allowed to be for now. The list may only shrink.
+//! The list of code and text that breaks a rule and is allowed to. It only shrinks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Something that breaks a rule by `size`.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME`, `message TEXT`, `crate NAME` or `knot PATH`.
+    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `crate NAME` or `knot PATH`.
     pub(crate) what: String,
-    /// Lines; thousands of lines for a crate; modules of a knot; 1 for a message.
+    /// The number of lines or phrases; thousands of lines for a crate; modules for a knot; 1 for a
+    /// message.
     pub(crate) size: usize,
     pub(crate) rule: String,
 }
 
-/// The committed list: what, and how large at most.
+/// The committed list: names of violations, with their largest permitted sizes.
 #[derive(Debug, Default)]
 pub(crate) struct Exemptions(BTreeMap<String, Allowed>);
 
@@ -60,7 +61,7 @@ impl Exemptions {
         Exemptions(exemptions)
     }
 
-    /// Reports what is not exempt, and exemptions that are wider than they need to be.
+    /// Reports violations that are not exempt, and exemptions that can be lowered.
     pub(crate) fn compare(&self, findings: &[Finding], problems: &mut Vec<String>) {
         for finding in findings {
             match self.0.get(&finding.what) {
@@ -90,10 +91,10 @@ impl Exemptions {
         }
     }
 
-    /// The text of the list, with each exemption lowered to what is found, or dropped.
+    /// Formats the list, with each exemption lowered to the current size, or dropped.
     pub(crate) fn lowered(&self, findings: &[Finding]) -> String {
         let mut page =
-            "# What breaks a rule of `cargo xtask tidy` and may: size and what it is. Messages are here because Git words them so.\n\
+            "# What breaks a rule of `cargo xtask tidy` and is allowed to: size and name. Messages are here because git uses the same words. `words` counts phrases of xtask/words.txt.\n\
                         # The list only shrinks, except for messages: `cargo xtask tidy --ratchet` lowers it.\n"
                 .to_owned();
         for (what, allowed) in &self.0 {

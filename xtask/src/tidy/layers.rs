@@ -1,11 +1,11 @@
-//! The table of rooms in `ARCHITECTURE.md`, held against what cargo knows.
+//! Compares the table of crates in `ARCHITECTURE.md` with cargo's metadata.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::metadata::Metadata;
 
-/// What this project is measured against, or stands in for: nowhere in the tree, however deep.
+/// Programs that pronto is compared with or replaces. No crate may depend on them, even indirectly.
 const BANNED: &[&str] = &[
     "gix",
     "gix-pack",

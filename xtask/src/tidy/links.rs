@@ -5,13 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Folders without documents of ours.
+/// Folders without documents of the project.
 const SKIPPED: &[&str] = &["target", ".git", "data", "corpus", "artifacts"];
 
-/// Names each relative link of a Markdown file that leads nowhere.
+/// Reports each broken relative link of a Markdown file.
 pub(super) fn check(root: &Path, problems: &mut Vec<String>) {
     for path in documents(root) {
-        // Their links are those of the pages in `docs/reference` that are made of them.
+        // Their links are checked in the generated pages in `docs/reference`.
         if path.starts_with("docs/commands") {
             continue;
         }

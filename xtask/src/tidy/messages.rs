@@ -1,7 +1,7 @@
 //! The grammar of messages: they start in lower case and end without a full stop.
 //!
-//! Best effort: looks at the literals that go straight into an error. Where Git says it with a
-//! capital, the message stands in the exemptions.
+//! Best effort: checks literals that are passed directly to an error. Messages in Git's words with a
+//! capital are in the exemptions.
 
 use super::exemptions::Finding;
 use super::source::Source;

@@ -1,4 +1,4 @@
-//! What cargo knows of the workspace.
+//! Cargo's metadata of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

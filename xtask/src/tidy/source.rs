@@ -1,4 +1,4 @@
-//! Source files, read by their indentation: rustfmt sees to it that it can be relied on.
+//! Source files, parsed by their indentation, which rustfmt guarantees.
 
 use std::path::Path;
 

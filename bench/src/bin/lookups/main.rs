@@ -1,5 +1,6 @@
-//! `cargo run --release -p bench --bin lookups -- INDEX…`: what a pack index is used for, beside
-//! JGit and whoever else can tell. Opening it and finding one id, finding ids in random order, reading all ids and offsets.
+//! `cargo run --release -p bench --bin lookups -- INDEX…`: operations on a pack index, with JGit
+//! and other programs. Opening it and finding one id, finding ids in random order, reading all ids
+//! and offsets.
 
 #![expect(
     clippy::print_stdout,

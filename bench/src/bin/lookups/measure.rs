@@ -135,7 +135,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
     })
 }
 
-/// Opens the objects and reads commits of them, each time anew.
+/// Opens the objects and reads commits of them, each time again.
 fn read_commits(
     objects: &Path,
     ids: &[ObjectId],

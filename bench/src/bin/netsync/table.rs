@@ -40,7 +40,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The facts, and the table.
+/// Formats the properties of the machine, and the table.
 pub(crate) fn text(arguments: &Arguments, data: &Path, peers: &[Peer], rows: &[Row]) -> String {
     let mut text = String::new();
     for (name, value) in bench::machine::facts(data) {

@@ -25,7 +25,7 @@ use trace::Phases;
 #[derive(Parser, Clone, Debug)]
 #[command(name = "phases")]
 struct Arguments {
-    /// The work tree whose status is asked for.
+    /// The worktree whose status is asked for.
     worktree: PathBuf,
     /// Name of the results.
     #[arg(long, default_value = "report-001")]

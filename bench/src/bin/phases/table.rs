@@ -7,7 +7,7 @@ use bench::plot::{self, Bar};
 use crate::trace::{NAMES, Phases};
 use crate::{Arguments, Peer, Row, Setting};
 
-/// The tables, after the facts of the machine.
+/// Formats the properties of the machine, and the tables.
 pub(crate) fn text(
     arguments: &Arguments,
     peers: &[Peer],
@@ -21,7 +21,7 @@ pub(crate) fn text(
     let _ = writeln!(text, "- beside one another: {}", names.join(", "));
     let _ = writeln!(
         text,
-        "- work tree: {}, {} files",
+        "- worktree: {}, {} files",
         arguments.worktree.display(),
         entries(arguments)
     );

@@ -1,7 +1,7 @@
 //! Options that have no `--no-` form.
 
-/// The options of native commands that Git does not let be taken back, as `git COMMAND -h` of
-/// git 2.55 tells by the absence of `[no-]`.
+/// Options of native commands that Git does not let users negate, as shown by `git COMMAND -h` of
+/// git 2.55.
 const ONE_WAY: &[(&str, &[&str])] = &[
     ("add", &["inter-hunk-context", "unified"]),
     (
@@ -64,7 +64,7 @@ const ONE_WAY: &[(&str, &[&str])] = &[
     ("status", &["find-renames"]),
 ];
 
-/// Whether `command` has no `--no-` form of `option`.
+/// Returns whether `command` has no `--no-` form of `option`.
 pub(super) fn is_one_way(command: &str, option: &str) -> bool {
     ONE_WAY
         .iter()

@@ -1,4 +1,4 @@
-//! What each written option stands for, and the form that clap reads it in.
+//! Reads each option and converts it into the form that clap parses.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Command};
 use super::one_way::is_one_way;
 use crate::error::CliError;
 
-/// How many values an option takes.
+/// The number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
@@ -31,14 +31,14 @@ pub(super) fn takes(argument: &Arg) -> Takes {
     }
 }
 
-/// A field `Option<bool>`: yes, no, or not said.
+/// Returns whether a field is an `Option<bool>`: yes, no, or unspecified.
 pub(super) fn is_toggle(argument: &Arg) -> bool {
     !argument.is_positional()
         && matches!(argument.get_action(), ArgAction::Set)
         && argument.get_value_parser().type_id() == TypeId::of::<bool>()
 }
 
-/// One option in the form that clap reads, with the identity of what it sets.
+/// An option in clap's form, with the identity of the field it sets.
 pub(super) struct Token<'a> {
     id: &'a str,
     pub(super) token: OsString,
@@ -50,7 +50,7 @@ pub(super) struct Reader<'a> {
     pub(super) plain: Vec<OsString>,
 }
 
-/// A long option that a name stands for.
+/// The long option that a name stands for.
 #[derive(Clone, Copy)]
 struct Match<'a> {
     argument: &'a Arg,
@@ -136,7 +136,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The option that `name` stands for: itself, its negation, or what only it abbreviates.
+    /// Finds the option that `name` stands for: itself, its negation, or the only one that it
+    /// abbreviates.
     fn find(&self, name: &[u8]) -> Result<Match<'a>, CliError> {
         let mut candidate: Option<Match<'a>> = None;
         let mut other: Option<Match<'a>> = None;
@@ -210,7 +211,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// `--no-x` after `--x`.
+    /// Handles `--no-x`, which cancels an earlier `--x`.
     fn take_back(&mut self, argument: &'a Arg) {
         let id = argument.get_id().as_str();
         self.options.retain(|option| option.id != id);
@@ -230,7 +231,7 @@ impl Match<'_> {
     }
 }
 
-/// `no-checkout` is taken back by `checkout`, everything else by `no-…`.
+/// Returns the negation of an option: `checkout` for `no-checkout`, and `no-…` for everything else.
 fn negation(name: &str) -> String {
     match name.strip_prefix("no-") {
         Some(positive) => positive.to_owned(),

@@ -1,4 +1,4 @@
-//! `add`: stage what is in files.
+//! `add`: stage the content of files.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,16 +19,16 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Only say what would be done
+    /// Show what would be done without doing it
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Name the files that are added and removed
+    /// Show the files that are added and removed
     #[arg(short, long)]
     verbose: bool,
-    /// Pick interactively (handed to git)
+    /// Choose interactively (handed to git)
     #[arg(short, long)]
     interactive: bool,
-    /// Select hunks interactively (handed to git)
+    /// Choose hunks interactively (handed to git)
     #[arg(short, long)]
     patch: bool,
     /// Edit the difference and apply it (handed to git)
@@ -40,40 +40,40 @@ pub(crate) struct Args {
     /// Update tracked files
     #[arg(short, long)]
     update: bool,
-    /// Convert the line endings of tracked files anew (implies -u)
+    /// Convert the line endings of tracked files again (implies -u)
     #[arg(long)]
     renormalize: bool,
-    /// Record only that the files will be added later
+    /// Record only the intent to add the files later
     #[arg(short = 'N', long)]
     intent_to_add: bool,
-    /// Add changes of all tracked and untracked files
+    /// Stage changes of all tracked and untracked files
     #[arg(short = 'A', long)]
     all: Option<bool>,
-    /// Ignore files that were removed (same as --no-all)
+    /// Do not stage removals (same as --no-all)
     #[arg(long)]
     ignore_removal: Option<bool>,
-    /// Do not add, only refresh the index
+    /// Refresh stat data in the index without adding content
     #[arg(long)]
     refresh: bool,
-    /// Skip files that cannot be added because of errors
+    /// Continue after files that cannot be added
     #[arg(long)]
     ignore_errors: Option<bool>,
-    /// Check whether even missing files are ignored (with --dry-run)
+    /// Report whether missing files would be ignored (with --dry-run)
     #[arg(long)]
     ignore_missing: bool,
-    /// Update entries outside of the sparse checkout too
+    /// Also update entries outside of the sparse checkout
     #[arg(long)]
     sparse: bool,
-    /// Make the files executable in the index (+x), or not (-x)
+    /// Mark the files as executable in the index (+x), or not (-x)
     #[arg(long, value_name = "(+|-)x", allow_hyphen_values = true)]
     chmod: Option<String>,
-    /// Say nothing about other repositories that are added
+    /// Do not warn about embedded repositories
     #[arg(long, hide = true)]
     no_warn_embedded_repo: bool,
     /// Read paths from this file
     #[arg(long, value_name = "FILE")]
     pathspec_from_file: Option<OsString>,
-    /// Paths in that file end with NUL
+    /// Paths in that file are separated by NUL
     #[arg(long)]
     pathspec_file_nul: bool,
     /// Files to add
@@ -109,14 +109,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.refresh {
         return refresh(&repository, (options.pathspec, args.verbose), context);
     }
-    // `add PATH` stages that files are gone, too.
+    // `add PATH` also stages removals.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
     let report = repository.add(&options, &interrupt).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
 }
 
-/// `--refresh`: names what differs only if asked to, except for conflicts.
+/// Handles `--refresh`: lists differing files only on request, except for conflicts.
 fn refresh(
     repository: &Repository,
     (pathspec, verbose): (Pathspec, bool),
@@ -152,7 +152,7 @@ fn refresh(
     }
 }
 
-/// `--all`, or the opposite of `--ignore-removal`.
+/// Returns `--all`, or the opposite of `--ignore-removal`.
 fn all(args: &Args) -> Option<bool> {
     args.all.or(args.ignore_removal.map(|ignore| !ignore))
 }
@@ -161,7 +161,7 @@ fn needs_paths(args: &Args) -> bool {
     !(args.update || all(args) == Some(true))
 }
 
-/// What the options mean, if they go together.
+/// Interprets the options, if they can be combined.
 fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     if all(args) == Some(true) && args.update {
         let message = "options '-A' and '-u' cannot be used together";

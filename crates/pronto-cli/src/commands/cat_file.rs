@@ -1,4 +1,4 @@
-//! `cat-file`: the content, kind or size of objects.
+//! `cat-file`: the content, type or size of objects.
 
 mod batch;
 mod format;
@@ -14,10 +14,10 @@ use format::{DEFAULT_FORMAT, Format};
 /// Arguments of `cat-file`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Exit with zero if the object exists, with one if it does not
+    /// Exit with 0 if the object exists, and with 1 if not
     #[arg(short = 'e')]
     exists: bool,
-    /// Print the object in a form that suits its type
+    /// Print the object in a readable form for its type
     #[arg(short = 'p')]
     pretty: bool,
     /// Print the type of the object
@@ -26,42 +26,42 @@ pub(crate) struct Args {
     /// Print the size of the object
     #[arg(short = 's')]
     size: bool,
-    /// Accepted for the sake of old scripts
+    /// Accepted for old scripts
     #[arg(long)]
     allow_unknown_type: bool,
-    /// Print type, size and content of each object named on the standard input
+    /// Print type, size and content of each object named on standard input
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
         default_missing_value = DEFAULT_FORMAT)]
     batch: Vec<String>,
-    /// Print type and size of each object named on the standard input
+    /// Print type and size of each object named on standard input
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
         default_missing_value = DEFAULT_FORMAT)]
     batch_check: Vec<String>,
-    /// Obey the commands on the standard input: contents, info, flush
+    /// Execute commands from standard input: contents, info, flush
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
         default_missing_value = DEFAULT_FORMAT)]
     batch_command: Vec<String>,
-    /// Take all objects of the repository rather than those on the standard input
+    /// Process all objects of the repository instead of those on standard input
     #[arg(long)]
     batch_all_objects: bool,
-    /// Write when a buffer is full rather than after each object
+    /// Write when a buffer is full instead of after each object
     #[arg(long)]
     buffer: Option<bool>,
-    /// Take all objects in the order in which they are stored
+    /// Process all objects in storage order
     #[arg(long)]
     unordered: bool,
-    /// The lines of the standard input end with NUL
+    /// Lines of standard input end with NUL
     #[arg(short = 'z')]
     nul_input: bool,
-    /// The lines of the standard input and output end with NUL
+    /// Lines of standard input and output end with NUL
     #[arg(short = 'Z')]
     nul: bool,
-    /// The type and the object, or the object alone
+    /// The type and the object, or only the object
     #[arg(value_name = "OBJECT")]
     objects: Vec<OsString>,
 }
 
-/// What is asked of one object.
+/// The query about a single object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Query {
     Exists,

@@ -1,4 +1,4 @@
-//! `check-attr`: what attributes files say of paths.
+//! `check-attr`: the attributes of paths.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,16 +15,16 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `check-attr`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// All attributes of which anything is said
+    /// Show all attributes that are specified
     #[arg(long, short)]
     all: bool,
-    /// Only attributes files in the index count
+    /// Use only attributes files in the index
     #[arg(long)]
     cached: bool,
-    /// Read paths from the standard input
+    /// Read paths from standard input
     #[arg(long)]
     stdin: bool,
-    /// Paths end with NUL, in and out
+    /// Separate paths with NUL in input and output
     #[arg(short = 'z')]
     null: bool,
     /// Names of attributes, then paths
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many of the operands are attributes.
+/// Returns how many of the operands are attributes.
 fn name_count(args: &Args, separator: Option<usize>) -> Result<usize, CliError> {
     let missing = || CliError::misuse("check-attr takes at least one attribute");
     match (args.all, separator) {

@@ -1,4 +1,4 @@
-//! `check-ignore`: which paths are ignored, and by which line of which file.
+//! `check-ignore`: whether paths are ignored, and by which line of which file.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,22 +17,22 @@ pub(crate) struct Args {
     /// Print nothing
     #[arg(long, short)]
     quiet: bool,
-    /// Also the line that decides
+    /// Show the deciding pattern and its file
     #[arg(long, short)]
     verbose: bool,
-    /// Read paths from the standard input
+    /// Read paths from standard input
     #[arg(long)]
     stdin: bool,
-    /// Paths end with NUL, in and out
+    /// Separate paths with NUL in input and output
     #[arg(short = 'z')]
     null: bool,
-    /// Also paths about which no line decides
+    /// Also show paths that match no pattern
     #[arg(long, short)]
     non_matching: bool,
-    /// Look at paths that are tracked, too
+    /// Do not consult the index: examine tracked paths, too
     #[arg(long)]
     no_index: bool,
-    /// The paths
+    /// Paths to check
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })
 }
 
-/// Which combinations make no sense, in Git's words.
+/// Refuses invalid combinations, in Git's words.
 fn check(args: &Args) -> Result<(), CliError> {
     let wrong = |message: &str| Err(CliError::fatal(message));
     match (args.stdin, args.paths.len()) {

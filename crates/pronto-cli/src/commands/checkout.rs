@@ -1,4 +1,4 @@
-//! `checkout`: go to another branch, or put files back.
+//! `checkout`: switch branches or restore files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use pronto::status::Pathspec;
 use pronto::switch::{NewBranch, Options, Start};
 
 use crate::commands::pathspecs::{self, Source};
-use crate::commands::putting_back::{self, Telling};
+use crate::commands::restoring::{self, Reporting};
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -29,40 +29,40 @@ use crate::{CliError, Context, ExitCode};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Create this branch and go to it
+    /// Create this branch and switch to it
     #[arg(short = 'b', value_name = "BRANCH")]
     create: Option<OsString>,
-    /// Create or move this branch and go to it
+    /// Create or reset this branch and switch to it
     #[arg(short = 'B', value_name = "BRANCH")]
     force_create: Option<OsString>,
-    /// Begin a log for the new branch
+    /// Create a reflog for the new branch
     #[arg(short = 'l')]
     log: bool,
-    /// Of files in conflict, take the side of HEAD
+    /// For files in conflict, check out the version of HEAD
     #[arg(short = '2', long, overrides_with = "theirs")]
     ours: bool,
-    /// Of files in conflict, take the other side
+    /// For files in conflict, check out the other version
     #[arg(short = '3', long, overrides_with = "ours")]
     theirs: bool,
-    /// Choose changes one by one (handed to git)
+    /// Choose changes interactively (handed to git)
     #[arg(short, long)]
     patch: bool,
-    /// Make conflicts anew; merge local changes into the new branch
+    /// Recreate conflicts; merge local changes into the new branch
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look, made anew: merge, diff3, zdiff3
+    /// The style of recreated conflicts: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
-    /// Leave tracked files that the commit does not have (the default)
+    /// Keep tracked files that the commit does not have (the default)
     #[arg(long)]
     overlay: Option<bool>,
-    /// Include files that are not to be in the work tree
+    /// Include files outside of the sparse checkout
     #[arg(long)]
     ignore_skip_worktree_bits: bool,
     /// Read paths from this file
     #[arg(long, value_name = "FILE")]
     pathspec_from_file: Option<OsString>,
-    /// Paths in that file end with NUL
+    /// Paths in that file are separated by NUL
     #[arg(long)]
     pathspec_file_nul: bool,
     /// A commit, and paths
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
     let specs = specs.iter().map(|spec| spec.as_bstr());
     let pathspec = repository.pathspec(specs).map_err(CliError::of)?;
-    put_back((&repository, context), args, start, pathspec)
+    restore_paths((&repository, context), args, start, pathspec)
 }
 
 impl Args {
@@ -137,15 +137,15 @@ impl Args {
     }
 }
 
-/// How conflicts are made anew, if they are.
+/// Returns the style of recreated conflicts, if they are recreated.
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merges() {
-        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
     }
 }
 
-/// `checkout FILE BRANCH-LIKE-FILE …` must be told apart by `--`.
+/// `checkout FILE BRANCH-LIKE-FILE …` needs `--` to separate them.
 pub(crate) fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
     let file = repository.environment().current_dir().join(first);
     if file.symlink_metadata().is_err() {
@@ -172,7 +172,7 @@ fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> 
     })
 }
 
-/// Options that make no sense with paths.
+/// Refuses options that cannot be combined with paths.
 fn refuse_with_paths(
     args: &Args,
     start: Option<&Start>,
@@ -245,7 +245,7 @@ fn switch_branch(
         let message = format!("Cannot switch branch to a non-commit '{}'", start.name);
         return Err(CliError::fatal(message));
     }
-    // `checkout -b NEW` and nothing else only makes the branch.
+    // `checkout -b NEW` alone only creates the branch.
     let stay_lightly = args.create.is_some() && context.arguments.len() == 2;
     let options = Options {
         to: start,
@@ -263,7 +263,7 @@ fn switch_branch(
     switching::switch((repository, context), common, &options)
 }
 
-fn put_back(
+fn restore_paths(
     (repository, context): (&Repository, &mut Context),
     args: &Args,
     source: Option<Start>,
@@ -284,10 +284,10 @@ fn put_back(
         worktree: true,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
     };
-    let telling = Telling {
+    let reporting = Reporting {
         quiet: args.common.quiet,
         progress: args.common.progress,
         count: context.separator.is_none() && !args.plain.is_empty(),
     };
-    putting_back::put_back((repository, context), &options, &telling)
+    restoring::restore((repository, context), &options, &reporting)
 }

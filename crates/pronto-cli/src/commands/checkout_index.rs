@@ -19,40 +19,40 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Copy all files in the index
+    /// Copy all files of the index
     #[arg(short, long)]
     all: bool,
-    /// Include files that are not to be in the work tree
+    /// Include files outside of the sparse checkout
     #[arg(long)]
     ignore_skip_worktree_bits: bool,
-    /// Overwrite files that are there
+    /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
-    /// Say nothing of files that are there, or not in the index
+    /// Do not report files that exist or are not in the index
     #[arg(short, long)]
     quiet: bool,
-    /// Write no file that is not there yet
+    /// Do not create new files
     #[arg(short = 'n', long)]
     no_create: bool,
-    /// Record the facts of what is written in the index
+    /// Record the stat data of written files in the index
     #[arg(short = 'u', long)]
     index: bool,
-    /// Paths end with NUL, in and out
+    /// Separate paths with NUL in input and output
     #[arg(short = 'z')]
     null: bool,
-    /// Read paths from the standard input
+    /// Read paths from standard input
     #[arg(long)]
     stdin: bool,
-    /// Write to files of new names, and tell these
+    /// Write to temporary files and print their names
     #[arg(long)]
     temp: Option<bool>,
-    /// Put this in front of the names of files
+    /// Prepend this to file names
     #[arg(long, value_name = "STRING")]
     prefix: Option<OsString>,
-    /// Of a conflict, take this stage (1, 2, 3 or all)
+    /// For conflicts, use this stage (1, 2, 3 or all)
     #[arg(long, value_name = "STAGE")]
     stage: Option<String>,
-    /// Which files
+    /// Files to copy
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
 }
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     stopped.map_or(Ok(code), |error| Err(CliError::of(error)))
 }
 
-/// The paths that are named, from the top.
+/// Returns the named paths, relative to the top.
 fn paths(args: &Args, place: (&Repository, &Path)) -> Result<Vec<BString>, CliError> {
     let mixed = |what: &str| {
         let message = format!("git checkout-index: don't mix {what}");
@@ -131,7 +131,7 @@ fn from_top(name: &BStr, (repository, top): (&Repository, &Path)) -> Result<BStr
     let prefix = repository.prefix_or_empty();
     let mut path = pronto_worktree::pathspec::path_from_top(name, prefix.as_bstr(), top)
         .map_err(|error| CliError::fatal(error.message()))?;
-    // As a path of a directory it is in no index; messages show it so.
+    // The path of a directory is in no index. Messages show it with its slash.
     let is_directory = matches!(
         name.rsplit(|byte| *byte == b'/').next(),
         Some(b"" | b"." | b"..")

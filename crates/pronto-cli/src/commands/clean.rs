@@ -18,22 +18,22 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
-    /// Only say what would be removed
+    /// Show what would be removed without removing it
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Remove; twice: repositories too
+    /// Remove files; twice: embedded repositories, too
     #[arg(short, long, action = clap::ArgAction::Count)]
     force: u8,
-    /// Ask what to remove (handed to git)
+    /// Choose interactively (handed to git)
     #[arg(short, long)]
     interactive: bool,
     /// Remove untracked directories too
     #[arg(short = 'd')]
     directories: bool,
-    /// Take this pattern for ignored, too
+    /// Ignore files that match this pattern, too
     #[arg(short, long, value_name = "PATTERN")]
     exclude: Vec<OsString>,
     /// Remove ignored files too
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Remove only ignored files
     #[arg(short = 'X')]
     ignored: bool,
-    /// Which files
+    /// Paths to clean
     #[arg(value_name = "PATHSPEC")]
     paths: Vec<OsString>,
 }
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     tell_all((&repository, context), args, &said)
 }
 
-/// What the options mean.
+/// Interprets the options.
 fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let prefix = repository.prefix_or_empty();
     let mut specs: Vec<BString> = args
@@ -110,7 +110,7 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     })
 }
 
-/// Says what was done; the paths as seen from where the caller is.
+/// Prints what was done, with paths relative to the current directory.
 fn tell_all(
     (repository, context): (&Repository, &mut Context),
     args: &Args,
@@ -119,7 +119,7 @@ fn tell_all(
     let prefix = repository.prefix_or_empty();
     let all = repository.config().bool_or("core.quotepath", true)?;
     let shown = |place: &Place| {
-        // What is in a directory is shown from where that is.
+        // Paths below a directory are shown relative to the same place as the directory.
         let (root, below) = place.path.split_at(place.root);
         let seen = match root {
             b"" => relative(place.path.as_bstr(), prefix.as_bstr()),

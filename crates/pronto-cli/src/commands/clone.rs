@@ -11,112 +11,112 @@ use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback};
+use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What to clone: an address or a path
+    /// The repository to clone: a URL or a path
     repository: Option<OsString>,
-    /// Where to put it
+    /// The new directory
     directory: Option<OsString>,
-    /// More, which is an error
+    /// Surplus arguments
     #[arg(hide = true)]
     rest: Vec<OsString>,
-    /// Show more
+    /// Be more verbose
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Show nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     progress: Option<bool>,
-    /// Refuse a source whose history is cut off
+    /// Refuse a shallow source
     #[arg(long)]
     reject_shallow: Option<bool>,
-    /// Have the files at the top alone in the work tree
+    /// Check out only the files at the top
     #[arg(long)]
     sparse: bool,
     /// Do not check out files
     #[arg(long, short = 'n')]
     no_checkout: bool,
-    /// Make a repository without a work tree
+    /// Create a bare repository
     #[arg(long)]
     bare: bool,
-    /// Take all references as they are, and keep doing so
+    /// Copy all refs unchanged, and mirror them in later fetches
     #[arg(long)]
     mirror: bool,
-    /// Take over the files of a repository on this machine
+    /// Link or copy the object files of a local repository
     #[arg(long, short)]
     local: Option<bool>,
-    /// Copy the files of a repository on this machine instead of linking them
+    /// Copy object files of a local repository instead of linking them
     #[arg(long)]
     no_hardlinks: bool,
-    /// Use the objects of a repository on this machine where they are
+    /// Use the objects of a local repository without copying them
     #[arg(long, short)]
     shared: bool,
-    /// Clone the submodules too
+    /// Clone submodules, too
     #[arg(long, alias = "recursive", value_name = "PATHSPEC", num_args = 0..=1, default_missing_value = ".")]
     recurse_submodules: Vec<OsString>,
     /// How many submodules to clone at once
     #[arg(long, short, value_name = "N")]
     jobs: Option<OsString>,
-    /// Where the templates of new repositories are
+    /// The directory of templates for new repositories
     #[arg(long, value_name = "DIRECTORY")]
     template: Option<OsString>,
-    /// A repository on this machine whose objects may be used
+    /// A local repository whose objects may be used
     #[arg(long, value_name = "REPOSITORY")]
     reference: Vec<PathBuf>,
-    /// The same, if it is there
+    /// Like --reference, but without an error if it is missing
     #[arg(long, value_name = "REPOSITORY")]
     reference_if_able: Vec<PathBuf>,
-    /// What to call the remote
+    /// The name of the remote
     #[arg(long, short, value_name = "NAME")]
     origin: Option<OsString>,
-    /// What to check out in place of the remote's HEAD
+    /// Check out this branch instead of the remote's HEAD
     #[arg(long, short, value_name = "BRANCH")]
     branch: Option<OsString>,
-    /// Take one revision only, and detach HEAD there
+    /// Fetch only this revision, and detach HEAD there
     #[arg(long, value_name = "REVISION")]
     revision: Option<OsString>,
-    /// The program that serves on the other side
+    /// The program that serves on the remote side
     #[arg(long, short, value_name = "PATH")]
     upload_pack: Option<OsString>,
-    /// Take so many commits of each branch only
+    /// Fetch only this many commits of each branch
     #[arg(long, value_name = "DEPTH")]
     depth: Option<String>,
-    /// Take only what is newer than this
+    /// Fetch only commits newer than this
     #[arg(long, value_name = "TIME")]
     shallow_since: Option<String>,
-    /// Take nothing that this reference leads to
+    /// Exclude commits reachable from this ref
     #[arg(long, value_name = "REF")]
     shallow_exclude: Vec<OsString>,
-    /// Take only one branch
+    /// Fetch only one branch
     #[arg(long)]
     single_branch: Option<bool>,
-    /// Take no tags
+    /// Fetch no tags
     #[arg(long)]
     no_tags: bool,
-    /// Clone submodules with a depth of one
+    /// Clone submodules with a depth of 1
     #[arg(long)]
     shallow_submodules: Option<bool>,
-    /// Where the repository itself goes, apart from its work tree
+    /// Where to store the repository, separate from its worktree
     #[arg(long, value_name = "DIRECTORY")]
     separate_git_dir: Option<PathBuf>,
-    /// A setting for the new repository
+    /// A configuration variable for the new repository
     #[arg(long, short, value_name = "KEY=VALUE")]
     config: Vec<OsString>,
-    /// A value for the hooks of the other side
+    /// A value for the hooks of the remote side
     #[arg(long, value_name = "VALUE")]
     server_option: Vec<OsString>,
-    /// What to leave out until it is needed
+    /// Omit these objects until they are needed
     #[arg(long, value_name = "FILTER")]
     filter: Option<OsString>,
-    /// Use internet addresses of version 4 only
+    /// Use only IPv4 addresses
     #[arg(long, short = '4', overrides_with = "ipv6")]
     ipv4: bool,
-    /// Use internet addresses of version 6 only
+    /// Use only IPv6 addresses
     #[arg(long, short = '6', overrides_with = "ipv4")]
     ipv6: bool,
 }
@@ -167,7 +167,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Checks the configuration that there is before the clone, and what `--config` adds.
+/// Checks the existing configuration before the clone, and the additions of `--config`.
 fn check_settings(
     args: &Args,
     environment: &Environment,
@@ -179,7 +179,7 @@ fn check_settings(
             Some((key, value)) => (key, Some(OsStr::from_bytes(value))),
             None => (setting.as_bytes(), None),
         };
-        // The clone itself refuses what is no key.
+        // The clone itself refuses an invalid key.
         if let Ok(key) = pronto::config::canonical(key.as_bstr()) {
             environment.add_config_parameter(&key.to_str_lossy(), value);
         }
@@ -187,7 +187,7 @@ fn check_settings(
     context.check_config(&pronto::config::without_repository(&environment)?)
 }
 
-/// The path without the slashes at its end.
+/// Returns the path without trailing slashes.
 fn trimmed(directory: &OsStr) -> PathBuf {
     let mut bytes = directory.as_bytes();
     while let [rest @ .., b'/'] = bytes
@@ -202,7 +202,7 @@ fn bytes(text: &OsString) -> Vec<u8> {
     text.clone().into_vec()
 }
 
-/// Which options make no sense together.
+/// Refuses invalid combinations of options.
 fn check(args: &Args) -> Result<(), CliError> {
     let together = |first: &str, second: &str| {
         let message = format!("options '{first}' and '{second}' cannot be used together");
@@ -339,20 +339,14 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     }
 }
 
-/// Lets git clone the submodules; the code it ended with, if it failed.
+/// Runs git to clone the submodules. Returns its exit code if it failed.
 fn update_submodules(
     args: &Args,
     outcome: &Outcome,
     context: &Context,
 ) -> Result<Option<ExitCode>, CliError> {
     let top = outcome.repository.work_tree().unwrap_or(Path::new("."));
-    let git = fallback::git(&context.globals)
-        .map_err(|error| error.with_hint("the repository is cloned, its submodules are not"))?;
-    let mut command = git.command();
-    command
-        .args(["submodule", "update", "--require-init", "--recursive"])
-        .current_dir(top)
-        .env_remove("GIT_DIR");
+    let mut arguments: Vec<OsString> = vec!["--require-init".into()];
     let given = [
         ("--quiet", args.quiet),
         (
@@ -362,16 +356,11 @@ fn update_submodules(
         ("--depth=1", args.shallow_submodules == Some(true)),
         ("--single-branch", args.single_branch == Some(true)),
     ];
-    for (option, _) in given.iter().filter(|(_, given)| *given) {
-        command.arg(option);
-    }
+    let given = given.iter().filter(|(_, given)| *given);
+    arguments.extend(given.map(|(option, _)| (*option).into()));
     if let Some(jobs) = &args.jobs {
-        command.arg("--jobs").arg(jobs);
+        arguments.extend(["--jobs".into(), jobs.into()]);
     }
-    let status = command.status().map_err(|error| git.cannot_run(&error))?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(match code {
-        Some(0) => None,
-        code => Some(ExitCode::new(code.unwrap_or(1))),
-    })
+    let made = "the repository is cloned, its submodules are not";
+    submodules::update(top, &arguments, made, context)
 }

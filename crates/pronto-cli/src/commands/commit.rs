@@ -1,4 +1,4 @@
-//! `commit`: record what is staged.
+//! `commit`: record staged changes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,29 +9,29 @@ use pronto::commit::{Options, Outcome};
 
 use crate::{CliError, Context, ExitCode};
 
-/// Arguments of `commit`. What is not among them, and a commit that is to be summed up or edited, is
+/// Arguments of `commit`. All other options, and commits that need a summary or an editor, are
 /// handed to git.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Say nothing (a commit that is summed up is made by git)
+    /// Print no summary (required: a commit with a summary is made by git)
     #[arg(long, short)]
     quiet: bool,
-    /// What the commit says; each one more is a paragraph
+    /// The commit message; each further one is a paragraph
     #[arg(long, short, value_name = "MESSAGE")]
     message: Vec<OsString>,
-    /// Read what it says from this file
+    /// Read the commit message from this file
     #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "message")]
     file: Option<OsString>,
-    /// Do not ask the hooks pre-commit and commit-msg
+    /// Skip the hooks pre-commit and commit-msg
     #[arg(long, short = 'n')]
     no_verify: bool,
-    /// Record it even if nothing has changed
+    /// Allow a commit without changes
     #[arg(long)]
     allow_empty: bool,
-    /// Record it even if the message says nothing
+    /// Allow an empty message
     #[arg(long)]
     allow_empty_message: bool,
-    /// What to take out of the message: verbatim, whitespace, strip or default
+    /// How to clean up the message: verbatim, whitespace, strip or default
     #[arg(long, value_name = "MODE")]
     cleanup: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 fn message(args: &Args, repository: &pronto::Repository) -> Result<BString, CliError> {
     match &args.file {
-        // The standard input can be read once only, and git might have to.
+        // Standard input can be read only once, and git may need it.
         Some(file) if file == "-" => Err(CliError::unsupported("messages from the standard input")),
         Some(file) => {
             let path = repository.environment().current_dir().join(file);

@@ -1,4 +1,4 @@
-//! `commit-graph`: write and verify the file that lets walks do without inflating commits.
+//! `commit-graph`: write and verify the commit-graph file.
 
 use std::ffi::OsString;
 use std::io::BufRead as _;
@@ -14,28 +14,28 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `commit-graph`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The object directory to work in: the repository's own or one of its alternates
+    /// The object directory: the repository's own or one of its alternates
     #[arg(long, value_name = "DIR")]
     object_dir: Option<PathBuf>,
-    /// Write the commits that references lead to
+    /// Write the commits reachable from refs
     #[arg(long)]
     reachable: bool,
-    /// Write the commits of the packs whose indexes are named on the standard input
+    /// Write the commits of packs whose indexes are named on standard input
     #[arg(long)]
     stdin_packs: bool,
-    /// Write the commits whose ids stand on the standard input
+    /// Write the commits whose ids are on standard input
     #[arg(long)]
     stdin_commits: bool,
-    /// Keep what is in the graph now
+    /// Also keep the commits of the present graph
     #[arg(long)]
     append: bool,
-    /// Write filters of the paths that each commit changed
+    /// Write Bloom filters of changed paths
     #[arg(long)]
     changed_paths: Option<bool>,
-    /// Make at most this many new filters
+    /// Compute at most this many new filters
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     max_new_filters: Option<String>,
-    /// Write a layer on top of others: `no-merge` leaves them alone, `replace` removes them
+    /// Write a layer on top of others: `no-merge` keeps them, `replace` replaces them
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "STRATEGY")]
     split: Option<String>,
     /// Merge layers until the new one has at most this many commits
@@ -44,13 +44,13 @@ pub(crate) struct Args {
     /// Merge layers that are at most this many times as large as the new one
     #[arg(long, value_name = "N")]
     size_multiple: Option<String>,
-    /// Leave files alone that are younger than this
+    /// Keep files that are younger than this
     #[arg(long, value_name = "DATE")]
     expire_time: Option<String>,
-    /// Look only at the topmost layer
+    /// Verify only the topmost layer
     #[arg(long)]
     shallow: bool,
-    /// Show how far it is
+    /// Show progress
     #[arg(long)]
     progress: Option<bool>,
     /// `write` or `verify`
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// Whether an option is given that only `write` has.
+    /// Returns whether an option of `write` is given.
     fn writes(&self) -> bool {
         let texts = [
             &self.max_new_filters,
@@ -139,7 +139,7 @@ impl Args {
         }
         let mut ids = Vec::new();
         for line in lines()? {
-            // What follows the id does not matter.
+            // Text after the id is ignored.
             let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
             let id = ObjectId::from_hex(&line[..digits.count()]);
             let message = || CliError::error(format!("unexpected non-hex object ID: {line}"));
@@ -157,7 +157,7 @@ fn number(text: Option<&str>) -> Result<Option<i64>, CliError> {
     text.map(parse).transpose()
 }
 
-/// The lines of the standard input.
+/// Reads the lines of standard input.
 pub(super) fn lines() -> Result<Vec<BString>, CliError> {
     let failed = |error: std::io::Error| CliError::fatal(format!("cannot read: {error}"));
     let mut lines = Vec::new();

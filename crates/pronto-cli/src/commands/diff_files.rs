@@ -1,4 +1,4 @@
-//! `diff-files`: how files differ from the index.
+//! `diff-files`: differences between files and the index.
 
 use std::ffi::OsString;
 
@@ -8,21 +8,21 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `diff-files`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Of conflicts, tell only that they are
+    /// For conflicts, report only that they exist
     #[arg(short = '0', overrides_with_all = ["base", "ours", "theirs"])]
     none: bool,
-    /// Of conflicts, compare with the common ancestor
+    /// For conflicts, compare with the common ancestor
     #[arg(short = '1', long, overrides_with_all = ["none", "ours", "theirs"])]
     base: bool,
-    /// Of conflicts, compare with our side (the default)
+    /// For conflicts, compare with our side (the default)
     #[arg(short = '2', long, overrides_with_all = ["none", "base", "theirs"])]
     ours: bool,
-    /// Of conflicts, compare with their side
+    /// For conflicts, compare with their side
     #[arg(short = '3', long, overrides_with_all = ["none", "base", "ours"])]
     theirs: bool,
     #[command(flatten)]
     diff: DiffArgs,
-    /// Which files to compare
+    /// Paths to compare
     #[arg(value_name = "PATH")]
     operands: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! `diff-index`: how the index, or files, differ from a tree.
+//! `diff-index`: differences between a tree and the index or files.
 
 use std::ffi::OsString;
 
@@ -14,10 +14,10 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `diff-index`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Compare with the index alone
+    /// Compare only with the index
     #[arg(long)]
     cached: bool,
-    /// Files that are not there count as they are in the index
+    /// Treat missing files as unchanged
     #[arg(short = 'm')]
     match_missing: bool,
     /// Compare with the common ancestor of the commit and HEAD
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     merge_base: bool,
     #[command(flatten)]
     diff: DiffArgs,
-    /// The tree, and which paths to compare
+    /// The tree, and paths to compare
     #[arg(value_name = "TREE-ISH")]
     operands: Vec<OsString>,
 }

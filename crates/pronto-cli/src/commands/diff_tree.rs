@@ -1,4 +1,4 @@
-//! `diff-tree`: how trees differ, and what commits changed.
+//! `diff-tree`: differences between trees, and the changes of commits.
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -14,27 +14,27 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `diff-tree`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Go into directories
+    /// Recurse into directories
     #[arg(short = 'r')]
     recursive: bool,
-    /// Tell of the directories, too, that are gone into
+    /// Also show the directories when recursing
     #[arg(short = 't')]
     show_trees: bool,
-    /// Of a commit without parents, tell all that is in it
+    /// For a commit without parents, show its whole tree
     #[arg(long)]
     root: bool,
-    /// Read commits, or pairs of trees, from the standard input
+    /// Read commits, or pairs of trees, from standard input
     #[arg(long)]
     stdin: bool,
-    /// Compare merges with each of their parents
+    /// Compare merges with each parent
     #[arg(short = 'm')]
     merges: bool,
-    /// Do not print the id of a commit before what it changed
+    /// Do not print the id of a commit before its changes
     #[arg(long)]
     no_commit_id: bool,
     #[command(flatten)]
     diff: DiffArgs,
-    /// A commit or two trees, and which paths to compare
+    /// A commit or two trees, and paths to compare
     #[arg(value_name = "TREE-ISH")]
     operands: Vec<OsString>,
 }
@@ -101,7 +101,7 @@ impl Session<'_> {
         self.compare(sides, None)
     }
 
-    /// What the commit changed, against `parents` or its own.
+    /// Prints the changes of a commit relative to `parents` or its own parents.
     fn commit(&mut self, id: ObjectId, parents: Option<Vec<ObjectId>>) -> Result<(), CliError> {
         let links = self.repository.commit_links(&id, &mut Vec::new())?;
         let parents = parents.unwrap_or(links.parents);
@@ -142,7 +142,7 @@ impl Session<'_> {
         self.printer.print(&found, self.context)
     }
 
-    /// Commits, each with other parents if some are named, or pairs of trees.
+    /// Reads commits, each with other parents if some are named, or pairs of trees.
     fn read(&mut self) -> Result<(), CliError> {
         let mut input = std::io::stdin().lock();
         let mut line = Vec::new();
@@ -164,7 +164,7 @@ impl Session<'_> {
         }
     }
 
-    /// The id that `text` begins with.
+    /// Returns the id at the start of `text`.
     fn id_at(&self, text: &[u8]) -> Option<ObjectId> {
         let digits = text.get(..self.repository.object_hash().len_in_hex())?;
         ObjectId::from_hex(digits).ok()

@@ -1,4 +1,4 @@
-//! `fetch`: take what is new from other repositories.
+//! `fetch`: get new objects and refs from other repositories.
 
 mod table;
 
@@ -19,15 +19,15 @@ use crate::{CliError, Context, ExitCode, bad_pack, fallback};
 pub(crate) struct Args {
     /// The remote, or several with --multiple
     repository: Option<OsString>,
-    /// What to fetch, in place of what is configured
+    /// What to fetch instead of the configured refspecs
     refspecs: Vec<OsString>,
-    /// Show more
+    /// Be more verbose
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Show nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     progress: Option<bool>,
     /// Fetch from all remotes
@@ -39,88 +39,88 @@ pub(crate) struct Args {
     /// How many remotes to fetch from at once
     #[arg(long, short, value_name = "N")]
     jobs: Option<String>,
-    /// Keep what FETCH_HEAD holds
+    /// Append to FETCH_HEAD instead of overwriting it
     #[arg(long, short)]
     append: bool,
-    /// Change all references or none
+    /// Update all refs or none
     #[arg(long)]
     atomic: bool,
-    /// The program that serves on the other side
+    /// The program that serves on the remote side
     #[arg(long, value_name = "PATH")]
     upload_pack: Option<OsString>,
-    /// Let references move to anything
+    /// Allow updates of refs that are not fast-forwards
     #[arg(long, short)]
     force: bool,
-    /// Fetch all tags; none with --no-tags
+    /// Fetch all tags
     #[arg(long, short, overrides_with = "no_tags_short")]
     tags: Option<bool>,
     /// Fetch no tags
     #[arg(short = 'n', overrides_with = "tags")]
     no_tags_short: bool,
-    /// Remove references to what is gone on the other side
+    /// Remove tracking refs that no longer exist on the remote side
     #[arg(long, short)]
     prune: Option<bool>,
-    /// The same for tags
+    /// Remove local tags that no longer exist on the remote side
     #[arg(long, short = 'P')]
     prune_tags: Option<bool>,
-    /// Change nothing
+    /// Show what would be done without doing it
     #[arg(long)]
     dry_run: bool,
-    /// Tell what happened in a form for scripts
+    /// Print the result in a form for scripts
     #[arg(long)]
     porcelain: bool,
     /// Do not write FETCH_HEAD
     #[arg(long)]
     no_write_fetch_head: bool,
-    /// Keep the pack as it is
+    /// Keep the received pack
     #[arg(long, short)]
     keep: bool,
-    /// Fetch even into the branch that is checked out
+    /// Allow fetching into the current branch
     #[arg(long, short = 'u')]
     update_head_ok: bool,
-    /// Take so many commits of each branch only
+    /// Fetch only this many commits of each branch
     #[arg(long, value_name = "DEPTH")]
     depth: Option<String>,
-    /// Take so many commits more beyond where the history is cut off
+    /// Deepen the shallow history by this many commits
     #[arg(long, value_name = "DEPTH")]
     deepen: Option<String>,
-    /// Take only what is newer than this
+    /// Fetch only commits newer than this
     #[arg(long, value_name = "TIME")]
     shallow_since: Option<String>,
-    /// Take nothing that this reference leads to
+    /// Exclude commits reachable from this ref
     #[arg(long, value_name = "REF")]
     shallow_exclude: Vec<OsString>,
-    /// Take the whole history
+    /// Fetch the complete history of a shallow repository
     #[arg(long)]
     unshallow: bool,
-    /// Let the other side's cut of its history become ours
+    /// Accept updates of the list of shallow commits
     #[arg(long)]
     update_shallow: bool,
-    /// What references named on the command line are called here
+    /// Map refs of the command line with this refspec instead of the configured ones
     #[arg(long, value_name = "REFMAP")]
     refmap: Vec<OsString>,
-    /// A value for the hooks of the other side
+    /// A value for the hooks of the remote side
     #[arg(long, short = 'o', value_name = "VALUE")]
     server_option: Vec<OsString>,
-    /// What to leave out until it is needed
+    /// Omit these objects until they are needed
     #[arg(long, value_name = "FILTER")]
     filter: Option<OsString>,
-    /// Ask for everything as if nothing were here
+    /// Fetch everything again, without negotiation
     #[arg(long)]
     refetch: bool,
-    /// Leave out the maintenance afterwards
+    /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_maintenance: bool,
-    /// Leave out the maintenance afterwards
+    /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_gc: bool,
-    /// Whether to fetch in submodules too
+    /// Whether to fetch in submodules, too
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
-    /// Use internet addresses of version 4 only
+    /// Use only IPv4 addresses
     #[arg(long, short = '4', overrides_with = "ipv6")]
     ipv4: bool,
-    /// Use internet addresses of version 6 only
+    /// Use only IPv6 addresses
     #[arg(long, short = '6', overrides_with = "ipv4")]
     ipv6: bool,
 }
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal(message));
     }
     for remote in &remotes {
-        // What is left to git is so before anything is done.
+        // Calls for git are handed over before anything is done.
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }
     if several || remotes.is_empty() {
@@ -179,7 +179,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Fetches from one remote; whether something was refused.
+/// Fetches from one remote. Returns whether an update was refused.
 fn one(
     args: &Args,
     remote: &Remote,
@@ -222,7 +222,7 @@ fn one(
     Ok(outcome.failed)
 }
 
-/// The remotes to fetch from.
+/// Returns the remotes to fetch from.
 fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<Remote>, CliError> {
     let config = repository.config();
     if all {
@@ -243,9 +243,8 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
         return Ok(remotes);
     }
     let Some(first) = &args.repository else {
-        let name = Remote::default_name(repository)?;
-        let remote = Remote::configured(config, name.as_ref())?;
-        // Without any remote there is nothing to do.
+        let remote = Remote::default_of(repository)?;
+        // Without a remote there is nothing to do.
         return Ok(match remote.urls.is_empty() {
             true => Vec::new(),
             false => vec![remote],
@@ -276,7 +275,7 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
     Ok(remotes)
 }
 
-/// The refspecs of the command line; `tag NAME` stands for a tag.
+/// Parses the refspecs of the command line; `tag NAME` stands for a tag.
 fn refspecs(given: &[OsString]) -> Result<Vec<Refspec>, CliError> {
     let mut specs = Vec::new();
     let mut given = given.iter();
@@ -340,7 +339,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
             (_, true) => Family::V6,
             _ => Family::Any,
         },
-        // Where git may not be called this program serves.
+        // If git may not be called, this program serves.
         server: match fallback::git(&context.globals) {
             Ok(git) => Some(git.program),
             Err(_) => std::env::current_exe().ok(),
@@ -363,7 +362,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     Ok(options)
 }
 
-/// The command as it was called, without passwords.
+/// Returns the command as it was called, without passwords.
 fn action(context: &Context) -> Vec<u8> {
     let mut action = b"fetch".to_vec();
     for argument in &context.arguments {
@@ -374,7 +373,7 @@ fn action(context: &Context) -> Vec<u8> {
     action
 }
 
-/// What logs say where git lets a process of its own fetch from each remote.
+/// Returns the reflog message for several remotes, for each of which git runs a process.
 fn action_of_many(args: &Args, remote: &Remote) -> Vec<u8> {
     let mut action = b"fetch --append --no-auto-gc --no-write-commit-graph".to_vec();
     let mut add = |word: &str| {
@@ -441,8 +440,7 @@ fn deepen(args: &Args) -> Result<Deepen, CliError> {
     Ok(deepen)
 }
 
-/// Fetching in submodules is left to git; where there are none, or it is not wanted, there is
-/// nothing to leave.
+/// Hands fetches of submodules to git, unless there are none or they are not wanted.
 fn refuse_submodules(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     let configured = match config.raw("fetch.recursesubmodules") {

@@ -1,4 +1,4 @@
-//! `for-each-repo`: a command in each of the repositories that a variable of the configuration names.
+//! `for-each-repo`: run a command in each repository that a configuration variable names.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -13,14 +13,14 @@ use pronto::environment::LOCAL_VARIABLES;
 use crate::maintenance::own_program;
 use crate::{CliError, Context, ExitCode};
 
-/// Variables of a repository that others obey, too: they come from the command line.
+/// Variables of this repository that also apply to the others: they come from the command line.
 const SHARED: &[&str] = &["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
 /// Arguments of `for-each-repo`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// `--config=KEY`, the variable that names repositories; `--keep-going`, to go on after a failure; then the
-    /// command and its arguments
+    /// `--config=KEY`: the variable that lists repositories; `--keep-going`: continue after a
+    /// failure; then the command and its arguments
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// What is to be done.
+/// A parsed call.
 struct Call {
     key: String,
     keeps_going: bool,
@@ -65,7 +65,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads the arguments. What is not of the plain form is for git to read.
+    /// Parses the arguments. Calls in another form are left to git.
     fn read(words: &[OsString]) -> Result<Self, CliError> {
         let unsupported = || CliError::unsupported("this way of calling for-each-repo");
         let (mut key, mut keeps_going) = (None, false);
@@ -94,7 +94,7 @@ impl Call {
         })
     }
 
-    /// The repositories that are configured.
+    /// Returns the configured repositories.
     fn places(&self, context: &mut Context) -> Result<Vec<PathBuf>, CliError> {
         let environment = context.environment()?;
         let repository = context.repository_if_any()?;
@@ -108,7 +108,7 @@ impl Call {
         };
         let mut places = Vec::new();
         for entry in config.entries(&self.key) {
-            // An entry without a value is for git to complain about.
+            // git reports an entry without a value.
             let known = entry
                 .value
                 .and_then(|_| entry.path(environment.home()).ok()?);

@@ -1,4 +1,4 @@
-//! `fsmonitor--daemon`: the monitor that tells other commands what changed in the worktree.
+//! `fsmonitor--daemon`: the monitor that reports changes in the worktree to other commands.
 
 use crate::{CliError, Context, ExitCode};
 use pronto::Repository;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// What the command is to do.
+/// The usage of the command.
 const USAGE: &str = "\
 usage: git fsmonitor--daemon start [<options>]
    or: git fsmonitor--daemon run [<options>]
@@ -22,7 +22,7 @@ usage: git fsmonitor--daemon start [<options>]
 
 ";
 
-/// Between two looks whether the monitor listens.
+/// The interval between checks that the monitor listens.
 const PAUSE: Duration = Duration::from_millis(5);
 const START_SECONDS: u64 = 60;
 const STOP_SECONDS: u64 = 60;
@@ -36,13 +36,13 @@ pub(crate) struct Args {
     /// Detach from the console
     #[arg(long)]
     detach: bool,
-    /// Taken for Git's sake: each client has a thread
+    /// Accepted for compatibility: each client has a thread
     #[arg(long, value_name = "N")]
     ipc_threads: Option<u32>,
     /// How many seconds to wait for the start
     #[arg(long, value_name = "SECONDS")]
     start_timeout: Option<u64>,
-    /// One of start, run, stop, status
+    /// start, run, stop or status
     #[arg(value_name = "COMMAND")]
     command: Option<OsString>,
 }
@@ -105,7 +105,7 @@ fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
 fn watch(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
     refuse_second(repository)?;
     if args.detach {
-        // Who leads a group already keeps its session.
+        // A process that leads a group keeps its session.
         let _ = rustix::process::setsid();
     }
     repository.run_monitor()?;

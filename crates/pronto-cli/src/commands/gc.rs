@@ -1,4 +1,4 @@
-//! `gc`: repack, and remove what nothing needs any more.
+//! `gc`: repack objects, and remove unneeded ones.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -27,34 +27,34 @@ pub(crate) struct Args {
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
-    /// From what age on unreachable objects are removed; never with --no-prune
+    /// Remove unreachable objects older than this; never with --no-prune
     #[arg(long, value_name = "DATE", num_args = 0..=1, default_missing_value = "")]
     prune: Option<OsString>,
     /// Put unreachable objects into a pack of their own
     #[arg(long)]
     cruft: Option<bool>,
-    /// The size from which on such packs are not combined
+    /// Do not combine such packs from this size on
     #[arg(long, value_name = "BYTES")]
     max_cruft_size: Option<String>,
-    /// Make all deltas anew, and take more time for it
+    /// Recompute all deltas, and take more time for it
     #[arg(long)]
     aggressive: bool,
-    /// Do nothing unless there is much to do
+    /// Do nothing unless much has accumulated
     #[arg(long)]
     auto: bool,
-    /// Go on in the background
+    /// Continue in the background
     #[arg(long)]
     detach: Option<bool>,
-    /// Do not care whether another process does it
+    /// Run even if another process collects garbage
     #[arg(long)]
     force: bool,
-    /// Leave the largest pack as it is
+    /// Keep the largest pack as it is
     #[arg(long)]
     keep_largest_pack: Option<bool>,
-    /// Where a pack of what is removed goes
+    /// The directory for a pack of removed objects
     #[arg(long, value_name = "DIRECTORY")]
     expire_to: Option<OsString>,
-    /// Leave references and reflogs alone
+    /// Skip refs and reflogs
     #[arg(long, hide = true)]
     skip_foreground_tasks: bool,
     #[arg(hide = true)]
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// The settings with what the command line says.
+    /// Returns the settings, with the options of the command line.
     fn settings(
         &self,
         repository: &Repository,
@@ -116,12 +116,12 @@ impl Args {
         let mut settings = Settings::of(repository).map_err(CliError::of)?;
         settings.cruft_packs = self.cruft.unwrap_or(settings.cruft_packs);
         if let Some(size) = &self.max_cruft_size {
-            // What is wrong with a size is told by git.
+            // git reports an invalid size.
             settings.max_cruft_size = parse_u64(BStr::new(size.as_bytes()))
                 .map_err(|_| CliError::unsupported("this size of packs"))?;
         }
         settings.expire_to.clone_from(&self.expire_to);
-        // No other option begins so.
+        // No other option begins like this.
         let is_about = |word: &&OsString| word.as_bytes().starts_with(b"--no-p");
         let is_given = |word: &&OsString| word.as_bytes().starts_with(b"--p");
         let mut words = arguments.iter().rev();
@@ -131,14 +131,14 @@ impl Args {
             Some(date) if !date.is_empty() => {
                 settings.prune_expire = Some(BString::from(date.as_bytes()));
             }
-            // As it is configured.
+            // The configured value applies.
             _ => {}
         }
         Ok(settings)
     }
 }
 
-/// A garbage collection that is due.
+/// A garbage collection to be run.
 struct Work<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
@@ -164,7 +164,7 @@ impl Work<'_> {
         }
     }
 
-    /// Does what a user may wait for, and starts a process that does the rest.
+    /// Does the part that a user may wait for, and starts a process for the rest.
     fn detach(&self, context: &mut Context) -> Result<ExitCode, CliError> {
         let repository = self.repository;
         if let Some(said) = repository.gc_log(self.settings.log_expires_before)? {
@@ -231,7 +231,7 @@ impl Work<'_> {
     }
 
     fn write_graph(&self, is_background: bool, context: &mut Context) -> Result<(), CliError> {
-        // What the store has seen is older than the new packs.
+        // The list of packs in the store is older than the new packs.
         let start = context.environment()?;
         let repository = Repository::discover(start.current_dir(), &start)?;
         let shown = !self.options.quiet && !is_background;
@@ -246,7 +246,7 @@ impl Work<'_> {
             context.warn(&warning);
         }
         match written {
-            // Git says what is wrong and passes over it.
+            // Git reports the error and continues.
             Err(error) if *error.kind() == ErrorKind::InvalidInput => {
                 context.complain(&error.to_string());
                 Ok(())

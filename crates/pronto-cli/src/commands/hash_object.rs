@@ -1,4 +1,4 @@
-//! `hash-object`: the id of an object that would have some content.
+//! `hash-object`: the object id of a content.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,16 +27,16 @@ pub(crate) struct Args {
     /// Store the object
     #[arg(short = 'w')]
     write: bool,
-    /// Read the object from the standard input
+    /// Read the object from standard input
     #[arg(long)]
     stdin: bool,
-    /// Read names of files from the standard input
+    /// Read file names from standard input
     #[arg(long)]
     stdin_paths: bool,
-    /// Take files as they are
+    /// Do not convert the content
     #[arg(long)]
     no_filters: bool,
-    /// Make objects of any type and content (handed to git)
+    /// Accept any type and content (handed to git)
     #[arg(long)]
     literally: bool,
     /// Convert as if the content were that of this file
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which combinations make no sense. Git shows how it wants to be called.
+/// Refuses invalid combinations. Git prints its usage.
 fn check(args: &Args) -> Result<(), CliError> {
     let wrong = if args.stdin_paths {
         if args.stdin {
@@ -170,7 +170,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The object of the file `place`, which is called `name` and converted as `path`.
+    /// Hashes the file `place` with the name `name`, converted like the path `path`.
     fn file(&mut self, place: &Path, name: &BStr, path: &BStr) -> Result<ObjectId, CliError> {
         let file = open(place, name)?;
         if self.kind != ObjectKind::Blob {
@@ -193,7 +193,7 @@ impl Maker<'_> {
     }
 }
 
-/// Whether `path`, from the top of the work tree, stays below it.
+/// Returns whether `path`, relative to the top of the worktree, stays below it.
 fn is_inside(path: &[u8]) -> bool {
     let mut depth = 0;
     let mut parts = path.split(|&byte| byte == b'/');
@@ -215,7 +215,7 @@ fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
     })
 }
 
-/// Nothing is stored or converted, and names are those of SHA-1.
+/// Hashes outside of a repository: nothing is stored or converted, and ids are SHA-1.
 fn without_repository(
     args: &Args,
     kind: ObjectKind,
@@ -247,7 +247,7 @@ fn without_repository(
     if args.stdin_paths {
         for line in std::io::stdin().lock().split(b'\n') {
             of_file(unquoted(&line?)?.as_bstr(), context)?;
-            // Whoever asks may wait for the answer.
+            // The caller may wait for this line before it writes the next one.
             context.out.flush()?;
         }
     }

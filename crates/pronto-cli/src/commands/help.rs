@@ -1,4 +1,4 @@
-//! `help`: the native commands, or the manual of one of them.
+//! `help`: the list of native commands, or the manual of one.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -10,16 +10,16 @@ use crate::{CliError, Context, ExitCode, fallback};
 /// Arguments of `help`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// List all commands, with what becomes of those that pronto lacks
+    /// List all commands, including those that are handed to git
     #[arg(short, long)]
     all: bool,
-    /// The command whose manual to show
+    /// Show the manual of this command
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    // Whoever types `git help` wants the documentation of git.
+    // A user who types `git help` wants the documentation of git.
     if context.called_as_git && !fallback::is_forbidden() {
         return Err(CliError::unsupported("the documentation of git"));
     }
@@ -70,7 +70,7 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the manual page if it is installed, else the text that it is made from.
+/// Shows the manual page if it is installed, otherwise the text it is made from.
 fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError> {
     let page = format!("pronto-{}", command.name);
     let is_installed = pronto_io::child::command("man")

@@ -1,4 +1,4 @@
-//! `index-pack`: make the index of a pack, from a file or as it arrives.
+//! `index-pack`: index a pack, from a file or as it arrives.
 
 mod input;
 mod verify;
@@ -26,67 +26,67 @@ pub(super) use verify::{Listing, verify};
 /// Arguments of `index-pack`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Read the pack from the standard input, and keep it
+    /// Read the pack from standard input and store it
     #[arg(long)]
     stdin: bool,
-    /// Add the bases that the pack lacks, if they are here
+    /// Add missing bases of a thin pack from the repository
     #[arg(long)]
     fix_thin: bool,
-    /// Refuse broken objects, and links to what is not there
+    /// Refuse malformed objects, and links to missing objects
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID=SEVERITY,…")]
     strict: Option<OsString>,
-    /// Refuse broken objects
+    /// Refuse malformed objects
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID=SEVERITY,…")]
     fsck_objects: Option<OsString>,
-    /// Mark the pack as one to be kept, and say why
+    /// Create a .keep file with this reason
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "WHY")]
     keep: Option<OsString>,
-    /// Mark the pack as one whose links may be missing
+    /// Create a .promisor file with this text
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "TEXT")]
     promisor: Option<OsString>,
-    /// How many threads may compute
+    /// How many threads to use
     #[arg(long, value_name = "N")]
     threads: Option<String>,
-    /// Refuse packs of more bytes than this
+    /// Refuse packs larger than this
     #[arg(long, value_name = "BYTES")]
     max_input_size: Option<String>,
-    /// The version of the index, and from where on offsets take 64 bits
+    /// The index version, and the smallest offset stored in 64 bits
     #[arg(long, value_name = "VERSION[,OFFSET]")]
     index_version: Option<String>,
-    /// Write a reverse index too
+    /// Also write a reverse index
     #[arg(long)]
     rev_index: Option<bool>,
-    /// Write nothing; see whether the index is right
+    /// Verify the index instead of writing it
     #[arg(long)]
     verify: bool,
-    /// The same, and list what is in the pack
+    /// Verify the index, and list the objects of the pack
     #[arg(long)]
     verify_stat: bool,
-    /// The same, and count what is in the pack
+    /// Verify the index, and print statistics of the pack
     #[arg(long)]
     verify_stat_only: bool,
-    /// How objects are named: sha1 or sha256
+    /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
-    /// Where the index goes
+    /// The file for the index
     #[arg(short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show progress
     #[arg(short = 'v', action = clap::ArgAction::Count)]
     verbose: u8,
-    /// What the progress is called
+    /// The title of the progress meter
     #[arg(long, value_name = "TITLE")]
     progress_title: Option<String>,
-    /// Show progress of the second phase at least
+    /// Show at least the progress of resolving deltas
     #[arg(long)]
     show_resolving_progress: bool,
-    /// Refuse broken links; end with 1 if the pack links to what it does not hold
+    /// Refuse broken links; exit with 1 if the pack links to objects outside of it
     #[arg(long)]
     check_self_contained_and_connected: bool,
-    /// Write a NUL to the standard error when all has arrived
+    /// Write a NUL to standard error when the whole pack has arrived
     #[arg(long)]
     report_end_of_input: bool,
-    /// The start of the pack, which somebody has read already
+    /// The pack header, if the caller has already read it
     #[arg(long = "pack_header", value_name = "VERSION,COUNT")]
     pack_header: Option<String>,
     /// The pack
@@ -165,7 +165,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     finish(args, &outcome, inspector.as_ref(), context)
 }
 
-/// Options that do not go together, or not with where we are.
+/// Refuses options that cannot be combined, or not used here.
 fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
     if args.fix_thin && !args.stdin {
         return Err(CliError::fatal(
@@ -182,7 +182,7 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What is to be done.
+/// The work to do.
 struct Job<'a> {
     args: &'a Args,
     inspector: Option<&'a Inspector<'a>>,
@@ -194,6 +194,9 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
+        if let Some(repository) = self.repository.filter(|_| self.args.stdin) {
+            repository.objects()?.begin_writing()?;
+        }
         let inventory = self.inventory()?;
         let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
         let outcome = self
@@ -227,7 +230,7 @@ impl Job<'_> {
         outcome.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))
     }
 
-    /// What the repository has, of which nothing may be replaced by something else.
+    /// Returns the objects of the repository, none of which may be replaced by different content.
     fn inventory(&self) -> Result<Option<Inventory>, CliError> {
         match self.repository {
             Some(repository) => Ok(Some(repository.objects()?.inventory()?)),
@@ -236,7 +239,7 @@ impl Job<'_> {
     }
 }
 
-/// Says what the pack is called, and passes on what followed it.
+/// Prints the name of the pack, and forwards the bytes that followed it.
 fn finish(
     args: &Args,
     outcome: &Outcome,
@@ -255,7 +258,7 @@ fn finish(
     found(args, inspector, context)
 }
 
-/// Passes on what whoever called must look after.
+/// Prints the findings that the caller must handle.
 fn found(
     args: &Args,
     inspector: Option<&Inspector<'_>>,
@@ -273,7 +276,7 @@ fn found(
     }
 }
 
-/// What comes of each finding.
+/// Returns the severity of each finding.
 fn levels(args: &Args) -> Result<Levels, CliError> {
     let mut levels = Levels::strict();
     for list in [&args.strict, &args.fsck_objects].into_iter().flatten() {
@@ -282,7 +285,7 @@ fn levels(args: &Args) -> Result<Levels, CliError> {
     Ok(levels)
 }
 
-/// Who looks at the objects, if anything is to be looked at.
+/// Returns the inspector of objects, if objects are checked.
 fn inspector<'a>(
     args: &Args,
     options: &Options,
@@ -327,7 +330,7 @@ fn options(
     options.keep = args.keep.as_deref().map(line);
     options.promisor = args.promisor.as_deref().map(line);
     options.title = match &args.progress_title {
-        // Once in the life of the process.
+        // Happens once in a process.
         Some(title) => Box::leak(title.clone().into_boxed_str()),
         None if args.stdin => RECEIVING,
         None => INDEXING,
@@ -336,7 +339,7 @@ fn options(
     Ok(options)
 }
 
-/// What is configured for packs, in the repository or without one.
+/// Returns the configured pack options, in the repository or without one.
 pub(super) fn options_of(
     repository: Option<&Repository>,
     kind: Kind,
@@ -351,7 +354,7 @@ pub(super) fn options_of(
     })
 }
 
-/// The hash called `name`.
+/// Returns the hash function called `name`.
 pub(super) fn object_format(name: &OsStr) -> Result<Kind, CliError> {
     hash_named(name.as_bytes().as_bstr()).ok_or_else(|| {
         let name = name.to_string_lossy();
@@ -359,7 +362,7 @@ pub(super) fn object_format(name: &OsStr) -> Result<Kind, CliError> {
     })
 }
 
-/// The text of a file that marks a pack.
+/// Returns the content of a file that marks a pack.
 fn line(text: &OsStr) -> Vec<u8> {
     match text.as_bytes() {
         [] => Vec::new(),
@@ -367,7 +370,7 @@ fn line(text: &OsStr) -> Vec<u8> {
     }
 }
 
-/// The number that `text` starts with; zero if with none.
+/// Returns the number at the start of `text`, or zero.
 pub(super) fn leading_number(text: &str) -> u64 {
     let end = text.bytes().take_while(u8::is_ascii_digit).count();
     match text[..end].parse() {
@@ -377,7 +380,7 @@ pub(super) fn leading_number(text: &str) -> u64 {
     }
 }
 
-/// `VERSION[,OFFSET]`, the offset in any base that C has.
+/// Parses `VERSION[,OFFSET]`. The offset may have any base of C.
 fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
     let bad = || CliError::fatal(format!("bad --index-version={text}"));
     let (version, limit) = match text.split_once(',') {
@@ -401,7 +404,7 @@ fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `path` with another end.
+/// Returns `path` with another suffix.
 pub(super) fn with_other_end(path: &Path, end: &str, other: &str) -> Result<PathBuf, CliError> {
     let bytes = path.as_os_str().as_bytes();
     let stem = bytes

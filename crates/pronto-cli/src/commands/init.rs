@@ -1,4 +1,4 @@
-//! `init`: make a repository.
+//! `init`: create a repository.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use pronto::init::{self, Options, Template, shared};
-use pronto::repository::hash_named;
+use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
 
@@ -15,42 +15,35 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `init`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
-    /// Make a repository without a work tree
+    /// Create a bare repository
     #[arg(long)]
     bare: bool,
-    /// Fill the repository with what is in this directory
+    /// Copy the templates in this directory
     #[arg(long, value_name = "DIRECTORY")]
     template: Option<OsString>,
-    /// Put the repository there, and a file that points to it into the work tree
+    /// Store the repository there, and a file that points to it in the worktree
     #[arg(long, value_name = "DIRECTORY")]
     separate_git_dir: Option<OsString>,
-    /// How objects are named: sha1 or sha256
+    /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
-    /// How references are stored: files
+    /// The storage of refs: files or reftable
     #[arg(long, value_name = "FORMAT")]
     ref_format: Option<OsString>,
     /// The name of the first branch
     #[arg(long, short = 'b', value_name = "NAME")]
     initial_branch: Option<OsString>,
-    /// Who else may use it
+    /// Share the repository with a group or all users
     #[arg(long, num_args = 0..=1, default_missing_value = "group", value_name = "PERMISSIONS")]
     shared: Option<OsString>,
-    /// Where to make it
+    /// The directory for the repository
     directory: Option<OsString>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    if args
-        .ref_format
-        .as_ref()
-        .is_some_and(|format| format != "files")
-    {
-        return Err(CliError::unsupported("references that are not files"));
-    }
     let mut environment = context.environment()?;
     context.check_config(&pronto::config::without_repository(&environment)?)?;
     let is_bare = args.bare || environment.is_treated_as_bare();
@@ -63,6 +56,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         enter(Path::new(directory), &mut environment)?;
     }
     options.object_hash = object_hash(args)?;
+    options.ref_storage = ref_storage(args)?;
     let git_dir = choose_git_dir(args, is_bare, &environment)?;
     let is_bare = is_bare || looks_bare(&git_dir, &environment);
     if is_bare && args.separate_git_dir.is_some() {
@@ -121,6 +115,17 @@ fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
     }
 }
 
+fn ref_storage(args: &Args) -> Result<Option<RefStorage>, CliError> {
+    let Some(name) = &args.ref_format else {
+        return Ok(None);
+    };
+    let name = name.as_encoded_bytes().as_bstr();
+    match RefStorage::named(name) {
+        Some(storage) => Ok(Some(storage)),
+        None => Err(CliError::fatal(init::unknown_storage(name))),
+    }
+}
+
 fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> {
     let sharing = match &args.shared {
         Some(text) => Some(shared::parse(
@@ -137,6 +142,7 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
             Some(path) => Template::Directory(environment.absolute(path)),
         },
         object_hash: None,
+        ref_storage: None,
         initial_branch: args
             .initial_branch
             .as_ref()
@@ -149,7 +155,7 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
     })
 }
 
-/// Makes `directory` if it is not there; from here on everything is relative to it.
+/// Creates `directory` if necessary. From here on everything is relative to it.
 fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError> {
     let full = environment.absolute(directory);
     let said = directory.display();
@@ -185,7 +191,7 @@ fn choose_git_dir(args: &Args, bare: bool, environment: &Environment) -> Result<
     })
 }
 
-/// Whether a repository at this path is usually bare.
+/// Returns whether a repository at this path is usually bare.
 fn looks_bare(git_dir: &Path, environment: &Environment) -> bool {
     git_dir == Path::new(".")
         || git_dir == environment.current_dir()

@@ -1,4 +1,4 @@
-//! `ls-files`: the index, and what the worktree has beside it.
+//! `ls-files`: the index, and other files of the worktree.
 
 mod format;
 mod listing;
@@ -21,95 +21,95 @@ use std::os::unix::ffi::OsStrExt;
 /// Arguments of `ls-files`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Separate paths with the NUL character
+    /// Terminate paths with NUL
     #[arg(short = 'z')]
     null: bool,
-    /// Identify the file status with tags
+    /// Prefix each path with a letter for its state
     #[arg(short = 't')]
     tags: bool,
-    /// Use lowercase letters for 'assume unchanged' files
+    /// Like -t, with lower case for files marked assume-unchanged
     #[arg(short = 'v')]
     valid_bit: bool,
-    /// Use lowercase letters for 'fsmonitor clean' files
+    /// Like -t, with lower case for files that the monitor vouches for
     #[arg(short = 'f')]
     fsmonitor_bit: bool,
-    /// Show cached files in the output (default)
+    /// List tracked files (the default)
     #[arg(short, long)]
     cached: bool,
-    /// Show deleted files in the output
+    /// List tracked files that are missing from the worktree
     #[arg(short, long)]
     deleted: bool,
-    /// Show modified files in the output
+    /// List tracked files that have changed
     #[arg(short, long)]
     modified: bool,
-    /// Show other files in the output
+    /// List untracked files
     #[arg(short, long)]
     others: bool,
-    /// Show ignored files in the output
+    /// List ignored files: untracked with -o, tracked with -c
     #[arg(short, long)]
     ignored: bool,
-    /// Show staged contents' object name in the output
+    /// Show mode, id and stage of each entry
     #[arg(short, long)]
     stage: bool,
-    /// Show files on the filesystem that need to be removed
+    /// List untracked files that are in the way of tracked ones
     #[arg(short, long)]
     killed: bool,
-    /// Show 'other' directories' names only
+    /// List an untracked directory instead of its files
     #[arg(long)]
     directory: bool,
-    /// Show line endings of files
+    /// Show the line endings of files
     #[arg(long)]
     eol: bool,
-    /// Show empty directories as well
+    /// With --directory, list empty directories, too
     #[arg(long)]
     empty_directory: Option<bool>,
-    /// Show unmerged files in the output
+    /// List files in conflict
     #[arg(short, long)]
     unmerged: bool,
-    /// Show resolve-undo information
+    /// Show conflicts that were resolved
     #[arg(long)]
     resolve_undo: bool,
-    /// Skip files matching pattern
+    /// Treat untracked files that match this pattern as ignored
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<OsString>,
-    /// Read exclude patterns from a file
+    /// Read ignore patterns from this file
     #[arg(short = 'X', long, value_name = "FILE")]
     exclude_from: Vec<OsString>,
-    /// Read additional per-directory exclude patterns from a file
+    /// Read ignore patterns from files of this name in each directory
     #[arg(long, value_name = "FILE")]
     exclude_per_directory: Option<OsString>,
-    /// Add the standard git exclusions
+    /// Use the standard ignore files
     #[arg(long)]
     exclude_standard: bool,
-    /// Make the output relative to the top of the work tree
+    /// Show paths relative to the top of the worktree
     #[arg(long)]
     full_name: bool,
-    /// If any file is not in the index, treat this as an error
+    /// Exit with an error if a path is not in the index
     #[arg(long)]
     error_unmatch: bool,
-    /// Pretend that paths removed since this tree are still present
+    /// Treat files of this tree that are not in the index as present
     #[arg(long, value_name = "TREE-ISH")]
     with_tree: Option<OsString>,
-    /// Use this many digits to display object names
+    /// Show ids with this many digits
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "")]
     abbrev: Option<OsString>,
-    /// Show debugging data
+    /// Show all fields of each entry
     #[arg(long)]
     debug: bool,
-    /// Suppress duplicate entries
+    /// List each path only once
     #[arg(long)]
     deduplicate: bool,
-    /// Show sparse directories in a sparse index
+    /// Show directories of a sparse index as single entries
     #[arg(long)]
     sparse: bool,
     /// The format of each entry
     #[arg(long, value_name = "FORMAT")]
     format: Option<OsString>,
-    /// Files to show
+    /// Paths to list
     file: Vec<OsString>,
 }
 
-/// The index, as files are there where that is told of.
+/// Returns the index, with current stat data if the output shows them.
 fn index(
     args: &Args,
     (repository, context): (&Repository, &mut Context),
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         each = Some(others).filter(|_| !args.directory);
     }
     if args.killed {
-        // A directory in the place of a tracked file is not among those that are put together.
+        // A directory in place of a tracked file is not collapsed.
         let each = each.map_or_else(|| find(false), Ok)?;
         listing.killed(&each, &mut context.out)?;
     }
@@ -205,7 +205,7 @@ fn tree(name: &OsStr, repository: &Repository) -> Result<ObjectId, CliError> {
     tree.ok_or_else(|| CliError::fatal(format!("bad tree-ish {name}")))
 }
 
-/// Which combinations make no sense, in Git's words.
+/// Refuses invalid combinations, in Git's words.
 fn check(args: &Args) -> Result<Option<Format>, CliError> {
     let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
     if args.format.is_some()
@@ -217,7 +217,7 @@ fn check(args: &Args) -> Result<Option<Format>, CliError> {
             || args.eol
             || shows_tags)
     {
-        // Git shows how it wants to be called.
+        // Git prints its usage.
         return Err(CliError::unsupported("option '--format' beside these"));
     }
     if args.with_tree.is_some() {
@@ -273,7 +273,7 @@ fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Path
         .map_err(pathspec_error)
 }
 
-/// What is ignored.
+/// The ignore rules.
 struct Excludes {
     patterns: Patterns,
     per_directory: Option<BString>,

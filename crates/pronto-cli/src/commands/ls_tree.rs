@@ -1,4 +1,4 @@
-//! `ls-tree`: what is in a tree.
+//! `ls-tree`: the entries of a tree.
 
 mod format;
 
@@ -14,49 +14,49 @@ use pronto_hash::ObjectId;
 use crate::{CliError, Context, ExitCode};
 use format::{Format, Piece};
 
-/// How deep trees may nest.
+/// The deepest nesting of trees.
 const MAX_DEPTH: usize = 2048;
 
 /// Arguments of `ls-tree`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Only trees
+    /// Show only trees
     #[arg(short = 'd')]
     only_trees: bool,
-    /// Also what is in trees below
+    /// Recurse into trees
     #[arg(short = 'r')]
     recursive: bool,
-    /// Also the trees that are looked into
+    /// Also show trees when recursing
     #[arg(short = 't')]
     show_trees: bool,
-    /// End lines with NUL, and quote nothing
+    /// Terminate lines with NUL, and quote nothing
     #[arg(short = 'z')]
     null: bool,
-    /// Also the sizes of files
+    /// Also show the sizes of files
     #[arg(long, short = 'l')]
     long: bool,
-    /// Only names
+    /// Show only names
     #[arg(long)]
     name_only: bool,
-    /// Only names
+    /// Show only names
     #[arg(long, hide = true)]
     name_status: bool,
-    /// Only ids
+    /// Show only ids
     #[arg(long)]
     object_only: bool,
-    /// Names from the top of the work tree
+    /// Show paths relative to the top of the worktree
     #[arg(long)]
     full_name: bool,
-    /// Everything, wherever the caller stands
+    /// List the whole tree, whatever the current directory
     #[arg(long)]
     full_tree: bool,
-    /// What to show of each entry
+    /// The format of each entry
     #[arg(long, value_name = "FORMAT")]
     format: Option<OsString>,
-    /// Ids in this many digits
+    /// Show ids with this many digits
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "N")]
     abbrev: Option<String>,
-    /// The tree, and which paths in it
+    /// The tree, and paths in it
     #[arg(value_name = "TREE-ISH")]
     operands: Vec<OsString>,
 }
@@ -128,7 +128,7 @@ fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliErro
     }
 }
 
-/// The paths from the top. Without any, what is below the caller.
+/// Returns the paths relative to the top; without arguments the current directory.
 fn wanted_paths(
     paths: &[OsString],
     prefix: &BStr,
@@ -178,12 +178,12 @@ struct Walk<'a> {
     digits: Option<usize>,
     quote_all: bool,
     show_trees: bool,
-    /// What is cut off the front of names.
+    /// The prefix that is removed from names.
     chop: BString,
     context: &'a mut Context,
 }
 
-/// What kind of object an entry of this mode is.
+/// Returns the type of object that an entry of this mode names.
 fn kind_of(mode: u32) -> ObjectKind {
     match mode & 0o170_000 {
         0o040_000 => ObjectKind::Tree,
@@ -228,7 +228,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a wanted path is the entry, above it, or below it.
+    /// Returns whether a wanted path is the entry, above it, or below it.
     fn is_wanted(&self, base: &BStr, entry: &TreeEntry<'_>) -> bool {
         let is_tree = kind_of(entry.mode) == ObjectKind::Tree;
         self.wanted.is_empty()
@@ -247,7 +247,7 @@ impl Walk<'_> {
             })
     }
 
-    /// Whether the tree called `name` is looked into.
+    /// Returns whether to recurse into the tree called `name`.
     fn is_entered(&self, base: &BStr, name: &BStr) -> bool {
         self.args.recursive
             || self.wanted.iter().any(|path| {

@@ -1,4 +1,4 @@
-//! `maintenance`: the tasks that keep a repository fast, now and by a schedule.
+//! `maintenance`: tasks that keep a repository fast, now and on a schedule.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -24,28 +24,28 @@ use crate::{CliError, Context, ExitCode};
     failed is in `gc.log` of the repository."
 )]
 pub(crate) struct Args {
-    /// Only what the state of the repository asks for (run, is-needed)
+    /// Run only tasks that the repository needs (run, is-needed)
     #[arg(long)]
     auto: bool,
-    /// Go on in the background (run)
+    /// Continue in the background (run)
     #[arg(long)]
     detach: Option<bool>,
     /// Show no progress (run)
     #[arg(long)]
     quiet: Option<bool>,
-    /// Only what is due that often: hourly, daily or weekly (run)
+    /// Run only tasks with this schedule: hourly, daily or weekly (run)
     #[arg(long, value_name = "FREQUENCY")]
     schedule: Option<OsString>,
-    /// Only this task (run, is-needed)
+    /// Run only this task (run, is-needed)
     #[arg(long, value_name = "TASK")]
     task: Vec<OsString>,
-    /// Which scheduler to use: auto, crontab, systemd-timer, launchctl or schtasks (start)
+    /// The scheduler: auto, crontab, systemd-timer, launchctl or schtasks (start)
     #[arg(long, value_name = "SCHEDULER")]
     scheduler: Option<OsString>,
-    /// The file that lists maintained repositories (register, unregister)
+    /// The configuration file with the list of repositories (register, unregister)
     #[arg(long, value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// Do not mind that it is not registered (unregister)
+    /// Do not fail if the repository is not registered (unregister)
     #[arg(short, long)]
     force: bool,
     /// `run`, `start`, `stop`, `register`, `unregister` or `is-needed`
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// The options of a command, by the names that they are given by.
+/// The options of each command, by name.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("run", &["auto", "detach", "quiet", "schedule", "task"]),
     ("start", &["scheduler"]),
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let command = command.to_str().unwrap_or_default();
-    // The command comes before its options.
+    // The command precedes its options.
     let is_first = context
         .arguments
         .first()
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         "stop" => {
             let repository = context.repository()?;
             let program = program()?;
-            // That it is locked ends with a code of its own.
+            // A lock has an exit code of its own.
             Ok(
                 match schedule(context, repository.schedules(&program).stop())? {
                     true => ExitCode::SUCCESS,
@@ -127,7 +127,7 @@ impl Args {
         }
     }
 
-    /// The tasks that are named. What is wrong with a name is told by git.
+    /// Returns the named tasks. git reports an invalid name.
     fn tasks(&self) -> Result<Vec<Task>, CliError> {
         let mut tasks: Vec<Task> = Vec::new();
         for name in &self.task {
@@ -250,7 +250,7 @@ fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program that a scheduler is to start.
+/// Returns the program that a scheduler starts.
 fn program() -> Result<PathBuf, CliError> {
     std::env::current_exe()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))
@@ -262,13 +262,13 @@ fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         .as_ref()
         .map(|name| name.as_bytes().as_bstr());
     let wanted = match wanted.filter(|name| !name.eq_ignore_ascii_case(b"auto")) {
-        // What is wrong with a name is told by git.
+        // git reports an invalid name.
         Some(name) => {
             Some(Scheduler::named(name).ok_or_else(|| CliError::unsupported("this scheduler"))?)
         }
         None => None,
     };
-    // Git knows only this form.
+    // Git accepts only this form.
     let is_plain = |word: &OsString| !word.as_bytes().starts_with(b"--no-");
     if !context.arguments.iter().all(is_plain) {
         return Err(CliError::unsupported("this way of calling maintenance"));
@@ -289,7 +289,7 @@ fn begin(schedules: &Schedules<'_>, wanted: Option<Scheduler>) -> Result<(), pro
     schedules.start(scheduler)
 }
 
-/// Reports what a scheduler refused; whether all went well.
+/// Reports what a scheduler refused. Returns whether everything succeeded.
 fn schedule(context: &mut Context, done: Result<(), pronto::Error>) -> Result<bool, CliError> {
     context.report();
     match done {

@@ -1,4 +1,4 @@
-//! `merge-file`: bring together what two have made of one file.
+//! `merge-file`: merge two versions of a file.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,7 +9,7 @@ use pronto::merge::{self, Favor, Options, Style};
 
 use crate::{CliError, Context, ExitCode};
 
-/// No larger file is merged.
+/// Larger files are refused.
 const LARGEST_BYTES: u64 = 1023 << 20;
 
 /// Arguments of `merge-file`.
@@ -22,31 +22,31 @@ pub(crate) struct Args {
     /// Print the result instead of writing it to the first file
     #[arg(short = 'p', long)]
     stdout: bool,
-    /// Show in conflicts what both come from
+    /// Also show the common ancestor in conflicts
     #[arg(long, overrides_with = "zdiff3")]
     diff3: bool,
-    /// Likewise, lines at their ends taken out
+    /// Like --diff3, without common lines at the start and end of a conflict
     #[arg(long, overrides_with = "diff3")]
     zdiff3: bool,
-    /// Of conflicts take the first file's side
+    /// Resolve conflicts with the first file's side
     #[arg(long, overrides_with_all = ["theirs", "union"])]
     ours: bool,
-    /// Of conflicts take the last file's side
+    /// Resolve conflicts with the last file's side
     #[arg(long, overrides_with_all = ["ours", "union"])]
     theirs: bool,
-    /// Of conflicts take both sides
+    /// Resolve conflicts with both sides
     #[arg(long, overrides_with_all = ["ours", "theirs"])]
     union: bool,
-    /// How many marks begin a line of a conflict
+    /// The length of conflict markers
     #[arg(long, value_name = "N")]
     marker_size: Option<String>,
-    /// Do not say what is wrong
+    /// Do not print errors
     #[arg(short, long)]
     quiet: bool,
-    /// What a file is called in conflicts; once for each
+    /// The name of a file in conflicts; once for each file
     #[arg(short = 'L', value_name = "NAME")]
     names: Vec<OsString>,
-    /// The file to change, the one that both come from, and the other one
+    /// The file to change, the common ancestor, and the other version
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
 }
@@ -110,13 +110,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             if !args.quiet {
                 context.complain(&message);
             }
-            // Git's code for it is -1.
+            // Git's exit code is -1.
             Ok(ExitCode::new(255))
         }
     }
 }
 
-/// What is in the files, or what is wrong.
+/// Reads the files, or returns the message why one cannot be merged.
 fn contents(files: &[OsString]) -> Result<[Vec<u8>; 3], String> {
     let mut contents = [const { Vec::new() }; 3];
     for (content, file) in contents.iter_mut().zip(files) {

@@ -1,4 +1,4 @@
-//! `multi-pack-index`: one table of ids for many packs.
+//! `multi-pack-index`: one index for many packs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,28 +15,28 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `multi-pack-index`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The object directory to work in: the repository's own or one of its alternates
+    /// The object directory: the repository's own or one of its alternates
     #[arg(long, value_name = "DIR")]
     object_dir: Option<PathBuf>,
-    /// Take the copies of this pack of objects that are in several
+    /// Prefer this pack for objects that several packs contain
     #[arg(long, value_name = "PACK")]
     preferred_pack: Option<OsString>,
-    /// Cover only the packs whose indexes are named on the standard input
+    /// Include only packs whose indexes are named on standard input
     #[arg(long)]
     stdin_packs: bool,
-    /// Write a bitmap, too
+    /// Also write a bitmap
     #[arg(long)]
     bitmap: bool,
-    /// What references point to, for the bitmap
+    /// A file with the targets of refs, for the bitmap
     #[arg(long, value_name = "FILE")]
     refs_snapshot: Option<PathBuf>,
-    /// Leave what there is as it is, and cover new packs by a layer on top of it
+    /// Write a layer for new packs on top of the present ones
     #[arg(long)]
     incremental: bool,
     /// Combine packs that together have at least this size
     #[arg(long, value_name = "SIZE")]
     batch_size: Option<String>,
-    /// Show how far it is
+    /// Show progress
     #[arg(long)]
     progress: Option<bool>,
     /// `write`, `verify`, `expire` or `repack`
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let unsupported = || CliError::unsupported("this way of calling multi-pack-index");
     let command: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
-    // Git knows but one option before the command.
+    // Git has only one option before the command.
     let before = context.arguments.iter();
     let mut before = before.take_while(|word| !args.command.contains(word));
     if before.any(|word| !is_directory(word)) {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if command.as_slice() == [Some("verify")] && !writes {
         return verify(args, context);
     }
-    // Git knows how bitmaps go on from layer to layer.
+    // Only git can write bitmaps for layers.
     if args.incremental && (args.bitmap || args.refs_snapshot.is_some()) {
         return Err(unsupported());
     }
@@ -116,7 +116,7 @@ impl Args {
     }
 }
 
-/// The size of a batch, if the pack is of the kind that is made here.
+/// Returns the batch size, if packs of this kind are made here.
 fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
     let config = repository.config();
     let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
@@ -125,7 +125,7 @@ fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
     let size = args.batch_size.as_deref().unwrap_or("0");
     match parse_u64(BStr::new(size)) {
         Ok(size) if !is_lacking => Ok(size),
-        // What is wrong with a size is told by git.
+        // git reports an invalid size.
         _ => Err(CliError::unsupported("this way to repack")),
     }
 }

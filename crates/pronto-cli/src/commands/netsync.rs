@@ -1,4 +1,4 @@
-//! `netsync`: the key of this user, and the peers that are trusted.
+//! `netsync`: the key of the user, and trusted peers.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `netsync`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What a trusted peer may do: 'read' takes from here, 'write' gives
+    /// What a trusted peer may do: 'read' receives from here, 'write' sends
     #[arg(long, value_name = "ROLES", default_value = "read,write")]
     roles: String,
-    /// Where a trusted peer is reached
+    /// The address of a trusted peer
     #[arg(long, value_name = "HOST[:PORT]")]
     at: Option<String>,
-    /// Let a trusted peer see and give only these branches, or references from 'refs/' on
+    /// Let a trusted peer see and send only these branches; refs if the glob begins with 'refs/'
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
-    /// Let a trusted peer not see or give these
+    /// Exclude these branches or refs for a trusted peer
     #[arg(long, value_name = "GLOB")]
     not: Vec<String>,
-    /// 'keygen' makes a key, 'key' shows it; 'trust NAME KEY', 'revoke NAME|KEY' and 'peers' are about
-    /// the keys of others; 'forget NAME' lets another repository take the place of a peer's
+    /// 'keygen' creates a key, 'key' shows it; 'trust NAME KEY', 'revoke NAME|KEY' and 'peers'
+    /// manage keys of peers; 'forget NAME' lets another repository use the name of a peer
     #[arg(value_name = "COMMAND", required = true)]
     command: Vec<OsString>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Where the key is, and the list of peers.
+/// Returns the paths of the key and of the list of peers.
 pub(super) fn paths(context: &mut Context) -> Result<(PathBuf, PathBuf), CliError> {
     let environment = context.environment()?;
     let paths = match context.repository_if_any()? {

@@ -1,4 +1,4 @@
-//! `pack-objects`: packs of what is listed on the standard input, or of what history leads to.
+//! `pack-objects`: packs of the objects listed on standard input, or reachable from history.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -23,106 +23,106 @@ use pronto_pack::bitmap::name_hash;
 
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// What is said when a pack is not all that its commits lead to.
+/// The warning if a pack does not contain everything its commits lead to.
 const NO_CLOSURE: &str = "disabling bitmap writing, as some objects are not being packed";
 
 /// Arguments of `pack-objects`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Write the pack to the standard output, without an index
+    /// Write the pack to standard output, without an index
     #[arg(long)]
     stdout: bool,
-    /// Read revisions instead of objects: everything they lead to is packed
+    /// Read revisions instead of objects, and pack everything reachable
     #[arg(long)]
     revs: bool,
-    /// Pack everything that references lead to
+    /// Pack everything reachable from refs
     #[arg(long)]
     all: bool,
-    /// Pack what the logs of references name
+    /// Also pack objects that reflogs name
     #[arg(long)]
     reflog: bool,
-    /// Pack what is staged
+    /// Also pack objects that the index names
     #[arg(long)]
     indexed_objects: bool,
-    /// Pack only commits that are in no pack, and what they lead to
+    /// Pack only unpacked commits, and what they lead to
     #[arg(long)]
     unpacked: bool,
-    /// Leave out what is in a pack already
+    /// Omit objects that are already packed
     #[arg(long)]
     incremental: bool,
-    /// Leave out what an alternate has
+    /// Omit objects of alternates
     #[arg(long)]
     local: bool,
-    /// Leave out what is in packs with a `.keep`
+    /// Omit objects in packs with a `.keep` file
     #[arg(long)]
     honor_pack_keep: bool,
-    /// Leave out what is in this pack
+    /// Omit objects in this pack
     #[arg(long, value_name = "NAME")]
     keep_pack: Vec<OsString>,
-    /// Let deltas be based on what the receiver has
+    /// Make a thin pack: deltas may be based on objects of the receiver
     #[arg(long)]
     thin: bool,
-    /// Pack tags of what is packed, too
+    /// Also pack annotated tags of packed objects
     #[arg(long)]
     include_tag: bool,
-    /// Let deltas name their base by its distance
+    /// Use deltas that name their base by offset
     #[arg(long)]
     delta_base_offset: bool,
-    /// Make all deltas anew
+    /// Recompute all deltas
     #[arg(long)]
     no_reuse_delta: bool,
-    /// Deflate everything anew
+    /// Deflate all objects again
     #[arg(long)]
     no_reuse_object: bool,
-    /// With how many others each object is compared
+    /// The number of objects that each object is compared with
     #[arg(long, value_name = "N")]
     window: Option<usize>,
-    /// How much memory objects may take that are compared, in each thread
+    /// The memory for compared objects, in each thread
     #[arg(long, value_name = "BYTES")]
     window_memory: Option<String>,
-    /// The longest chain of deltas
+    /// The maximum length of delta chains
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// How many threads may look for deltas
+    /// How many threads search for deltas
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// How hard to deflate, 0 to 9
+    /// The compression level, 0 to 9
     #[arg(long, value_name = "LEVEL")]
     compression: Option<u8>,
-    /// Compare trees only along paths on which something changed
+    /// Compare trees only along changed paths
     #[arg(long)]
     sparse: Option<bool>,
-    /// Ask bitmaps
+    /// Use bitmaps
     #[arg(long)]
     use_bitmap_index: Option<bool>,
-    /// Write bitmaps beside the pack
+    /// Write a bitmap of the pack
     #[arg(long)]
     write_bitmap_index: bool,
-    /// Make no pack of nothing
+    /// Do not write an empty pack
     #[arg(long)]
     non_empty: bool,
-    /// Take history as it was written
+    /// Ignore replacement objects and grafts
     #[arg(long)]
     keep_true_parents: bool,
     /// Show progress
     #[arg(long)]
     progress: bool,
-    /// Show progress while a stream is written, too
+    /// Also show progress while writing to standard output
     #[arg(long)]
     all_progress: bool,
-    /// As `--all-progress`, if progress is shown
+    /// Like `--all-progress`, if progress is shown
     #[arg(long)]
     all_progress_implied: bool,
     /// Show no progress
     #[arg(short = 'q')]
     quiet: bool,
-    /// What the names of the pack and its index begin with
+    /// The prefix of the names of pack and index
     #[arg(value_name = "BASE-NAME")]
     base_name: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    // What is wrong with a call is told by git.
+    // git reports an invalid call.
     let is_file = match (args.stdout, args.base_name.len()) {
         (true, 0) => false,
         (false, 1) if !args.thin => true,
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let start = environment.current_dir().to_owned();
     let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
     context.check_config(repository.config())?;
-    // Git splits packs that are to be small.
+    // Only git splits packs by size.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
     if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {
         return Err(CliError::unsupported("'pack-objects' in this repository"));
@@ -167,7 +167,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 .1
         }
         Some(base) => {
-            // Git goes to the top of the work tree first.
+            // Git changes to the top of the worktree first.
             let base = match (repository.prefix(), repository.work_tree()) {
                 (Some(_), Some(top)) => top.join(base),
                 _ => Path::new(base).to_owned(),
@@ -204,7 +204,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         search.threads = threads;
     }
     if let Some(text) = &args.window_memory {
-        // What is wrong with a number is told by git.
+        // git reports an invalid number.
         let wrong = |_| CliError::unsupported("this '--window-memory' of 'pack-objects'");
         let bytes = parse_u64(BStr::new(text)).map_err(wrong)?;
         search.window_memory_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -213,7 +213,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     Ok(options)
 }
 
-/// What is to be packed; `None` if only git understands what was asked for.
+/// Selects the objects to pack; `None` if only git supports the request.
 fn select(
     args: &Args,
     context: &Context,
@@ -264,7 +264,7 @@ fn select(
     Ok(Some(selection))
 }
 
-/// What is left out of what was selected.
+/// Returns the objects that are omitted from the selection.
 fn leave_out(args: &Args) -> LeaveOut {
     let names = args.keep_pack.iter();
     LeaveOut {
@@ -275,7 +275,7 @@ fn leave_out(args: &Args) -> LeaveOut {
     }
 }
 
-/// Objects, each on a line with its name if it has one.
+/// Parses a list of objects, each on a line with an optional name.
 fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
     let mut selection = Selection::default();
     let mut kept_whole = repository.kept_whole()?;
@@ -307,7 +307,7 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
 
 type Sides = (Vec<ObjectId>, Vec<ObjectId>);
 
-/// Revisions, wanted or not.
+/// Parses revisions, wanted or excluded.
 fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<Sides>, CliError> {
     let (mut wants, mut haves) = (Vec::new(), Vec::new());
     let mut negated = false;
@@ -377,7 +377,7 @@ fn make_files(
     Ok(store.pack_into(&contents, options, (directory, files), watch)?)
 }
 
-/// Lets git answer a call of which the input is read already.
+/// Runs git for a call whose input has been read already.
 fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
     let git = fallback::git(&context.globals)?;
     context.out.flush()?;
@@ -388,7 +388,7 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
         .stdin(Stdio::piped())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If it does not listen it says why.
+        // If git does not read the input, it reports why.
         let _ = stdin.write_all(input);
     }
     match child.wait()?.success() {
@@ -397,7 +397,7 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Says what a pack was made of.
+/// Prints what a pack consists of.
 pub(super) fn tell(counts: &Counts, context: &mut Context) {
     context.remark(&format!(
         "Total {} (delta {}), reused {} (delta {}), pack-reused {}",
@@ -405,10 +405,10 @@ pub(super) fn tell(counts: &Counts, context: &mut Context) {
     ));
 }
 
-/// Shows the phases that are to be seen.
+/// A progress observer that shows only some phases.
 struct Chosen {
     inner: Arc<dyn Progress>,
-    /// Whether writing is shown.
+    /// Whether the writing phase is shown.
     writing: bool,
 }
 

@@ -1,32 +1,33 @@
-//! `pack-refs`: put references into one file.
+//! `pack-refs`: store refs in one file.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use pronto::ErrorKind;
 use pronto::refs::PackRefsOptions;
+use pronto::repository::RefStorage;
 
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `pack-refs`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Pack all references, not only tags
+    /// Pack all refs, not only tags
     #[arg(long)]
     all: bool,
-    /// Leave the files of references that were packed
+    /// Keep the files of packed refs
     #[arg(long)]
     no_prune: bool,
-    /// Pack only if many references are not packed
+    /// Pack only if many refs are unpacked
     #[arg(long)]
     auto: bool,
-    /// Pack references that match the pattern
+    /// Pack refs that match this pattern
     #[arg(long, value_name = "PATTERN")]
     include: Vec<OsString>,
-    /// Leave references that match the pattern
+    /// Do not pack refs that match this pattern
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<OsString>,
-    /// None are taken
+    /// Surplus arguments
     #[arg(hide = true)]
     rest: Vec<OsString>,
 }
@@ -62,6 +63,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ErrorKind::Hook => {
             let message = error.to_string();
             CliError::fatal(format!("unable to write new packed-refs: {message}"))
+        }
+        _ if repository.format().ref_storage == RefStorage::Reftable => {
+            CliError::error(error.to_string())
         }
         _ => error.into(),
     })?;

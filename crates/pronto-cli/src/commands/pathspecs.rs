@@ -1,4 +1,4 @@
-//! Where pathspecs come from: the command line or a file.
+//! Reads pathspecs from the command line or a file.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -8,20 +8,20 @@ use bstr::{BString, ByteSlice};
 
 use crate::CliError;
 
-/// What the command line says.
+/// The sources of pathspecs.
 pub(crate) struct Source<'a> {
-    /// Pathspecs themselves.
+    /// Pathspecs of the command line.
     pub(crate) given: &'a [OsString],
-    /// `--pathspec-from-file`; `-` is the standard input.
+    /// `--pathspec-from-file`; `-` is standard input.
     pub(crate) file: Option<&'a OsStr>,
     /// `--pathspec-file-nul`.
     pub(crate) ends_with_nul: bool,
 }
 
-/// The pathspecs.
+/// Reads the pathspecs.
 ///
 /// # Errors
-/// They contradict each other, or the file cannot be read or is not well formed.
+/// The sources exclude each other, or the file cannot be read or is malformed.
 pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
     let Some(file) = source.file else {
         if source.ends_with_nul {
@@ -63,7 +63,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
         .collect()
 }
 
-/// A line of a list of paths, which may be quoted as in C; `None` if it is not quoted well.
+/// Parses a line of a list of paths, which may be C-style quoted; `None` for invalid quoting.
 pub(crate) fn unquote(line: &[u8]) -> Option<BString> {
     match line.starts_with(b"\"") {
         true => pronto::quote::c_unquote(line).map(BString::from),

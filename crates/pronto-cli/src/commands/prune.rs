@@ -1,4 +1,4 @@
-//! `prune`: loose objects that nothing leads to are deleted.
+//! `prune`: delete unreachable loose objects.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `prune`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Delete nothing; show what would be deleted
+    /// Show what would be deleted without deleting it
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Show what is deleted
@@ -25,13 +25,13 @@ pub(crate) struct Args {
     /// Show progress
     #[arg(long)]
     progress: Option<bool>,
-    /// Delete only what is older than this
+    /// Delete only objects older than this
     #[arg(long, value_name = "TIME")]
     expire: Option<OsString>,
-    /// Do not look at objects that a remote has promised
+    /// Do not follow objects that a remote has promised
     #[arg(long)]
     exclude_promisor_objects: bool,
-    /// Objects that are kept with all that they lead to
+    /// Keep these objects and everything reachable from them
     #[arg(value_name = "HEAD")]
     heads: Vec<OsString>,
 }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The repository, in which nothing is replaced.
+/// Opens the repository without replacements.
 pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
@@ -95,7 +95,7 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
     Ok(repository)
 }
 
-/// The moment before which something has to be last used to go.
+/// Parses the time before which an object must have been used last to be deleted.
 pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError> {
     match text.map(OsStrExt::as_bytes) {
         None | Some(b"all" | b"now") => Ok(Expiry::Now),
@@ -107,7 +107,7 @@ pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError>
     }
 }
 
-/// What is shown of what is deleted.
+/// Reports deleted objects.
 pub(super) struct Report<'a> {
     pub(super) repository: &'a Repository,
     pub(super) dry_run: bool,

@@ -1,4 +1,4 @@
-//! `prune-packed`: loose objects that are in a pack as well are deleted.
+//! `prune-packed`: delete loose objects that are packed, too.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `prune-packed`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Delete nothing; show what would be deleted
+    /// Show what would be deleted without deleting it
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Show no progress

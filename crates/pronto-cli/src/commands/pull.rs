@@ -1,5 +1,5 @@
-//! `pull --netsync`: take what a peer has, as `sync --pull` does, and bring a branch of it together
-//! with the own one. That is git's part, as everything is without `--netsync`.
+//! `pull --netsync`: receive from a peer like `sync --pull`, and merge its branch into the current
+//! one. git does the merge, and everything without `--netsync`.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -9,46 +9,46 @@ use bstr::ByteSlice as _;
 use super::sync;
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// Whose part is what.
-const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH, and is then merged, or rebased upon, \
-as 'git pull' does it: with its configuration (pull.ff, pull.rebase), messages and hooks. Without --netsync \
-the whole call is git's: 'git pull -h' shows its options.";
+/// The division of work.
+const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH. Then it is merged, or the current branch is \
+rebased onto it, as by 'git pull': with its configuration (pull.ff, pull.rebase), messages and hooks. \
+Without --netsync the whole call goes to git: 'git pull -h' shows its options.";
 
 /// Arguments of `pull`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = WHEN)]
 pub(crate) struct Args {
-    /// The peer, as 'sync' takes it, and the branch of it (default: that of the name of the own one)
+    /// The peer in the form of 'sync', and its branch (default: the name of the current branch)
     #[arg(value_name = "PEER [BRANCH]")]
     plain: Vec<OsString>,
-    /// Take from a peer in one conversation, without a remote that is configured
+    /// Receive from a peer in one conversation, without a configured remote
     #[arg(long)]
     netsync: bool,
-    /// Move the branch where no merge is needed (the default)
+    /// Fast-forward if possible (the default)
     #[arg(long)]
     ff: Option<bool>,
-    /// Fail where a merge is needed
+    /// Fail unless a fast-forward is possible
     #[arg(long)]
     ff_only: bool,
-    /// Rebase the own commits upon those of the peer; --no-rebase merges, whatever is configured
+    /// Rebase the current branch onto that of the peer; --no-rebase merges, whatever is configured
     #[arg(long, short, value_name = "HOW", num_args = 0..=1, default_missing_value = "true")]
     rebase: Option<OsString>,
-    /// Take and merge even if the two histories have nothing in common
+    /// Accept histories that have nothing in common
     #[arg(long)]
     allow_unrelated: bool,
-    /// What the peer is called here
+    /// The local name of the peer
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What this repository is called there; a server of netsync:// knows it by its key
+    /// The name of this repository at the peer; a server of netsync:// uses the name of its key
     #[arg(long = "as", value_name = "NAME")]
     own_name: Option<String>,
     /// The program on the other side of ssh
     #[arg(long, value_name = "PROGRAM", default_value = "pronto")]
     remote_program: OsString,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     progress: Option<bool>,
-    /// Show nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     quiet: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         [] => return Err(CliError::misuse("whom to pull from is missing")),
         _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
     };
-    // Whether there is a git is better known before anything has moved.
+    // Find out before anything changes whether git is available.
     let git = fallback::git(&context.globals)?;
     let repository = context.repository()?;
     let branch = match named {
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let name = sync::take(&args.taking(peer), context)?;
     let tracking = [b"refs/remotes/", name.as_bytes(), b"/", &branch].concat();
-    // It may be here now.
+    // The branch may have arrived by now.
     if context.repository()?.refs().id_of(&tracking)?.is_none() {
         let message = format!("peer '{name}' has no branch '{}'", branch.as_bstr());
         return Err(CliError::fatal(message));
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// The same as arguments of `sync`.
+    /// Returns the corresponding arguments of `sync`.
     fn taking(&self, peer: &OsString) -> sync::Args {
         sync::Args {
             peer: peer.clone(),
@@ -111,7 +111,7 @@ impl Args {
         }
     }
 
-    /// Has git pull from this repository itself, where the branch of the peer is by now.
+    /// Runs git to pull from this repository itself, which now has the branch of the peer.
     fn merge(
         &self,
         git: &fallback::Git,
@@ -120,7 +120,7 @@ impl Args {
     ) -> Result<ExitCode, CliError> {
         let mut command = git.command();
         command.arg("pull");
-        // It takes back `--rebase`, and says more than its absence.
+        // `--no-rebase` cancels `--rebase`, and also overrides the configuration.
         let merges = context.arguments.iter().any(|word| word == "--no-rebase");
         let words = [
             (self.quiet, "--quiet"),

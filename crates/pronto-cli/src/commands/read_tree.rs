@@ -1,4 +1,4 @@
-//! `read-tree`: trees into the index.
+//! `read-tree`: read trees into the index.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use pronto_hash::ObjectId;
 use super::switching::tell_failures;
 use crate::{CliError, Context, ExitCode};
 
-/// As many trees as git takes.
+/// The limit of git.
 const MOST_TREES: usize = 8;
 
 /// Arguments of `read-tree`.
@@ -28,37 +28,37 @@ pub(crate) struct Args {
     /// Show the progress of writing files
     #[arg(long, short)]
     verbose: bool,
-    /// Merge with what is in the index
+    /// Merge with the index
     #[arg(short = 'm')]
     merge: bool,
-    /// Merge three trees only if no file has to be
+    /// Merge three trees only if no content merge is needed
     #[arg(long)]
     trivial: bool,
-    /// Merge removals and identical additions of three trees, too
+    /// Also merge removals and identical additions of three trees
     #[arg(long)]
     aggressive: bool,
-    /// As -m, but drop what is in conflict and what is changed
+    /// Like -m, but discard conflicts and changes
     #[arg(long)]
     reset: bool,
     /// Read the tree into this directory of the index
     #[arg(long, value_name = "DIRECTORY")]
     prefix: Option<OsString>,
-    /// Update the working tree, too
+    /// Also update the worktree
     #[arg(short = 'u')]
     update: bool,
-    /// Do not look at files
+    /// Ignore the worktree
     #[arg(short = 'i')]
     index_only: bool,
-    /// Write nothing
+    /// Show whether it would fail, without writing the index
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Take no notice of a sparse checkout
+    /// Ignore the sparse checkout
     #[arg(long)]
     no_sparse_checkout: bool,
-    /// Do not say why it fails
+    /// Do not print errors
     #[arg(long, short)]
     quiet: bool,
-    /// The trees
+    /// The trees to read
     #[arg(value_name = "TREE-ISH")]
     trees: Vec<OsString>,
 }
@@ -172,7 +172,7 @@ fn trees(
     Ok(trees)
 }
 
-/// Which combinations make no sense, in Git's words.
+/// Refuses invalid combinations, in Git's words.
 fn check(
     args: &Args,
     (merges, count): (bool, usize),

@@ -1,4 +1,4 @@
-//! `reflog`: upkeep of the logs of references. Showing them is git's.
+//! `reflog`: maintenance of reflogs. git shows them.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,7 +12,7 @@ use pronto_hash::ObjectId;
 
 use crate::{CliError, Context, ExitCode};
 
-/// What Git ends with when a log could not be changed.
+/// Git's exit code if a reflog could not be changed.
 const FAILED: ExitCode = ExitCode::new(255);
 
 /// Arguments of `reflog`.
@@ -22,39 +22,39 @@ const FAILED: ExitCode = ExitCode::new(255);
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Take out lines before this moment (expire)
+    /// Remove entries older than this (expire)
     #[arg(long, value_name = "DATE")]
     expire: Option<OsString>,
-    /// Take out lines before this moment of what is not reachable any more (expire)
+    /// Remove unreachable entries older than this (expire)
     #[arg(long, value_name = "DATE")]
     expire_unreachable: Option<OsString>,
-    /// Let each line begin where the one before it ends (expire, delete)
+    /// Make the old value of each entry match the entry before it (expire, delete)
     #[arg(long)]
     rewrite: bool,
-    /// Let the reference hold what the last line says (expire, delete)
+    /// Set the ref to the value of the last entry (expire, delete)
     #[arg(long)]
     updateref: bool,
-    /// Take out lines of commits of which something is missing (expire)
+    /// Remove entries of incomplete commits (expire)
     #[arg(long)]
     stale_fix: bool,
-    /// Change nothing (expire, delete)
+    /// Show what would be done without doing it (expire, delete)
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Tell what becomes of each line (expire, delete)
+    /// Print what happens to each entry (expire, delete)
     #[arg(long)]
     verbose: bool,
-    /// The logs of all references (expire, drop)
+    /// Process the reflogs of all refs (expire, drop)
     #[arg(long)]
     all: bool,
-    /// Only those of this work tree (expire, drop)
+    /// Process only reflogs of this worktree (expire, drop)
     #[arg(long)]
     single_worktree: bool,
-    /// `expire`, `delete`, `drop`, `exists`, `list` or `write`, and what it is about
+    /// `expire`, `delete`, `drop`, `exists`, `list` or `write`, and its operands
     #[arg(value_name = "COMMAND")]
     words: Vec<OsString>,
 }
 
-/// Which options each command has.
+/// The options of each command.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("delete", &["rewrite", "updateref", "dry-run", "verbose"]),
     ("drop", &["all", "single-worktree"]),
@@ -77,7 +77,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 impl Args {
-    /// The names of the options that are given.
+    /// Returns the names of the given options.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             (self.expire.is_some(), "expire"),
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let words: Vec<&BStr> = words.iter().map(|word| word.as_bytes().as_bstr()).collect();
-    // The command comes before its options.
+    // The command precedes its options.
     let is_first = context.arguments.first() == Some(command);
     let known = OPTIONS.iter().find(|(name, _)| *command == **name);
     let Some((command, known)) = known.filter(|_| is_first) else {
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 fn moment(text: Option<&OsString>) -> Result<Option<i64>, CliError> {
-    // What is not understood here may be by git, which also knows the message.
+    // Git may parse what pronto cannot, and knows the message.
     let parse = |text: &OsString| {
         let parsed = parse_expiry(text.as_bytes().as_bstr());
         parsed.ok_or_else(|| CliError::unsupported(format!("{text:?} as a date")))
@@ -182,7 +182,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     Ok(code)
 }
 
-/// Prints what has become of lines, and what failed.
+/// Prints what happened to entries, and failures.
 fn tell(
     logs: &[ExpiredLog],
     args: &Args,
@@ -206,11 +206,11 @@ fn tell(
     Ok(())
 }
 
-/// One line of a log, as `delete` names it.
+/// An entry of a reflog in the form of `delete`.
 enum Position {
-    /// The newest is 0.
+    /// The entry with this number; the newest is 0.
     Number(usize),
-    /// The newest before a moment.
+    /// The newest entry before a time.
     Moment(i64),
 }
 
@@ -248,7 +248,7 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     Ok(code)
 }
 
-/// What stands behind `@{`.
+/// Parses the text after `@{`.
 fn position(text: &BStr) -> Result<Position, CliError> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = text[..digits].to_str().ok();
@@ -307,7 +307,7 @@ fn list(context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The words of `write`.
+/// The operands of `write`.
 struct Given<'a> {
     name: &'a BStr,
     old: &'a BStr,

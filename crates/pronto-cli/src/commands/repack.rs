@@ -1,4 +1,4 @@
-//! `repack`: few packs in place of many, and of loose objects.
+//! `repack`: replace many packs and loose objects by few packs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,70 +16,70 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `repack`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Put everything that something leads to into one pack
+    /// Pack all reachable objects into one pack
     #[arg(short = 'a')]
     all: bool,
-    /// As `-a`; what nothing leads to becomes loose when its pack is removed
+    /// Like `-a`; unreachable objects of removed packs become loose
     #[arg(short = 'A')]
     loosen: bool,
-    /// Remove packs and loose objects that are of no use any more
+    /// Remove redundant packs and loose objects
     #[arg(short = 'd')]
     delete: bool,
-    /// Make all deltas anew
+    /// Recompute all deltas
     #[arg(short = 'f')]
     no_reuse_delta: bool,
-    /// Deflate everything anew
+    /// Deflate all objects again
     #[arg(short = 'F')]
     no_reuse_object: bool,
-    /// Write no lists for servers that hand out files
+    /// Do not update the files for servers without Git support
     #[arg(short = 'n')]
     no_server_info: bool,
     /// Show no progress
     #[arg(short = 'q', long)]
     quiet: bool,
-    /// Leave objects of alternates where they are
+    /// Omit objects of alternates
     #[arg(short = 'l', long)]
     local: bool,
-    /// Write bitmaps
+    /// Write a bitmap
     #[arg(short = 'b', long)]
     write_bitmap_index: Option<bool>,
-    /// With how many others each object is compared
+    /// The number of objects that each object is compared with
     #[arg(long, value_name = "N")]
     window: Option<String>,
-    /// How much memory objects may take that are compared
+    /// The memory for compared objects
     #[arg(long, value_name = "BYTES")]
     window_memory: Option<String>,
-    /// The longest chain of deltas
+    /// The maximum length of delta chains
     #[arg(long, value_name = "N")]
     depth: Option<String>,
-    /// How many threads may look for deltas
+    /// How many threads search for deltas
     #[arg(long, value_name = "N")]
     threads: Option<String>,
-    /// Pack the objects of packs with a `.keep` like others
+    /// Also pack objects of packs with a `.keep` file
     #[arg(long)]
     pack_kept_objects: Option<bool>,
-    /// Leave this pack as it is
+    /// Keep this pack as it is
     #[arg(long, value_name = "NAME")]
     keep_pack: Vec<OsString>,
-    /// Put packs together until each has so many times the objects of the next smaller one
+    /// Combine packs until each has this many times the objects of the next smaller one
     #[arg(short = 'g', long, value_name = "FACTOR")]
     geometric: Option<String>,
-    /// As `-a`; what nothing leads to goes into a pack of its own
+    /// Like `-a`; unreachable objects go into a pack of their own
     #[arg(long)]
     cruft: bool,
-    /// With `--cruft`: leave out what is older than this
+    /// With `--cruft`: remove objects older than this
     #[arg(long, value_name = "TIME")]
     cruft_expiration: Option<OsString>,
-    /// With `--cruft`: leave packs of such objects as they are from this size on
+    /// With `--cruft`: do not combine such packs from this size on
     #[arg(long, value_name = "BYTES")]
     combine_cruft_below_size: Option<String>,
-    /// With `--cruft`: the size of packs of such objects at most
+    /// With `--cruft`: the maximum size of such packs
     #[arg(long, value_name = "BYTES")]
     max_cruft_size: Option<String>,
-    /// With `--cruft`: put what is left out into a pack whose path begins like this
+    /// With `--cruft`: put removed objects into a pack with this path prefix
     #[arg(long, value_name = "PATH")]
     expire_to: Option<PathBuf>,
-    /// With `-A`: drop what is older than this
+    /// With `-A`: drop objects older than this
     #[arg(long, value_name = "TIME")]
     unpack_unreachable: Option<OsString>,
     /// Write one index for all packs
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// What git says when one of the programs that it calls has failed.
+/// Returns git's message if one of the programs that it calls has failed.
 fn refused(error: pronto::Error) -> CliError {
     match *error.kind() == pronto::ErrorKind::Refused {
         true => CliError::error(error.to_string()),
@@ -117,13 +117,13 @@ fn refused(error: pronto::Error) -> CliError {
     }
 }
 
-/// What is to be done, if it can be done here.
+/// Interprets the options, if pronto supports them.
 fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let config = repository.config();
     let factor = args.geometric.as_deref().map(str::parse::<u32>);
     let factor = factor.transpose().map_err(|_| unsupported())?;
     let factor = factor.filter(|factor| *factor > 0);
-    // Git takes packs of alternates into account, too.
+    // Git also considers packs of alternates.
     let is_shared = factor.is_some() && !repository.objects()?.alternates().is_empty();
     if is_shared || is_lacking(args, repository)? {
         return Err(unsupported());
@@ -184,7 +184,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     })
 }
 
-/// Whether a part of what is asked for is left to git.
+/// Returns whether git is needed for the request.
 fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     let config = repository.config();
     let is_restricted = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
@@ -193,7 +193,7 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
         || !can_serve(repository)?
         || !repository.objects()?.promisor_packs()?.is_empty();
     let limit = number(&args.max_cruft_size)?.unwrap_or(0);
-    // Git has settings of their own for cruft packs.
+    // Git has separate settings for cruft packs.
     let is_tuned = args.window.is_some()
         || args.depth.is_some()
         || args.threads.is_some()
@@ -204,21 +204,21 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     Ok(is_restricted || unpacks_alone || args.cruft && (limit > 0 || is_tuned))
 }
 
-/// What becomes of objects that nothing leads to.
+/// Returns what happens to unreachable objects.
 fn cruft(args: &Args) -> Result<Cruft, CliError> {
     let expiration = args.cruft_expiration.as_deref();
     let expiration = expiration.map(|text| super::prune::expiry(Some(text)));
     let expiration = expiration.transpose()?;
     let below = number(&args.combine_cruft_below_size)?;
     Ok(Cruft {
-        // Nothing is older than this.
+        // No object is older than this.
         expiration: expiration.filter(|expiry| *expiry != Expiry::Before(0)),
         combine_below: below.filter(|below| *below > 0).map(|below| below as u64),
         expire_to: args.expire_to.clone(),
     })
 }
 
-/// What is wrong with a number is told by git.
+/// Parses a number. git reports an invalid one.
 fn number(text: &Option<String>) -> Result<Option<usize>, CliError> {
     let Some(text) = text else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `reset`: take the branch, the index and files to another commit.
+//! `reset`: set the branch, the index and files to another commit.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -22,10 +22,10 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
-    /// Do not look which files are not as the new index says
+    /// Do not refresh the index afterwards
     #[arg(long)]
     no_refresh: bool,
     /// Reset HEAD and the index (the default)
@@ -34,28 +34,28 @@ pub(crate) struct Args {
     /// Reset only HEAD
     #[arg(long, overrides_with_all = ["mixed", "hard", "merge", "keep"])]
     soft: bool,
-    /// Reset HEAD, the index and the work tree
+    /// Reset HEAD, the index and the worktree
     #[arg(long, overrides_with_all = ["mixed", "soft", "merge", "keep"])]
     hard: bool,
-    /// Reset HEAD, the index and the work tree, but keep changes that are not staged
+    /// Reset HEAD, the index and the worktree, but keep unstaged changes
     #[arg(long, overrides_with_all = ["mixed", "soft", "hard", "keep"])]
     merge: bool,
     /// Reset HEAD, but keep local changes
     #[arg(long, overrides_with_all = ["mixed", "soft", "hard", "merge"])]
     keep: bool,
-    /// Update submodules too (handed to git)
+    /// Update submodules, too (handed to git)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
-    /// Choose changes one by one (handed to git)
+    /// Choose changes interactively (handed to git)
     #[arg(short, long)]
     patch: bool,
-    /// Record that paths which leave the index will be added later
+    /// Record removed paths with an intent to add them later
     #[arg(short = 'N', long)]
     intent_to_add: bool,
     /// Read paths from this file
     #[arg(long, value_name = "FILE")]
     pathspec_from_file: Option<OsString>,
-    /// Paths in that file end with NUL
+    /// Paths in that file are separated by NUL
     #[arg(long)]
     pathspec_file_nul: bool,
     /// A commit, and paths
@@ -109,7 +109,7 @@ fn not_reset(options: &Options) -> CliError {
     CliError::fatal(format!("Could not reset index file to revision '{name}'."))
 }
 
-/// The name of a commit, and paths. What could be both has to be told apart by `--`.
+/// Splits the arguments into the name of a commit and paths. An ambiguous argument needs `--`.
 fn split<'a>(
     (repository, context): (&Repository, &Context),
     plain: &'a [OsString],
@@ -142,7 +142,7 @@ fn split<'a>(
     Ok((head(), plain))
 }
 
-/// What goes along, if that is possible.
+/// Returns the mode of the reset, if its options can be combined.
 fn mode(
     args: &Args,
     (repository, context): (&Repository, &mut Context),

@@ -1,4 +1,4 @@
-//! `restore`: put files back, in the work tree, in the index, or in both.
+//! `restore`: restore files in the worktree, in the index, or in both.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use pronto::merge::Style;
 use pronto::switch::Start;
 
 use crate::commands::pathspecs::{self, Source};
-use crate::commands::putting_back::{self, Telling};
+use crate::commands::restoring::{self, Reporting};
 use crate::commands::switching;
 use crate::paths::pathspec_error;
 use crate::{CliError, Context, ExitCode};
@@ -22,55 +22,55 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Take contents from this commit or tree, not from the index (with --staged: not from HEAD)
+    /// The commit or tree to restore from (default: the index, or HEAD with --staged)
     #[arg(short, long, value_name = "TREE-ISH")]
     source: Option<OsString>,
     /// Restore the index
     #[arg(short = 'S', long)]
     staged: Option<bool>,
-    /// Restore the work tree (the default)
+    /// Restore the worktree (the default)
     #[arg(short = 'W', long)]
     worktree: Option<bool>,
-    /// Leave paths in conflict alone
+    /// Skip paths in conflict
     #[arg(long)]
     ignore_unmerged: bool,
-    /// Leave tracked files that the source does not have
+    /// Keep tracked files that the source does not have
     #[arg(long)]
     overlay: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
-    /// Update submodules too (handed to git)
+    /// Update submodules, too (handed to git)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     progress: Option<bool>,
-    /// Make conflicts anew
+    /// Recreate conflicts
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look, made anew: merge, diff3, zdiff3
+    /// The style of recreated conflicts: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
-    /// Of files in conflict, take the side of HEAD
+    /// For files in conflict, check out the version of HEAD
     #[arg(short = '2', long, overrides_with = "theirs")]
     ours: bool,
-    /// Of files in conflict, take the other side
+    /// For files in conflict, check out the other version
     #[arg(short = '3', long, overrides_with = "ours")]
     theirs: bool,
-    /// Choose changes one by one (handed to git)
+    /// Choose changes interactively (handed to git)
     #[arg(short, long)]
     patch: bool,
-    /// Include files that are not to be in the work tree
+    /// Include files outside of the sparse checkout
     #[arg(long)]
     ignore_skip_worktree_bits: bool,
     /// Read paths from this file
     #[arg(long, value_name = "FILE")]
     pathspec_from_file: Option<OsString>,
-    /// Paths in that file end with NUL
+    /// Paths in that file are separated by NUL
     #[arg(long)]
     pathspec_file_nul: bool,
-    /// Which files
+    /// Paths to restore
     #[arg(value_name = "PATHSPEC")]
     paths: Vec<OsString>,
 }
@@ -126,23 +126,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         worktree,
         ignore_skip_worktree: args.ignore_skip_worktree_bits,
     };
-    let telling = Telling {
+    let reporting = Reporting {
         quiet: args.quiet,
         progress: args.progress,
         count: false,
     };
-    putting_back::put_back((&repository, context), &options, &telling)
+    restoring::restore((&repository, context), &options, &reporting)
 }
 
-/// How conflicts are made anew, if they are.
+/// Returns the style of recreated conflicts, if they are recreated.
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merge || args.conflict.is_some() {
-        true => putting_back::style(args.conflict.as_deref(), repository).map(Some),
+        true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
     }
 }
 
-/// Where contents come from: `None` is the index.
+/// Returns the source of contents; `None` is the index.
 fn source(
     args: &Args,
     (repository, index): (&Repository, bool),

@@ -1,4 +1,4 @@
-//! `rev-parse`: names of objects into ids, and where the repository is.
+//! `rev-parse`: resolve names of objects to ids, and print properties of the repository.
 
 mod arguments;
 mod paths;
@@ -18,7 +18,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `rev-parse`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Revisions, files, and options about them, in the order in which they are answered
+    /// Revisions, files and options, processed in order
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
@@ -55,7 +55,7 @@ fn quote_all(arguments: &[BString], context: &mut Context) -> Result<ExitCode, C
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which sorts of arguments are passed on.
+/// The kinds of arguments that are printed.
 #[derive(Clone, Copy, Debug)]
 struct Filter {
     revisions: bool,
@@ -64,19 +64,19 @@ struct Filter {
     plain: bool,
 }
 
-/// In which form references are shown.
+/// The form in which refs are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Symbolic {
     No,
     AsGiven,
     FullName,
-    /// Short but unambiguous, by all rules or by those that come first.
+    /// Short but unambiguous, by all rules or only by preceding ones.
     Short {
         strict: bool,
     },
 }
 
-/// What becomes of the arguments that follow.
+/// How the following arguments are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Options and revisions.
@@ -89,7 +89,7 @@ enum Stage {
     CertainFiles,
 }
 
-/// One run over the arguments; each changes how the next ones are answered.
+/// A run over the arguments. Options change how the next ones are processed.
 struct Session<'a> {
     context: &'a mut Context,
     repository: Option<Arc<Repository>>,
@@ -108,7 +108,7 @@ struct Session<'a> {
     /// `--prefix`, for files and relative paths.
     prefix: Option<BString>,
     excluded: Vec<BString>,
-    /// With `--verify`: what was found, how often, and whether it is negated.
+    /// With `--verify`: the objects found, with their negation.
     verified: Vec<(ObjectId, BString, bool)>,
 }
 
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Finds what `name` names; what is wrong with it is told unless that is to be quiet.
+    /// Resolves `name`. Reports errors unless `--quiet` is given.
     fn look_up(&mut self, name: &BStr, want: Want) -> Result<Option<ObjectId>, CliError> {
         let result = self.repository()?.try_resolve(name, want);
         self.context.report();
@@ -334,7 +334,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Prints an argument or a revision, quoted if that is asked for.
+    /// Prints an argument or a revision, quoted on request.
     fn show(&mut self, negated: bool, text: &BStr) -> Result<(), CliError> {
         if negated {
             self.context.out.write_all(b"^")?;
@@ -390,7 +390,7 @@ impl<'a> Session<'a> {
         self.show(negated, text.as_str().into())
     }
 
-    /// Shows what `--default` names, if nothing was shown yet.
+    /// Shows the object of `--default`, if nothing was shown yet.
     fn show_default(&mut self) -> Result<bool, CliError> {
         let Some(name) = self.default.take() else {
             return Ok(false);
@@ -404,7 +404,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Shows a plain argument if those are wanted.
+    /// Shows a plain argument if files are wanted.
     fn show_file(&mut self, argument: &BStr) -> Result<bool, CliError> {
         self.show_default()?;
         if !(self.filter.plain && self.filter.others) {
@@ -420,7 +420,7 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Shows a moment as an option of the commands that walk history.
+    /// Shows a time as an option of the commands that walk history.
     fn show_date(&mut self, option: &str, date: &BStr) -> Result<(), CliError> {
         if !(self.filter.flags && self.filter.revisions) {
             return Ok(());

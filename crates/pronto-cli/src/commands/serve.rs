@@ -1,4 +1,4 @@
-//! `serve`: let peers take part in this repository.
+//! `serve`: serve a repository to peers.
 
 mod listen;
 
@@ -19,13 +19,13 @@ use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
 
 use crate::{CliError, Context, ExitCode};
 
-/// How long a peer may say nothing.
+/// The longest silence of a peer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How much is taken in one session.
+/// The most bytes that are received in a session.
 pub(super) const BUDGET_BYTES: u64 = 1 << 40;
 
-/// How long it may take until a peer has said what it wants.
+/// How long a peer may take for its greeting.
 pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Arguments of `serve`.
@@ -33,49 +33,50 @@ pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Args {
     /// The repository, or with --listen a directory of repositories
     directory: Option<OsString>,
-    /// Speak netsync: both sides give and take
+    /// Use netsync, in which both sides send and receive
     #[arg(long)]
     netsync: bool,
-    /// Serve one peer on the standard input and output, as 'sync' has it done
+    /// Serve one peer on standard input and output, as started by 'sync'
     #[arg(long)]
     stdio: bool,
-    /// Serve all known peers that connect to HOST:PORT, by TLS; 'netsync' says who is known
+    /// Serve known peers that connect to HOST:PORT by TLS; 'netsync' manages the known peers
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// What the peer is called here, with --stdio: its branches are refs/remotes/NAME/*
+    /// With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*
     #[arg(long, value_name = "NAME")]
     peer: Option<String>,
-    /// Move branches forward to those of the peer, unless they are checked out
+    /// Fast-forward branches to those of the peer, unless they are checked out
     #[arg(long)]
     ff: bool,
-    /// Take part even if the two histories have nothing in common
+    /// Accept histories that have nothing in common
     #[arg(long)]
     allow_unrelated: bool,
-    /// End after the first connection
+    /// Exit after the first connection
     #[arg(long)]
     once: bool,
-    /// How many sessions may be under way, and how many may wait
+    /// The maximum number of sessions, and of waiting ones
     #[arg(long, value_name = "COUNT", default_value = "1024")]
     max_connections: usize,
-    /// How many MiB all sessions together may hold; a session takes 12, and 48 more while it is worked for
+    /// The memory of all sessions in MiB; a session takes 12, and 48 more while the server works
+    /// for it
     #[arg(long, value_name = "MIB", default_value = "1024")]
     memory: u64,
-    /// How many MiB are taken in one session
+    /// The maximum MiB to receive in a session
     #[arg(long, value_name = "MIB")]
     max_received: Option<u64>,
-    /// How many seconds the handshake and the greeting may take together
+    /// The maximum seconds for handshake and greeting together
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     handshake_timeout: u64,
-    /// How many seconds a peer may take to move 16 KiB, or to take a step of the protocol
+    /// The maximum seconds for a peer to move 16 KiB, or to take a step of the protocol
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     idle_timeout: u64,
-    /// After how many seconds without 40 KiB or a step a session may lose its place to one that waits
+    /// The seconds without 40 KiB or a step after which a waiting session may take the place
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     slow_timeout: u64,
-    /// How many seconds a session may wait for a place before it is told to try again later
+    /// The maximum seconds for a session to wait for a place; then the peer must try again later
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     wait_timeout: u64,
-    /// How many seconds a session may take in all
+    /// The maximum seconds of a session
     #[arg(long, value_name = "SECONDS", default_value = "43200")]
     session_timeout: u64,
 }
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// One peer, which is a process that has started this one.
+/// Serves one peer, the process that has started this one.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = find(args.directory.as_ref(), context)?;
     let options = Options {
@@ -135,13 +136,13 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     };
     match drive(&mut session, &mut pipes, &mut watch) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // The peer was told why, and says it; what only concerns this side is said here.
+        // The peer shows its error itself. Errors that only concern this side are printed here.
         Err(error) if matches!(error.kind(), ErrorKind::Repository) => Err(failure(&error)),
         Err(_) => Err(CliError::silent(ExitCode::FATAL)),
     }
 }
 
-/// Branches and tags.
+/// Returns the globs for branches and tags.
 pub(super) fn default_globs() -> Globs {
     Globs {
         include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
@@ -149,7 +150,7 @@ pub(super) fn default_globs() -> Globs {
     }
 }
 
-/// The error of a session, with the way out.
+/// Converts the error of a session, with advice.
 pub(super) fn failure(error: &Error) -> CliError {
     let hint = match error.kind() {
         _ if error.hint().is_some() => error.hint().map(str::to_owned),
@@ -165,7 +166,7 @@ pub(super) fn failure(error: &Error) -> CliError {
     }
 }
 
-/// The repository that `directory` is, or that is in it: none around it, and none of somebody else,
+/// Returns the repository at `directory`, or in it: not one above it, and not one of another user,
 /// whose hooks would run.
 fn find(directory: Option<&OsString>, context: &mut Context) -> Result<Arc<Repository>, CliError> {
     let Some(directory) = directory else {

@@ -1,4 +1,4 @@
-//! `show-index`: what is in the index of a pack, which comes on the standard input.
+//! `show-index`: the content of a pack index on standard input.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -14,10 +14,10 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `show-index`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// How objects are named: sha1 or sha256
+    /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
-    /// Accepted, and of no use
+    /// Accepted without effect
     #[arg(hide = true)]
     operands: Vec<OsString>,
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// What has not been read yet.
+/// Unread input.
 struct Input<'a> {
     rest: &'a [u8],
 }
@@ -71,7 +71,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// A table of `count` rows of `len` bytes; the first row that is not whole is an error.
+    /// Reads a table of `count` rows of `len` bytes. An incomplete row is an error.
     fn table(&mut self, count: u32, len: usize, what: &str) -> Result<&'a [u8], CliError> {
         let there = self.rest.len() / len;
         self.take(count as usize * len, || {
@@ -86,7 +86,7 @@ fn number(bytes: &[u8]) -> u32 {
         .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
-/// How many objects there are by the table of first bytes.
+/// Returns the number of objects according to the fan-out table.
 fn count(input: &mut Input<'_>) -> Result<u32, CliError> {
     let table = input.take(BUCKETS * 4, || "unable to read index".into())?;
     let counts: Vec<u32> = table.chunks_exact(4).map(number).collect();

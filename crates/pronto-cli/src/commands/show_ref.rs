@@ -1,4 +1,4 @@
-//! `show-ref`: list references and what they hold.
+//! `show-ref`: list refs and their values.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -15,37 +15,37 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `show-ref`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Only tags
+    /// Show only tags
     #[arg(long)]
     tags: bool,
-    /// Only branches
+    /// Show only branches
     #[arg(long)]
     branches: bool,
-    /// Only branches
+    /// Show only branches
     #[arg(long, hide = true)]
     heads: bool,
-    /// Also HEAD
+    /// Also show HEAD
     #[arg(long, short = 'h')]
     head: bool,
-    /// Take names in full, and insist on them
+    /// Require full names that exist
     #[arg(long)]
     verify: bool,
-    /// Also what tags point to in the end
+    /// Also show the objects that tags peel to
     #[arg(long, short = 'd')]
     dereference: bool,
-    /// Only ids, in this many digits
+    /// Show only ids, with this many digits
     #[arg(long, short = 's', num_args = 0..=1, default_missing_value = "", value_name = "N")]
     hash: Option<String>,
-    /// Ids in this many digits
+    /// Show ids with this many digits
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "N")]
     abbrev: Option<String>,
     /// Print nothing
     #[arg(long, short)]
     quiet: bool,
-    /// Of the references read from the standard input, those that do not exist
+    /// Print the refs on standard input that do not exist
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "PATTERN")]
     exclude_existing: Option<OsString>,
-    /// Names, or ends of names
+    /// Names, or their last components
     #[arg(value_name = "PATTERN")]
     patterns: Vec<OsString>,
 }
@@ -205,7 +205,7 @@ impl List<'_> {
     }
 }
 
-/// Whether `pattern` is the whole of `name`, or its last components.
+/// Returns whether `pattern` is the whole `name`, or its last components.
 fn is_end_of(pattern: &[u8], name: &BStr) -> bool {
     match name.strip_suffix(pattern) {
         Some(rest) => rest.is_empty() || rest.ends_with(b"/"),

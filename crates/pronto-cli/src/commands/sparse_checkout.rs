@@ -1,4 +1,4 @@
-//! `sparse-checkout`: have a part of the tracked files in the work tree.
+//! `sparse-checkout`: check out a part of the tracked files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -18,22 +18,22 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `sparse-checkout`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Directories instead of patterns
+    /// Use directories instead of patterns
     #[arg(long)]
     cone: Option<bool>,
-    /// Have entries for whole directories in the index
+    /// Use a sparse index, with single entries for directories
     #[arg(long)]
     sparse_index: Option<bool>,
-    /// Read directories or patterns from the standard input, too
+    /// Read directories or patterns from standard input, too
     #[arg(long)]
     stdin: bool,
-    /// Take the words as they are
+    /// Do not check the arguments
     #[arg(long)]
     skip_checks: bool,
-    /// Check by the rules of this file
+    /// Check with the rules of this file
     #[arg(long, value_name = "FILE")]
     rules_file: Option<PathBuf>,
-    /// End paths with a NUL, on both sides
+    /// Separate paths with NUL in input and output
     #[arg(short = 'z')]
     nul: bool,
     /// `init`, `set`, `add`, `reapply`, `disable`, `list` or `check-rules`, then directories or
@@ -72,7 +72,7 @@ fn modes(args: &Args) -> Modes {
     }
 }
 
-/// The repository with the modes recorded.
+/// Returns the repository after recording the modes.
 fn recorded(args: &Args, context: &mut Context) -> Result<std::sync::Arc<Repository>, CliError> {
     let mut repository = context.own_repository()?;
     repository.require_work_tree()?;
@@ -89,7 +89,7 @@ fn init(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     apply(&repository, Some(&definition), context)
 }
 
-/// The files at the top alone.
+/// Returns the definition that includes only files at the top.
 fn top_level(cone: bool) -> Definition {
     match cone {
         true => Definition::Directories(BTreeSet::new()),
@@ -132,7 +132,7 @@ fn add(args: &Args, words: Vec<BString>, context: &mut Context) -> Result<ExitCo
     apply(&repository, Some(&definition), context)
 }
 
-/// Adds the words, or what is on the standard input.
+/// Adds the arguments, or the lines of standard input.
 fn extend(definition: &mut Definition, words: Vec<BString>, args: &Args) -> Result<(), CliError> {
     let words = match args.stdin {
         true => lines(matches!(definition, Definition::Directories(_)), b'\n')?,
@@ -142,7 +142,7 @@ fn extend(definition: &mut Definition, words: Vec<BString>, args: &Args) -> Resu
     added.map_err(|error| CliError::fatal(error.message()))
 }
 
-/// The lines of the standard input; with `quotes` they may be quoted as in C.
+/// Reads the lines of standard input; with `quotes` they may be C-style quoted.
 fn lines(quotes: bool, end: u8) -> Result<Vec<BString>, CliError> {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input)?;
@@ -167,7 +167,7 @@ fn split(input: &[u8], quotes: bool, end: u8) -> Result<Vec<BString>, CliError> 
     lines.map(unquoted).collect()
 }
 
-/// The words as from the top of the work tree, if they can be meant.
+/// Returns the arguments relative to the top of the worktree, if they are valid.
 fn checked(
     args: &Args,
     mut words: Vec<BString>,
@@ -241,7 +241,7 @@ fn reapply(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     apply(&repository, None, context)
 }
 
-/// Puts `definition`, or what is recorded, in force.
+/// Applies `definition`, or the recorded one.
 fn apply(
     repository: &Repository,
     definition: Option<&Definition>,
@@ -261,7 +261,7 @@ fn tell(applied: &Applied, context: &mut Context) -> Result<ExitCode, CliError> 
     context.remark_all(&applied.leftover.lines())?;
     Ok(
         match tell_failures(context, &applied.warnings, &applied.failed) {
-            // Git's code for it is -2.
+            // Git's exit code is -2.
             true => ExitCode::new(254),
             false => ExitCode::SUCCESS,
         },

@@ -1,4 +1,4 @@
-//! `status`: what has changed and what is in progress.
+//! `status`: changes, and operations in progress.
 
 mod long;
 mod look;
@@ -22,28 +22,28 @@ use verbose::Differences;
 /// Arguments of `status`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Show status concisely
+    /// Show the short format
     #[arg(short, long, overrides_with_all = ["long", "porcelain"])]
     short: bool,
-    /// Show staged changes line by line; twice, those of the work tree as well
+    /// Show staged changes as a patch; twice, unstaged changes as well
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Show branch information
+    /// Show the branch
     #[arg(short, long)]
     branch: Option<bool>,
-    /// Show stash information
+    /// Show the number of stash entries
     #[arg(long)]
     show_stash: Option<bool>,
-    /// Compute full ahead/behind values
+    /// Count the commits ahead of and behind the upstream
     #[arg(long)]
     ahead_behind: Option<bool>,
-    /// Machine-readable output
+    /// Show a stable format for scripts
     #[arg(
         long, value_name = "VERSION", num_args = 0..=1, default_missing_value = "v1",
         overrides_with_all = ["short", "long"]
     )]
     porcelain: Option<OsString>,
-    /// Show status in long format (default)
+    /// Show the long format (the default)
     #[arg(long, overrides_with_all = ["short", "porcelain"])]
     long: bool,
     /// Terminate entries with NUL
@@ -70,14 +70,14 @@ pub(crate) struct Args {
         overrides_with = "no_column"
     )]
     column: Option<OsString>,
-    /// List untracked files one below the other
+    /// List each untracked file on a line
     #[arg(long, overrides_with = "column")]
     no_column: bool,
-    /// Paths to look at
+    /// Paths to examine
     pathspec: Vec<OsString>,
 }
 
-/// The form of the output.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Long,
@@ -86,14 +86,14 @@ enum Format {
     PorcelainV2,
 }
 
-/// Everything that is shown.
+/// Everything that the output shows.
 struct View {
     report: Report,
     upstream: Option<Upstream>,
     stash_count: Option<usize>,
     settings: Settings,
     look: Look,
-    /// From the top to where paths are shown from.
+    /// The directory to which shown paths are relative.
     prefix: BString,
     null: bool,
 }
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is missing in pronto goes to git: nothing has been changed yet.
+/// Hands calls that pronto lacks to git: nothing has been changed yet.
 fn failure(error: pronto::Error) -> CliError {
     match error.kind() {
         ErrorKind::Unsupported => CliError::unsupported(error.message()),
@@ -219,7 +219,7 @@ fn gather(
 }
 
 impl View {
-    /// The name of the branch as it is shown.
+    /// Returns the displayed name of the branch.
     fn branch(&self) -> Option<&bstr::BStr> {
         let name = self.report.head.name()?;
         Some(name.strip_prefix(b"refs/heads/").unwrap_or(name).as_bstr())
@@ -233,8 +233,8 @@ impl View {
         self.report.head.id().is_none()
     }
 
-    /// How `path` is shown: from where the caller stands, quoted if it has to be. `space` quotes
-    /// a path with a space as well.
+    /// Formats `path` relative to the current directory, quoted if necessary. `space` also quotes
+    /// paths that contain a space.
     fn path(&self, path: &BString, space: bool) -> BString {
         crate::paths::shown_path(
             path.as_bstr(),
@@ -244,7 +244,7 @@ impl View {
     }
 }
 
-/// Two letters for a conflict.
+/// Returns the two letters of a conflict.
 fn conflict_letters(mask: u8) -> &'static str {
     match mask {
         1 => "DD",

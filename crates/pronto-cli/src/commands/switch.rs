@@ -1,11 +1,11 @@
-//! `switch`: go to another branch.
+//! `switch`: switch to another branch.
 
 use std::ffi::OsString;
 
 use pronto::refs::Head;
 use pronto::switch::Options;
 
-use crate::commands::putting_back;
+use crate::commands::restoring;
 use crate::commands::switching::{self, Common, Creation, Which, text};
 use crate::{CliError, Context, ExitCode};
 
@@ -14,22 +14,22 @@ use crate::{CliError, Context, ExitCode};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Create this branch and go to it
+    /// Create this branch and switch to it
     #[arg(short, long, value_name = "BRANCH")]
     create: Option<OsString>,
-    /// Create or move this branch and go to it
+    /// Create or reset this branch and switch to it
     #[arg(short = 'C', long, value_name = "BRANCH")]
     force_create: Option<OsString>,
-    /// Throw away local changes
+    /// Discard local changes
     #[arg(long)]
     discard_changes: bool,
     /// Merge local changes into the new branch
     #[arg(short, long)]
     merge: bool,
-    /// How conflicts look in such a merge: merge, diff3, zdiff3
+    /// The style of conflicts in such a merge: merge, diff3, zdiff3
     #[arg(long, value_name = "STYLE")]
     conflict: Option<String>,
-    /// The branch to go to, or where the new one starts
+    /// The branch to switch to, or the start of the new one
     #[arg(value_name = "COMMIT")]
     plain: Vec<OsString>,
 }
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     repository.refuse_while_in_progress()?;
     context.report();
     let merge = match merges {
-        true => Some(putting_back::style(args.conflict.as_deref(), &repository)?),
+        true => Some(restoring::style(args.conflict.as_deref(), &repository)?),
         false => None,
     };
     let options = Options {
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// Whether local changes are to be merged.
+    /// Returns whether to merge local changes.
     fn merges(&self) -> Result<bool, CliError> {
         let merges = self.merge || self.conflict.is_some();
         if merges && (self.common.force || self.discard_changes) {

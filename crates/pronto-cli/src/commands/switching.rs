@@ -1,4 +1,4 @@
-//! What `checkout` and `switch` have in common: understanding a name, moving, and telling.
+//! Common parts of `checkout` and `switch`: resolving names, switching, and reporting.
 
 mod upstream;
 
@@ -15,42 +15,42 @@ use pronto::switch::{
 use crate::{CliError, Context, ExitCode};
 use upstream::tracking_text;
 
-/// Options that both commands have.
+/// Options of both commands.
 #[derive(clap::Args, Debug, Default)]
 pub(crate) struct Common {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     pub(crate) progress: Option<bool>,
-    /// Throw away local changes, and files that are in the way
+    /// Discard local changes, and files that are in the way
     #[arg(short, long)]
     pub(crate) force: bool,
-    /// Leave all branches for the commit itself
+    /// Detach HEAD at the commit
     #[arg(short, long)]
     pub(crate) detach: bool,
-    /// Let the new branch follow the one it starts at
+    /// Set the upstream of the new branch
     #[arg(short, long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct")]
     pub(crate) track: Option<String>,
-    /// Begin a branch without history
+    /// Create a branch without history
     #[arg(long, value_name = "NEW-BRANCH")]
     pub(crate) orphan: Option<std::ffi::OsString>,
     /// Overwrite ignored files (the default)
     #[arg(long)]
     pub(crate) overwrite_ignore: Option<bool>,
-    /// Take a branch even if another work tree has it
+    /// Check out a branch even if another worktree has it
     #[arg(long)]
     pub(crate) ignore_other_worktrees: bool,
-    /// Begin a local branch of the same name if a remote has one (the default)
+    /// Create a local branch for a remote branch of the same name (the default)
     #[arg(long)]
     pub(crate) guess: Option<bool>,
-    /// Update submodules too (handed to git)
+    /// Update submodules, too (handed to git)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     pub(crate) recurse_submodules: Option<String>,
 }
 
-/// The command that is run, where they differ.
+/// The running command, where the two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// `checkout`.
@@ -67,7 +67,7 @@ impl Which {
         }
     }
 
-    /// The letter of the option that creates a branch.
+    /// Returns the letter of the option that creates a branch.
     fn letter(self) -> char {
         match self {
             Which::Checkout => 'b',
@@ -77,7 +77,7 @@ impl Which {
 }
 
 impl Common {
-    /// Hands over what pronto lacks, before anything is done.
+    /// Hands unsupported calls over before anything is done.
     pub(crate) fn check_supported(&self, repository: &Repository) -> Result<(), CliError> {
         check_submodules(repository, self.recurse_submodules.as_deref())?;
         if self.track.as_deref().is_some_and(|how| how != "direct") {
@@ -86,7 +86,7 @@ impl Common {
         Ok(())
     }
 
-    /// Whether the branch of a remote may be meant: `--guess`, or else `checkout.guess`.
+    /// Returns whether a name may stand for a remote branch: `--guess`, or else `checkout.guess`.
     pub(crate) fn guesses(&self, repository: &Repository) -> Result<bool, CliError> {
         match self.guess {
             Some(guess) => Ok(guess),
@@ -95,7 +95,7 @@ impl Common {
     }
 }
 
-/// Hands over what is to update submodules too; `given` is the value of `--recurse-submodules`.
+/// Hands calls over that update submodules; `given` is the value of `--recurse-submodules`.
 pub(crate) fn check_submodules(
     repository: &Repository,
     given: Option<&str>,
@@ -111,7 +111,7 @@ pub(crate) fn check_submodules(
     }
 }
 
-/// A branch to create, as the options say.
+/// The branch to create, according to the options.
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
     /// `-b`, `-c`.
@@ -124,9 +124,9 @@ pub(crate) struct Creation {
     pub(crate) follows_nothing: bool,
 }
 
-/// Whether `--no-track` is the last word about following.
+/// Returns whether `--no-track` is the last option about the upstream.
 pub(crate) fn follows_nothing(context: &Context) -> bool {
-    // `--no-track` takes back `--track`, and says more than its absence.
+    // `--no-track` cancels `--track`, and also overrides the configuration.
     let mut options = context
         .arguments
         .iter()
@@ -134,24 +134,23 @@ pub(crate) fn follows_nothing(context: &Context) -> bool {
     options.any(|argument| argument == "--no-track")
 }
 
-/// The name of an option's value.
+/// Returns the value of an option as a name.
 pub(crate) fn text(value: Option<&std::ffi::OsString>) -> Option<BString> {
     value.map(|value| value.as_bytes().into())
 }
 
-/// What the arguments mean.
+/// The interpretation of the arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Meaning {
-    /// The commit or tree that was named.
+    /// The named commit or tree.
     pub(crate) start: Option<Start>,
-    /// The name of a branch that a remote has, to be created here.
+    /// The name of a remote branch for which a local one is created.
     pub(crate) guessed: Option<BString>,
-    /// How many arguments that took.
+    /// The number of arguments that were interpreted.
     pub(crate) taken: usize,
 }
 
-/// Reads the first of `plain` as the name of a commit. `alone` says that nothing but a name can
-/// stand there.
+/// Resolves the first of `plain` as a commit. `alone` says that only a name is allowed there.
 pub(crate) fn understand(
     (repository, context): (&Repository, &mut Context),
     plain: &[std::ffi::OsString],
@@ -184,7 +183,7 @@ pub(crate) fn understand(
     Ok(Meaning::default())
 }
 
-/// A branch that exactly one remote has.
+/// Returns the branch that exactly one remote has.
 fn guess(
     (repository, context): (&Repository, &mut Context),
     spec: &BStr,
@@ -227,7 +226,7 @@ fn guess(
     }))
 }
 
-/// Whether advice of this name is wanted.
+/// Returns whether advice of this name is enabled.
 pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliError> {
     let key = format!("advice.{}", name.to_ascii_lowercase());
     if repository.environment().boolean("GIT_ADVICE", true)? {
@@ -236,7 +235,7 @@ pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliEr
     Ok(false)
 }
 
-/// The branch to create, and the checks of options that exclude each other.
+/// Returns the branch to create, and refuses options that exclude each other.
 pub(crate) fn creation(
     common: &Common,
     creation: &Creation,
@@ -279,7 +278,7 @@ pub(crate) fn creation(
     }))
 }
 
-/// For `--track` without a name of its own: the part after the remote's.
+/// Returns the name for `--track` without an explicit name: the part after the remote's.
 pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<BString, CliError> {
     let Some(first) = first else {
         return Err(CliError::fatal("--track needs a branch name"));
@@ -298,7 +297,7 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
     }
 }
 
-/// Moves, and tells what came of it.
+/// Switches and reports the result.
 pub(crate) fn switch(
     (repository, context): (&Repository, &mut Context),
     common: &Common,
@@ -383,7 +382,7 @@ fn tell(
     })
 }
 
-/// Names the files that could not be written; whether there are any.
+/// Reports the files that could not be written. Returns whether there are any.
 pub(crate) fn tell_failures(
     context: &mut Context,
     warnings: &[String],
@@ -398,7 +397,7 @@ pub(crate) fn tell_failures(
     !failed.is_empty()
 }
 
-/// `path` as Git prints it.
+/// Formats `path` as Git prints it.
 pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, CliError> {
     let all = repository.config().bool_or("core.quotepath", true)?;
     Ok(pronto::quote::c_quote(path, all))

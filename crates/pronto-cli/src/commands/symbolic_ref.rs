@@ -1,4 +1,4 @@
-//! `symbolic-ref`: references that stand for others.
+//! `symbolic-ref`: refs that point to other refs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,22 +12,22 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `symbolic-ref`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Say nothing when the reference is not symbolic
+    /// Print no error if the ref is not symbolic
     #[arg(long, short)]
     quiet: bool,
-    /// Remove the reference
+    /// Remove the ref
     #[arg(long, short)]
     delete: bool,
-    /// Show the short name of the other reference
+    /// Show the short name of the target
     #[arg(long)]
     short: bool,
-    /// Show the next reference, even if that is symbolic too
+    /// Show the direct target, even if it is symbolic itself
     #[arg(long)]
     no_recurse: bool,
-    /// Why, for the log
+    /// The reason, for the reflog
     #[arg(short = 'm', value_name = "REASON")]
     message: Option<OsString>,
-    /// The reference, and which other it is to stand for
+    /// The ref, and its new target
     #[arg(value_name = "NAME")]
     names: Vec<OsString>,
 }
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// The reference that `name` stands for; `None` when it is not symbolic.
+/// Returns the target of `name`, or `None` if it is not symbolic.
 fn target_of(
     repository: &Repository,
     name: &BStr,
@@ -109,6 +109,9 @@ fn set(
         return Err(CliError::fatal("Refusing to point HEAD outside of refs/"));
     }
     let Ok(target) = RefName::new(target) else {
+        if name::is_valid(target, name::Form::OneLevel) {
+            return Err(CliError::unsupported("a target outside of refs/"));
+        }
         let message = format!("Refusing to set '{name}' to invalid ref '{target}'");
         return Err(CliError::fatal(message));
     };

@@ -1,4 +1,4 @@
-//! `sync`: become one history with a peer, in both directions at once.
+//! `sync`: synchronise with a peer in both directions.
 
 pub(super) mod tell;
 
@@ -21,12 +21,12 @@ use pronto_peer::{
 use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
-/// When to use it.
-const WHEN: &str = "Sync is for two repositories of the same standing: each gets what the other has, \
-in one conversation, without a remote that is configured or a server, and goes on where it was cut. The \
-branches of the peer become refs/remotes/NAME/*; own branches move only with --ff, and never back. Use \
-fetch and push with servers, where only one direction is meant, or where the other side has no pronto. A \
-peer at netsync:// runs 'serve --netsync --listen'; 'netsync' says who is trusted with what.";
+/// When to use this command.
+const WHEN: &str = "Sync exchanges the commits of two repositories in both directions, in one conversation, without a \
+configured remote or a server. An interrupted sync resumes where it stopped. The branches of the peer \
+become refs/remotes/NAME/*; own branches move only with --ff, and only forward. Use fetch and push with \
+servers, for one direction only, or if the other side has no pronto. A peer at netsync:// runs \
+'serve --netsync --listen'; 'netsync' manages trusted peers.";
 
 /// Arguments of `sync`.
 #[derive(clap::Args, Debug)]
@@ -34,43 +34,43 @@ peer at netsync:// runs 'serve --netsync --listen'; 'netsync' says who is truste
 pub(crate) struct Args {
     /// The peer: netsync://HOST[:PORT]/PATH, ssh://HOST/PATH, HOST:PATH, or a path
     pub(super) peer: OsString,
-    /// Only tell what would be done
+    /// Show what would be transferred
     #[arg(long, short = 'n')]
     pub(super) dry_run: bool,
-    /// Only take, give nothing
+    /// Only receive
     #[arg(long, conflicts_with = "push")]
     pub(super) pull: bool,
-    /// Only give, take nothing
+    /// Only send
     #[arg(long)]
     pub(super) push: bool,
-    /// Let only these branches, or references from 'refs/' on, take part
+    /// Include only these branches; refs if the glob begins with 'refs/'
     #[arg(long, value_name = "GLOB")]
     pub(super) include: Vec<OsString>,
-    /// Let these take no part
+    /// Exclude these branches or refs
     #[arg(long, value_name = "GLOB")]
     pub(super) exclude: Vec<OsString>,
-    /// Move branches forward to those of the peer, unless they are checked out
+    /// Fast-forward branches to those of the peer, unless they are checked out
     #[arg(long)]
     pub(super) ff: bool,
-    /// Sync even if the two histories have nothing in common
+    /// Accept histories that have nothing in common
     #[arg(long)]
     pub(super) allow_unrelated: bool,
-    /// What the peer is called here: its branches become refs/remotes/NAME/*
+    /// The local name of the peer: its branches become refs/remotes/NAME/*
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// What this repository is called there; a server of netsync:// knows it by its key
+    /// The name of this repository at the peer; a server of netsync:// uses the name of its key
     #[arg(long = "as", value_name = "NAME")]
     pub(super) own_name: Option<String>,
     /// The program on the other side of ssh
     #[arg(long, value_name = "PROGRAM", default_value = "pronto")]
     pub(super) remote_program: OsString,
-    /// Tell what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Show progress even if the standard error is no terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     pub(super) progress: Option<bool>,
-    /// Show nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Syncs and tells what was done; what the peer is called here.
+/// Syncs and prints the result. Returns the local name of the peer.
 pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliError> {
     let repository = context.repository()?;
     let environment = context.environment()?;
@@ -124,7 +124,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     Ok(peer)
 }
 
-/// Tells what was done.
+/// Prints the result.
 fn report(
     args: &Args,
     (peer, own_name): (&str, &str),
@@ -132,21 +132,21 @@ fn report(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let moved = session.repository().map(|beneath| beneath.moved().to_vec());
-    let told = tell::Told {
+    let summary = tell::Summary {
         peer,
         own_name,
         report: session.report(),
         moved: &moved.unwrap_or_default(),
     };
     match (args.json, args.quiet) {
-        (true, _) => told.as_json(&mut context.out)?,
+        (true, _) => summary.as_json(&mut context.out)?,
         (false, true) => {}
-        (false, false) => told.as_text(&mut context.out)?,
+        (false, false) => summary.as_text(&mut context.out)?,
     }
     Ok(())
 }
 
-/// What is wanted of the peer.
+/// Returns the role of the peer that the options require.
 fn wanted_role(args: &Args) -> Role {
     match (args.pull, args.push) {
         (true, _) => Role::Sink,
@@ -155,7 +155,7 @@ fn wanted_role(args: &Args) -> Role {
     }
 }
 
-/// A peer that is reached by TCP, and known by its key.
+/// Connects by TCP to a peer that is identified by its key.
 fn by_tls(
     args: &Args,
     address: &NetsyncAddress,
@@ -180,7 +180,7 @@ fn by_tls(
     Ok(peer.name)
 }
 
-/// What this side does, as far as the peer is trusted with it.
+/// Returns the role of this side, as far as the peer is trusted.
 fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
     let (wanted, name) = (wanted_role(args), &peer.name);
     let refused = |what: &str| {
@@ -199,7 +199,7 @@ fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
     }
 }
 
-/// What this side is in a session.
+/// The options of this side in a session.
 struct Part<'a> {
     peer: &'a str,
     role: Role,
@@ -208,7 +208,7 @@ struct Part<'a> {
     path: Vec<u8>,
 }
 
-/// This side of the session.
+/// Creates this side of the session.
 fn begin(
     args: &Args,
     part: Part<'_>,
@@ -257,7 +257,7 @@ fn converse(
     };
     let has_begun = !session.report().theirs.is_empty() || context.interrupt.is_triggered();
     if *error.kind() == ErrorKind::Closed && !has_begun {
-        // What the other program said about it is on the screen.
+        // The other program has printed its own message.
         let hint = "make sure that 'pronto' can be run there, and that the repository exists";
         return Err(CliError::fatal(error.to_string()).with_hint(hint));
     }
@@ -299,7 +299,7 @@ fn name_of(address: &BStr, environment: &pronto::Environment) -> Result<String, 
     })
 }
 
-/// The name of this machine for a peer elsewhere, of this repository for one here.
+/// Returns the name of this machine for a remote peer, or of this repository for a local one.
 fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError> {
     if let Some(configured) = repository.config().string("netsync.name")? {
         return Ok(configured.to_string());
@@ -316,7 +316,7 @@ fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError>
     })
 }
 
-/// What is said about branches and references, as globs of full names.
+/// Converts options about branches and refs into globs of full names.
 fn globs(args: &Args) -> Globs {
     let full = |globs: &[OsString]| -> Vec<Vec<u8>> {
         let globs = globs.iter().map(|glob| glob.as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! `unpack-objects`: loose objects of a pack that comes on the standard input.
+//! `unpack-objects`: unpack a pack on standard input into loose objects.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -24,16 +24,16 @@ pub(crate) struct Args {
     /// Show no progress
     #[arg(short = 'q')]
     quiet: bool,
-    /// Make what can be made of a broken pack
+    /// Recover as much as possible from a damaged pack
     #[arg(short = 'r')]
     recover: bool,
-    /// Write nothing that is broken, or links to what is not there
+    /// Write nothing that is malformed, or links to missing objects
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID=SEVERITY,…")]
     strict: Option<OsString>,
-    /// Refuse packs of more bytes than this
+    /// Refuse packs larger than this
     #[arg(long, value_name = "BYTES")]
     max_input_size: Option<String>,
-    /// The start of the pack, which somebody has read already
+    /// The pack header, if the caller has already read it
     #[arg(long = "pack_header", value_name = "VERSION,COUNT")]
     pack_header: Option<String>,
 }
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what could not be had of a broken pack.
+/// Reports what could not be recovered from a damaged pack.
 fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
     for complaint in &salvaged.complaints {
         context.complain(complaint);
@@ -117,7 +117,7 @@ fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError>
     })
 }
 
-/// Unpacks where nobody sees the objects before all are checked.
+/// Unpacks into a quarantine until all objects are checked.
 fn unpack_checked(
     store: &Store,
     input: &mut Input,

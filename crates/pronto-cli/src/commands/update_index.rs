@@ -1,4 +1,4 @@
-//! `update-index`: change single entries of the index.
+//! `update-index`: change entries of the index.
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -14,7 +14,7 @@ use crate::commands::pathspecs::unquote;
 use crate::terminal_text::{sanitized, sanitized_bytes};
 use crate::{CliError, Context, ExitCode};
 
-/// Arguments of `update-index`: each option holds for the paths after it.
+/// Arguments of `update-index`: each option applies to the paths after it.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Options and files: [-q] [--add] [--remove] [--force-remove] [--replace] [--refresh]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// What Git says of caches that were made and taken away.
+/// Prints Git's messages about caches that were added and removed.
 fn tell_caches(
     repository: &Repository,
     options: &Options,
@@ -83,7 +83,7 @@ fn tell_caches(
     Ok(())
 }
 
-/// What the options so far say.
+/// The options so far.
 #[derive(Clone, Debug, Default)]
 struct How {
     allowed: Allowed,
@@ -100,7 +100,7 @@ struct How {
 }
 
 impl How {
-    /// What is done with `path`.
+    /// Returns the action for `path`.
     fn action(&self, path: BString) -> Action {
         match (self.mark, self.vouch) {
             (Some((mark, on)), _) => Action::Mark(path, mark, on),
@@ -243,7 +243,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `--again PATHSPEC...`: what was asked for so far, with all that differs from `HEAD`.
+    /// Handles `--again PATHSPEC...`: applies the options to all paths that differ from `HEAD`.
     fn again(&mut self, rest: &[OsString]) -> Result<(), CliError> {
         let given: Vec<&BStr> = rest.iter().map(|path| path.as_bytes().as_bstr()).collect();
         if given.iter().any(|given| given.starts_with(b"-")) {
@@ -377,7 +377,7 @@ impl Reader<'_> {
     }
 }
 
-/// What Git says of options that the configuration contradicts, and of what was done.
+/// Prints Git's messages about options that contradict the configuration, and about results.
 fn remark_settings(
     repository: &Repository,
     options: &Options,
@@ -427,7 +427,7 @@ fn test_untracked_cache(
     let say = |text: &str| std::io::stderr().write_all(sanitized(text).as_bytes());
     say(&format!("Testing mtime in '{}' ", top.display()))?;
     let mut step = || {
-        // Nobody to hear of it is no reason to stop.
+        // A closed output does not stop the test.
         let _ = say(".");
         Ok(())
     };

@@ -1,4 +1,4 @@
-//! `upload-pack`: serves one who fetches, on the standard streams.
+//! `upload-pack`: serve a fetch on the standard streams.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::{CliError, Context, ExitCode, fallback};
 /// Arguments of `upload-pack`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The repository
+    /// The repository to serve
     #[arg(value_name = "DIRECTORY")]
     directory: Vec<OsString>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("'upload-pack' of a home directory"));
     }
     let environment = context.environment()?;
-    // Git has the words for what is wrong with it.
+    // Git words the error of opening it.
     let elsewhere = |_| CliError::unsupported("a repository that 'upload-pack' cannot open");
     let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
     context.check_config(repository.config())?;
@@ -55,14 +55,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let status = go_on(&server, &request, input, &mut output)?;
             match status.success() {
                 true => Ok(ExitCode::SUCCESS),
-                // It has said why.
+                // The error has been printed.
                 false => Err(CliError::silent(ExitCode::FATAL)),
             }
         }
     }
 }
 
-/// A standard stream without the buffer that others share.
+/// Returns a standard stream without the shared buffer.
 fn stream(stream: &impl AsFd) -> Result<File, CliError> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }

@@ -1,4 +1,4 @@
-//! `verify-pack`: whether packs and their indexes are sound.
+//! `verify-pack`: verify packs and their indexes.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -15,13 +15,13 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `verify-pack`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// List what is in the packs
+    /// List the objects of the packs
     #[arg(long, short)]
     verbose: bool,
-    /// Count what is in the packs, and say nothing else
+    /// Print only statistics of the packs
     #[arg(long, short)]
     stat_only: bool,
-    /// How objects are named: sha1 or sha256
+    /// The hash function: sha1 or sha256
     #[arg(long, value_name = "FORMAT")]
     object_format: Option<OsString>,
     /// The packs, by the names of their indexes
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Checks one pack.
+/// Verifies one pack.
 fn check(
     args: &Args,
     pack: &Path,
@@ -96,7 +96,7 @@ fn say(pack: &Path, verdict: &str, context: &mut Context) -> Result<(), CliError
     Ok(())
 }
 
-/// The pack that is meant: it may be given without its end, or by its index.
+/// Returns the path of the pack, which may be given without suffix or by its index.
 fn pack_of(given: &OsStr) -> PathBuf {
     let bytes = given.as_bytes();
     let stem = match bytes.strip_suffix(b".idx") {

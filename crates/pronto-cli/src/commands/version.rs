@@ -1,16 +1,16 @@
-//! `version`: which pronto this is, and which git it stands in for.
+//! `version`: the version of pronto and of the git that it follows.
 
 use std::io::Write;
 
 use crate::{CliError, Context, ExitCode};
 
-/// The release of git whose behaviour pronto follows; scripts compare it.
+/// The release of git whose behaviour pronto follows. Scripts compare it.
 pub(crate) const GIT_VERSION: &str = "2.55.0";
 
 /// Arguments of `version`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Also tell how this binary was built
+    /// Also show how this binary was built
     #[arg(long)]
     build_options: bool,
 }

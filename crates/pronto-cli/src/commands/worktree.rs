@@ -1,4 +1,4 @@
-//! `worktree`: the work trees of a repository.
+//! `worktree`: the worktrees of a repository.
 
 mod add;
 mod list;
@@ -32,66 +32,69 @@ use crate::{CliError, Context, ExitCode};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Take a branch that is in use, or a place; twice: a locked one (add, move, remove)
+    /// Override checks: a branch or place in use; twice: a locked worktree (add, move, remove)
     #[arg(short, long, action = ArgAction::Count)]
     force: u8,
-    /// Make a branch (add)
+    /// Create a branch (add)
     #[arg(short = 'b', value_name = "BRANCH")]
     create: Option<OsString>,
-    /// Make or move a branch (add)
+    /// Create or reset a branch (add)
     #[arg(short = 'B', value_name = "BRANCH")]
     force_create: Option<OsString>,
-    /// Be on no branch (add)
+    /// Detach HEAD (add)
     #[arg(short, long)]
     detach: bool,
-    /// Begin a branch without commits (add)
+    /// Create a branch without commits (add)
     #[arg(long)]
     orphan: bool,
-    /// Write no files (add)
+    /// Do not check out files (add)
     #[arg(long)]
     no_checkout: bool,
-    /// Keep it locked (add)
+    /// Keep the worktree locked (add)
     #[arg(long)]
     lock: bool,
-    /// Why it is locked (add, lock)
+    /// The reason of the lock (add, lock)
     #[arg(long, value_name = "TEXT")]
     reason: Option<OsString>,
-    /// Say nothing but errors (add)
+    /// Print only errors (add)
     #[arg(short, long)]
     quiet: bool,
-    /// Let the new branch follow what it starts at (add)
+    /// Set the upstream of the new branch (add)
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "direct")]
     track: Option<String>,
-    /// Take a branch of a remote with the name of the directory (add)
+    /// Use a remote branch with the name of the directory (add)
     #[arg(long)]
     guess_remote: Option<bool>,
-    /// Give the new worktree the ignored files that match, as in .gitignore; several times (add)
+    /// Carry ignored files that match, as in .gitignore; repeatable (add)
     #[arg(long, value_name = "PATTERN")]
     carry: Vec<OsString>,
-    /// Whether what is carried shares its blocks: `always` (the default), `auto` or `never` (add)
+    /// Whether carried files share blocks: `always` (the default), `auto` or `never` (add)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
     carry_reflink: Option<String>,
-    /// Print for scripts (list)
+    /// Check out the submodules from the objects that the current worktree has (add)
+    #[arg(long)]
+    recurse_submodules: Option<bool>,
+    /// Print a format for scripts (list)
     #[arg(long)]
     porcelain: bool,
-    /// End lines with NUL (list)
+    /// Terminate lines with NUL (list)
     #[arg(short = 'z')]
     null: bool,
-    /// Say more (list, prune)
+    /// Be more verbose (list, prune)
     #[arg(short, long)]
     verbose: bool,
-    /// Only those unused since then (list, prune)
+    /// Process only worktrees unused since then (list, prune)
     #[arg(long, value_name = "TIME")]
     expire: Option<OsString>,
-    /// Only say what would go (prune)
+    /// Show what would be removed without removing it (prune)
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// `add`, `list`, `lock`, `move`, `prune`, `remove`, `repair` or `unlock`, and what it is about
+    /// `add`, `list`, `lock`, `move`, `prune`, `remove`, `repair` or `unlock`, and its operands
     #[arg(value_name = "COMMAND")]
     words: Vec<OsString>,
 }
 
-/// The options of a command, by the names that they are given by.
+/// The options of each command, by name.
 const OPTIONS: &[(&str, &[&str])] = &[
     (
         "add",
@@ -112,6 +115,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
             "guess-remote",
             "carry",
             "carry-reflink",
+            "recurse-submodules",
         ],
     ),
     ("list", &["porcelain", "z", "v", "verbose", "expire"]),
@@ -130,7 +134,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let words: Vec<BString> = words.iter().map(|word| word.as_bytes().into()).collect();
     let command = command.to_str().unwrap_or_default();
-    // The command comes before its options.
+    // The command precedes its options.
     let is_first = context
         .arguments
         .first()
@@ -170,7 +174,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// The names of the options that were given.
+    /// Returns the names of the given options.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.force > 0, "force"),
@@ -186,6 +190,7 @@ impl Args {
             (self.guess_remote.is_some(), "guess-remote"),
             (!self.carry.is_empty(), "carry"),
             (self.carry_reflink.is_some(), "carry-reflink"),
+            (self.recurse_submodules.is_some(), "recurse-submodules"),
             (self.porcelain, "porcelain"),
             (self.null, "z"),
             (self.verbose, "verbose"),
@@ -237,7 +242,7 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
     }
     Ok(match removed.failures.is_empty() {
         true => ExitCode::SUCCESS,
-        // Git's code for it is -1.
+        // Git's exit code is -1.
         false => ExitCode::new(255),
     })
 }

@@ -1,4 +1,4 @@
-//! `write-tree`: a tree of what is in the index.
+//! `write-tree`: write the index as a tree.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,10 +12,10 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `write-tree`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Objects need not be there
+    /// Allow missing objects
     #[arg(long)]
     missing_ok: bool,
-    /// The tree of this directory
+    /// Write only the tree of this directory
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<OsString>,
 }

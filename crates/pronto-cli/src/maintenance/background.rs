@@ -1,4 +1,4 @@
-//! Processes of maintenance that nobody waits for.
+//! Background processes of maintenance.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use pronto::{ErrorKind, Repository};
 use crate::terminal_text::write_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
-/// What a process in the background was started for.
+/// The purpose of a background process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Background {
     /// All of maintenance: a command found work to do.
@@ -19,10 +19,10 @@ pub(crate) enum Background {
 }
 
 impl Background {
-    /// The variable that tells the process so. It is not handed on.
+    /// The variable that states the purpose. It is not passed on to children.
     pub(crate) const VARIABLE: &'static str = "PRONTO_BACKGROUND";
 
-    /// What this process was started for, if nobody waits for it.
+    /// Returns the purpose of this process, if it runs in the background.
     pub(crate) fn of(context: &Context) -> Option<Self> {
         let value = context.globals.variable(Self::VARIABLE)?;
         let known = [Background::Automatic, Background::Rest, Background::Gc];
@@ -42,25 +42,25 @@ impl Background {
         pronto_io::child::in_background(command);
         command.env(Self::VARIABLE, self.name());
         let traced = pronto_io::child::started("background", command);
-        // Its end is for nobody to hear.
+        // No process waits for its end.
         let _ = traced;
         command.spawn().map(|_| ())
     }
 }
 
-/// How work in the background ended.
+/// The result of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// What was said counts as a failure, so that it is not tried again at once.
+    /// Its messages count as a failure, so the work is not repeated immediately.
     Counts,
-    /// Nobody needs to know what was said.
+    /// Its messages are discarded.
     Passes,
-    /// There was nothing to do: an older log stays as it is.
+    /// There was nothing to do: an older log stays.
     Idle,
 }
 
-/// Does `work` with a standard error that is the log (`gc.log`). If another process writes the log,
-/// nothing is done.
+/// Runs `work` with the log (`gc.log`) as standard error. Does nothing if another process writes
+/// the log.
 pub(crate) fn in_background(
     repository: &Repository,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! The commands of maintenance as processes of this program.
+//! Runs the commands of maintenance as processes of this program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::Context;
 /// Runs each command in a process of its own, and waits for it.
 pub(crate) struct Subprocesses<'a> {
     pub(crate) context: &'a mut Context,
-    /// What this program is called with to go on in the background.
+    /// The arguments of the process that continues in the background.
     pub(crate) rest: Vec<OsString>,
 }
 
@@ -25,14 +25,14 @@ impl Subprocesses<'_> {
 
 impl Runner for Subprocesses<'_> {
     fn run(&mut self, step: &Step) -> Result<bool, Error> {
-        // What is said here stands above what the other process says.
+        // Earlier output appears before that of the other process.
         let _ = self.context.out.flush();
         let mut command = self.command()?;
         command.args(&step.arguments);
         if step.input.is_some() {
             command.stdin(Stdio::piped()).stdout(Stdio::null());
         }
-        // The trace speaks of the program by the name that users know.
+        // The trace uses the name of the program that users know.
         let mut shown = pronto_io::child::command(self.context.program());
         shown.args(&step.arguments);
         let traced = pronto_io::child::started("?", &shown);
@@ -44,7 +44,7 @@ impl Runner for Subprocesses<'_> {
         };
         let mut child = command.spawn().map_err(cannot)?;
         if let (Some(input), Some(mut pipe)) = (&step.input, child.stdin.take()) {
-            // That it ended early shows in how it ended.
+            // If it ended early, its exit status shows that.
             let _ = pipe.write_all(input);
         }
         let status = child.wait().map_err(cannot)?;

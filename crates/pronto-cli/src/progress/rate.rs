@@ -1,16 +1,16 @@
-//! How much has been moved, and how fast.
+//! The amount and rate of transferred data.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The rate is taken over this many of the last samples.
+/// The rate is computed over this many samples.
 const SAMPLES: usize = 8;
 
-/// Samples are taken no closer than this.
+/// The minimum interval of samples.
 const SPACING: Duration = Duration::from_millis(500);
 
-/// Shown as `, 1.20 MiB | 2.30 MiB/s`, with ` | 340 files/s` where files are what is done, or as
-/// nothing while no bytes were counted.
+/// Shown as `, 1.20 MiB | 2.30 MiB/s`, with ` | 340 files/s` for phases that process files. Empty
+/// as long as no bytes were counted.
 #[derive(Debug)]
 pub(super) struct Throughput {
     begun: Instant,
@@ -29,8 +29,8 @@ impl Throughput {
         }
     }
 
-    /// Takes note of the sum of bytes and of what is done; the last time, the rates are those of
-    /// the whole phase.
+    /// Records the number of bytes and of processed items. The last call computes rates over the
+    /// whole phase.
     pub(super) fn record(&mut self, (bytes, done): (u64, u64), now: Instant, last: bool) {
         if bytes == 0 {
             return;
@@ -72,7 +72,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-/// A number of bytes in the unit that Git would choose, with two decimals.
+/// Formats a number of bytes in the unit that Git would choose, with two decimals.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     for (unit, shift) in UNITS {

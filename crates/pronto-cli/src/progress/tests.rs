@@ -1,4 +1,4 @@
-//! What is drawn, and when.
+//! Tests of the drawn lines and their times.
 
 use super::*;
 

@@ -1,12 +1,12 @@
-//! Hooks that stand in the configuration (`hook.NAME.command`). Native commands run only those
-//! that are files, so a call that would run one of these goes to git.
+//! Hooks in the configuration (`hook.NAME.command`). Native commands run only hooks that are files,
+//! so a call that would run one of these goes to git.
 
 use bstr::ByteSlice;
 use pronto::config::{Config, Key};
 
 use super::table::{INDEX_WRITERS, REFERENCE_WRITERS};
 
-/// The events that native commands cause, and the commands that cause them.
+/// The events that native commands cause, with these commands.
 pub static EVENTS: &[(&str, &[&str])] = &[
     ("commit-msg", &["commit"]),
     (
@@ -20,7 +20,7 @@ pub static EVENTS: &[(&str, &[&str])] = &[
     ("reference-transaction", REFERENCE_WRITERS),
 ];
 
-/// Whether `key` of section `hook` has something to do with a hook that `command` causes.
+/// Returns whether `key` of section `hook` concerns a hook of an event that `command` causes.
 pub(super) fn is_lacking(command: &str, config: &Config, key: &Key<'_>) -> bool {
     let Some(name) = key.subsection else {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn is_lacking(command: &str, config: &Config, key: &Key<'_>) -> bool 
             let events = [b"hook.", name.as_bytes(), b".event"].concat();
             config.strings(events).any(|event| causes(command, event))
         }
-        // A whole event may be switched on or off, the hooks that are files with it.
+        // A whole event may be disabled, including the hooks that are files.
         b"enabled" => causes(command, name),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! The settings that native commands lack, those of transports apart.
+//! The settings that native commands lack, except those of transports.
 
 use super::{Guarded, Lacking, Place, When};
 
@@ -70,7 +70,7 @@ const ATTRIBUTES: &[&str] = &[
     "worktree",
 ];
 
-/// Objects get the permissions of `core.sharedRepository`; index, references and logs do not.
+/// Objects get the permissions of `core.sharedRepository`; index, refs and reflogs do not.
 const SHARED_FILE_WRITERS: &[&str] = &[
     "add",
     "checkout",
@@ -91,10 +91,10 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "write-tree",
 ];
 
-/// Values of `core.sharedRepository` that share nothing.
+/// Values of `core.sharedRepository` that do not share.
 const PRIVATE: &[&str] = &["umask", "false", "no", "off", "0", ""];
 
-/// Values that leave a trace off.
+/// Values that disable a trace.
 pub(super) const OFF: &[&str] = &["", "0", "false"];
 
 pub(super) const fn row(
@@ -189,7 +189,7 @@ pub static KEYS: &[Lacking] = &[
     row(
         "init.defaultrefformat",
         Place::Section,
-        &["clone", "init"],
+        &["clone"],
         When::Not(&["files"]),
     ),
     row(
@@ -300,16 +300,12 @@ pub static KEYS: &[Lacking] = &[
     ),
 ];
 
-/// Variables of the environment, sorted.
+/// Environment variables, sorted.
 pub static VARIABLES: &[Lacking] = &[
     variable("GIT_ALLOW_NULL_SHA1", INDEX_WRITERS, When::True),
     variable("GIT_ATTR_SOURCE", ATTRIBUTES, When::NotEmpty),
     variable("GIT_COMMIT_GRAPH_PARANOIA", ALL, When::True),
-    variable(
-        "GIT_DEFAULT_REF_FORMAT",
-        &["clone", "init"],
-        When::Not(&["files"]),
-    ),
+    variable("GIT_DEFAULT_REF_FORMAT", &["clone"], When::Not(&["files"])),
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
@@ -347,7 +343,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_USER_AGENT", PROTOCOL, When::Set),
 ];
 
-/// Sections of which every variable that is not known goes to git, because it may protect the user.
+/// Sections of which every unknown variable goes to git, because it may protect the user.
 pub static GUARDED: &[Guarded] = &[
     Guarded {
         section: "credential",

@@ -1,5 +1,5 @@
-//! The settings of transports that the transports lack whatever the URL. What depends on the URL is
-//! refused by the transport itself (`pronto::remote`).
+//! The settings that transports lack for every URL. The transport itself (`pronto::remote`) refuses
+//! those that depend on the URL.
 
 use super::table::{OFF, row};
 use super::{Lacking, Place, When};
@@ -27,7 +27,7 @@ pub static TRANSPORT_KEYS: &[Lacking] = &[
     ),
 ];
 
-/// Variables of the environment, sorted.
+/// Environment variables, sorted.
 pub static TRANSPORT_VARIABLES: &[Lacking] = &[
     variable("GIT_CURL_VERBOSE", When::Set),
     variable("GIT_HTTP_MAX_RETRIES", When::Not(&["0"])),

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Child;
 
+use test_support::{INSTALL, report_skip};
+
 use crate::process::Outcome;
 use crate::sandbox::Sandbox;
 use crate::servers::Server;
@@ -146,8 +148,14 @@ pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>)
     }
 }
 
-/// A row that cannot run on this machine.
-pub(crate) fn skip(reason: &'static str) -> Attack {
+/// A row that cannot run on this machine, which lacks `missing`.
+pub(crate) fn skip(missing: &'static str) -> Attack {
+    report_skip(&missing, &INSTALL);
+    elsewhere(missing)
+}
+
+/// A row that does not run in this suite, with the reason and where it is tested.
+pub(crate) fn elsewhere(reason: &'static str) -> Attack {
     let mut attack = command(["version"]);
     attack.skipped = Some(reason);
     attack
@@ -252,7 +260,7 @@ impl Attack {
         self
     }
 
-    /// As [`Self::git_differs`], for some of the rows that are made together.
+    /// Like [`Self::git_differs`], for some of the rows that are made together.
     pub(crate) fn git_differs_if(self, differs: bool, reason: &'static str) -> Self {
         match differs {
             true => self.git_differs(reason),

@@ -20,11 +20,6 @@ pub(crate) fn find() -> Result<&'static Path, String> {
     })
 }
 
-/// Whether a machine without control fails: it is the one that checks changes, and has the git.
-pub(crate) fn is_required() -> bool {
-    std::env::var_os("CI").is_some() && !git::beside().is_empty()
-}
-
 /// A directory with the control under all names that transports start it by: a git that was moved
 /// may have lost its links.
 pub(crate) fn programs() -> Option<&'static Path> {

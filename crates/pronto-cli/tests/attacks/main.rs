@@ -4,7 +4,7 @@
 //! `README.md` beside this file says how to write a row, `docs/security.md` which published
 //! vulnerabilities the rows cover.
 
-#![expect(clippy::print_stdout, reason = "a test says what it skips")]
+#![expect(clippy::print_stdout, reason = "a test says what git holds by now")]
 
 mod attack;
 mod control;
@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use test_support::{git, report_skip};
 
 use crate::attack::Program;
 
@@ -33,10 +34,8 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(THREADS);
     let control = control::find();
     if let Err(reason) = &control {
-        println!("SKIPPED: the control runs of the attack suite: {reason}");
-        if control::is_required() {
-            return ExitCode::FAILURE;
-        }
+        let missing = format!("the control runs of the attack suite: {reason}");
+        report_skip(&missing, &git::NO_REFERENCE);
     }
     let mut trials = Vec::new();
     for row in rows::all() {

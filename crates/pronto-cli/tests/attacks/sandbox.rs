@@ -150,7 +150,7 @@ impl Sandbox {
         git(&self.path(at), arguments, b"")
     }
 
-    /// As [`Self::git`], with `input` to read.
+    /// Like [`Self::git`], with `input` to read.
     pub(crate) fn git_reading(&self, at: &str, arguments: &[&str], input: &[u8]) -> String {
         git(&self.path(at), arguments, input)
     }

@@ -11,8 +11,8 @@ pub(crate) struct Case {
     pub(crate) title: String,
     /// Whether standard error is compared, too.
     pub(crate) compares_stderr: bool,
-    /// Whether pronto may hand to git what it does not have.
-    pub(crate) may_hand_over: bool,
+    /// The numbers of the calls that pronto hands over to git; all others are native.
+    pub(crate) handed_over: Vec<usize>,
     /// Commands that must be installed.
     pub(crate) needs: Vec<String>,
     /// The first release of git that does what it shows.
@@ -29,10 +29,6 @@ impl Case {
             std::env::split_paths(&path).any(|directory| directory.join(command).is_file())
         };
         let missing = self.needs.iter().find(|need| !installed(need))?;
-        println!(
-            "SKIPPED: '{}' needs '{missing}', which is not installed",
-            self.title
-        );
         Some(missing)
     }
 }
@@ -76,7 +72,7 @@ fn parse(path: &Path) -> Vec<Case> {
                 file,
                 title,
                 compares_stderr: true,
-                may_hand_over: false,
+                handed_over: Vec::new(),
                 needs: Vec::new(),
                 since: None,
                 script,
@@ -90,7 +86,11 @@ fn parse(path: &Path) -> Vec<Case> {
             let case = cases.last_mut().expect("a directive stands below a title");
             match directive.trim().split_once(' ') {
                 Some(("stderr", "ignored")) => case.compares_stderr = false,
-                Some(("git", "allowed")) => case.may_hand_over = true,
+                Some(("handed", calls)) => {
+                    let numbers = calls.strip_prefix("over ").unwrap_or_default();
+                    let parse = |number: &str| number.parse().expect("the number of a call");
+                    case.handed_over = numbers.split_whitespace().map(parse).collect();
+                }
                 Some(("needs", command)) => case.needs.push(command.trim().to_owned()),
                 Some(("since", release)) => case.since = parse_release(release),
                 _ => panic!("unknown directive '{line}' in {}", path.display()),

@@ -4,8 +4,6 @@
 //!
 //! Cases live in `cases/*.case`; `README.md` beside them says how to write one.
 
-#![expect(clippy::print_stdout, reason = "a test says what it skips")]
-
 mod case;
 mod run;
 mod snapshot;
@@ -13,45 +11,23 @@ mod snapshot;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use test_support::{INSTALL, may_skip, report_skip};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     if !run::git_is_installed() {
-        return skip_loudly();
+        report_skip(&"the differential suite needs stock git", &INSTALL);
+        return ExitCode::SUCCESS;
     }
     let trials = case::all().into_iter().map(|case| {
-        let skipped = run::oracle(&case).is_none() || case.missing_need().is_some() && !in_ci();
+        // In CI the case runs, and its failure names what is missing.
+        let missing = run::missing(&case).filter(|_| may_skip());
+        if let Some((what, way_out)) = &missing {
+            report_skip(&format!("'{}' needs {what}", case.title), way_out);
+        }
         let name = format!("{}: {}", case.file, case.title);
-        let trial = Trial::test(name, move || judge(&case).map_err(Failed::from));
-        trial.with_ignored_flag(skipped)
+        let trial = Trial::test(name, move || run::compare(&case).map_err(Failed::from));
+        trial.with_ignored_flag(missing.is_some())
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
-}
-
-/// Compares, and again if something differs: what git says and leaves depends on whether its steps
-/// fall into one second, and the two runs may do so differently. What differs twice is an error;
-/// with `PRONTO_TEST_ONCE` set so is what differs once.
-fn judge(case: &case::Case) -> Result<(), String> {
-    let Err(report) = run::compare(case) else {
-        return Ok(());
-    };
-    if std::env::var_os("PRONTO_TEST_ONCE").is_some() {
-        return Err(report);
-    }
-    run::compare(case)?;
-    println!("DIFFERED ONCE: {report}");
-    Ok(())
-}
-
-fn in_ci() -> bool {
-    std::env::var_os("CI").is_some()
-}
-
-fn skip_loudly() -> ExitCode {
-    println!("SKIPPED: the differential suite needs stock git on PATH");
-    if in_ci() {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
 }

@@ -4,15 +4,29 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use test_support::git;
+use test_support::{INSTALL, Random, git, write_program};
 
 use crate::case::{Case, Release, parse_release};
 use crate::snapshot;
 
-/// What one run printed and left behind, in named parts that are compared one by one.
-type Outcome = Vec<(&'static str, String)>;
+/// What one run did.
+struct Outcome {
+    /// What it printed and left behind, in named parts that are compared one by one.
+    parts: Vec<(&'static str, String)>,
+    /// The numbers of the calls that went to git.
+    handed_over: Vec<usize>,
+}
 
 const PRELUDE: &str = r#"
+# Waits until the second is another one, if the first letter of PAUSES says so.
+pause() {
+    case $PAUSES in 1*) sleep 1.01 ;; esac
+    PAUSES=${PAUSES#?}
+}
+git() {
+    pause
+    command git "$@"
+}
 tick=1112911993
 test_tick() {
     tick=$((tick + 60))
@@ -20,6 +34,9 @@ test_tick() {
 }
 # The command under test. What it was asked and how it ended goes to a record of its own.
 vcs() {
+    pause
+    VCS_CALL=$((VCS_CALL + 1))
+    export VCS_CALL
     "$VCS" "$@"
     vcs_code=$?
     echo "vcs $* -> $vcs_code" >&9
@@ -36,6 +53,12 @@ commit() {
 }
 test_tick
 "#;
+
+/// The variable that makes the runs of a case fall into different seconds.
+const PAUSES: &str = "PRONTO_TEST_PAUSES";
+
+/// No case makes more calls.
+const CALLS: usize = 200;
 
 const GLOBAL_CONFIG: &str = "[user]\n\tname = A U Thor\n\temail = author@example.com\n\
     [init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
@@ -59,15 +82,21 @@ pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
     };
     let newest = git::reference().map(Path::to_owned);
     let knows = |git: &PathBuf| release_of(git).is_some_and(|release| release >= since);
-    let found = std::iter::once("git".into()).chain(newest).find(knows);
-    if found.is_none() {
-        let [major, minor] = since;
-        println!(
-            "SKIPPED: '{}' needs git {major}.{minor}; PRONTO_TEST_GIT names another",
-            case.title
-        );
+    std::iter::once("git".into()).chain(newest).find(knows)
+}
+
+/// What the machine lacks for `case`, and how to get it.
+pub(crate) fn missing(case: &Case) -> Option<(String, &'static str)> {
+    if let Some(need) = case.missing_need() {
+        return Some((format!("'{need}'"), INSTALL));
     }
-    found
+    match oracle(case) {
+        Some(_) => None,
+        None => {
+            let [major, minor] = case.since.unwrap_or(git::REFERENCE);
+            Some((format!("git {major}.{minor}"), git::NO_REFERENCE))
+        }
+    }
 }
 
 /// Runs `case` both ways.
@@ -75,29 +104,33 @@ pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
 /// # Errors
 /// A description of every part that differs, the oracle's lines marked `-`, pronto's `+`.
 pub(crate) fn compare(case: &Case) -> Result<(), String> {
-    if let Some(need) = case.missing_need() {
-        return Err(format!("'{need}' is not installed, and CI may not skip"));
+    if let Some((what, way_out)) = missing(case) {
+        return Err(format!("needs {what}, and CI may not skip: {way_out}"));
     }
     let base = tempfile::Builder::new()
         .prefix("pronto-diff-")
         .tempdir()
         .expect("a directory");
     let base = base.path().canonicalize().expect("it exists");
-    let git =
-        oracle(case).ok_or("git is too old, and PRONTO_TEST_GIT names none that is new enough")?;
-    let oracle = run(case, &base, &git);
-    let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")));
+    let git = oracle(case).expect("it was found a moment ago");
+    let [theirs, ours] = pauses(case);
+    let oracle = run(case, &base, &git, &theirs);
+    let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")), &ours);
     let mut report = String::new();
-    for ((part, expected), (_, actual)) in oracle.iter().zip(&ours) {
+    for ((part, expected), (_, actual)) in oracle.parts.iter().zip(&ours.parts) {
         if expected != actual && (*part != "stderr" || case.compares_stderr) {
             let _ = writeln!(report, "{part} differs (- git, + pronto):");
             differing_lines(expected, actual, &mut report);
         }
     }
+    if ours.handed_over != case.handed_over {
+        let (found, expected) = (&ours.handed_over, &case.handed_over);
+        let _ = writeln!(report, "calls {found:?} went to git, not {expected:?}");
+    }
     if report.is_empty() {
         return Ok(());
     }
-    if let Some((_, stderr)) = ours.iter().find(|(part, _)| *part == "stderr") {
+    if let Some((_, stderr)) = ours.parts.iter().find(|(part, _)| *part == "stderr") {
         let _ = writeln!(report, "pronto's stderr in full:\n{stderr}");
     }
     Err(format!(
@@ -106,8 +139,22 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     ))
 }
 
+/// For each of the two runs, at which calls of git and of the command under test it waits for the
+/// next second: none, unless [`PAUSES`] holds a number. Different numbers give different pauses.
+fn pauses(case: &Case) -> [String; 2] {
+    let Some(seed) = std::env::var(PAUSES)
+        .ok()
+        .and_then(|seed| seed.parse::<u64>().ok())
+    else {
+        return [String::new(), String::new()];
+    };
+    let mut random = Random::new(u64::from(crc32fast::hash(case.title.as_bytes())) ^ (seed << 32));
+    let mut next = || *random.one_of(&['0', '1']);
+    [(); 2].map(|()| (0..CALLS).map(|_| next()).collect())
+}
+
 /// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
-fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
+fn run(case: &Case, base: &Path, vcs: &Path, pauses: &str) -> Outcome {
     let (work, home) = (base.join("work"), base.join("home"));
     for directory in [&work, &home] {
         let _ = std::fs::remove_dir_all(directory);
@@ -117,27 +164,49 @@ fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
     let calls = base.join("calls");
     let script = format!("exec 9>'{}'\n{PRELUDE}\n{}", calls.display(), case.script);
     let mut command = shell(&work, &home);
-    if !case.may_hand_over {
+    let handed = base.join("handed");
+    let _ = std::fs::remove_file(&handed);
+    if case.handed_over.is_empty() {
         command.env("PRONTO_NO_FALLBACK", "1");
+    } else {
+        command.env("PRONTO_GIT", recorder(base, &handed));
     }
     let output = command
         .env("VCS", vcs)
+        .env("PAUSES", pauses)
         .arg("-c")
         .arg(script)
         .stdin(Stdio::null())
         .output()
         .expect("sh can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut outcome = vec![
+    let handed = std::fs::read_to_string(&handed).unwrap_or_default();
+    let mut parts = vec![
         ("calls", std::fs::read_to_string(&calls).unwrap_or_default()),
         ("stdout", text(&output.stdout)),
         ("stderr", text(&output.stderr)),
         ("exit", output.status.to_string()),
     ];
-    outcome.extend(snapshot::of(&work, &|directory: &Path| {
+    parts.extend(snapshot::of(&work, &|directory: &Path| {
         shell(directory, &home)
     }));
-    outcome
+    let mut handed_over: Vec<usize> = handed
+        .lines()
+        .map(|number| number.parse().unwrap_or_default())
+        .collect();
+    handed_over.dedup();
+    Outcome { parts, handed_over }
+}
+
+/// A program that adds the number of the call to the file `handed` and goes on as git.
+fn recorder(base: &Path, handed: &Path) -> PathBuf {
+    let path = base.join("recorder");
+    let script = format!(
+        "#!/bin/sh\necho \"$VCS_CALL\" >>'{}'\nexec git \"$@\"\n",
+        handed.display()
+    );
+    write_program(&path, &script);
+    path
 }
 
 /// `sh` in an environment that is the same on every machine.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use test_support::DEFAULT_SIGNALS;
 
 /// How many commands of each sort are stopped.
 const ROUNDS: u64 = 100;
@@ -254,10 +255,9 @@ impl Place {
     }
 
     fn pronto(&self, directory: &Path, arguments: &[&str]) -> Command {
-        // A shell that starts the tests in the background has them ignore such signals.
         let mut command = self.command(directory, "env");
         command
-            .arg("--default-signal=INT")
+            .args(DEFAULT_SIGNALS)
             .arg(env!("CARGO_BIN_EXE_pronto"))
             .args(arguments)
             .env("PRONTO_NO_FALLBACK", "1");

@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use crate::support::{Scratch, process, pronto, stderr, stdout};
+use crate::support::{Scratch, install, process, pronto, stderr, stdout};
 
 const ALIASES: &str = "[alias]\n\tv = version\n\tfull = v --build-options\n\tquoted = \"version '--build-options'\"\n\
     \tround = about\n\tabout = round\n\tself = self\n\tsays = !echo from-shell\n\tlog = version\n\
@@ -95,7 +95,7 @@ fn who_calls_us_git_means_an_alias_that_has_the_name_of_our_own_command() {
     let config = std::fs::read_to_string(scratch.path().join(".gitconfig")).expect("it is there");
     let config = config.replace("\tv = version\n", "\tv = version\n\tsync = !echo theirs\n");
     std::fs::write(scratch.path().join(".gitconfig"), config).expect("a configuration");
-    let git = scratch.install("bin", "git", |from, to| {
+    let git = install(&scratch, "bin", "git", |from, to| {
         std::os::unix::fs::symlink(from, to)
     });
     let run = |program: &std::path::Path| {

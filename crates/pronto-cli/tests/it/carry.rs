@@ -1,4 +1,4 @@
-//! `worktree add --carry`: ignored files that a new work tree gets from this one.
+//! `worktree add --carry`: ignored files that a new worktree gets from this one.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -6,6 +6,8 @@ use std::process::Output;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use test_support::skip;
 
 use crate::support::{Scratch, pronto_path, run, stderr, stdout};
 
@@ -255,8 +257,7 @@ fn configuration_names_patterns_too() {
 #[test]
 fn where_blocks_cannot_be_shared_nothing_is_made() {
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        println!("SKIPPED: there is no /dev/shm");
-        return;
+        skip!("there is no /dev/shm", "mount a tmpfs there");
     };
     let work = repository(memory.path());
     write(&work.join("dist/file"), "content");

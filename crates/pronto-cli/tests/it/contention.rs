@@ -119,7 +119,7 @@ fn beside_status(top: &Path) {
         run(in_(top, process("git")).args(["status", "--porcelain"])),
         ""
     );
-    // An index without a digest (`index.skipHash`) is read, but its fsck calls it corrupt, whoever wrote it.
+    // git reads an index without a digest (`index.skipHash`), but its fsck calls it corrupt.
     run(in_(top, process("git")).args(["update-index", "--force-write-index"]));
     run(in_(top, process("git")).args(["fsck", "--strict"]));
 }

@@ -3,7 +3,10 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use crate::support::{Scratch, copy_program, path_with, process, pronto, stderr, stdout};
+use crate::support::{
+    Scratch, copy_program, install, interruptible_pronto, path_with, process, pronto, stderr,
+    stdout,
+};
 
 /// A git that tells how it was called.
 const TELLTALE: &str =
@@ -69,7 +72,7 @@ fn unknown_options_and_queries_go_to_git() {
 fn a_signal_that_kills_git_is_seen_by_the_caller() {
     let scratch = Scratch::new();
     let git = scratch.script("bin", "git", "#!/bin/sh\nkill -TERM $$\n");
-    let output = pronto()
+    let output = interruptible_pronto()
         .arg("log")
         .env("PRONTO_GIT", &git)
         .output()
@@ -91,8 +94,8 @@ fn installed_as_git_it_finds_the_next_git() {
     ];
     for (way, make) in ways {
         let scratch = Scratch::new();
-        let ours = scratch.install("first", "git", make);
-        scratch.install("second", "git", make);
+        let ours = install(&scratch, "first", "git", make);
+        install(&scratch, "second", "git", make);
         scratch.script("third", "git", "#!/bin/sh\necho real \"$@\"\n");
         let at = |name: &str| scratch.path().join(name).display().to_string();
         let path = format!(
@@ -214,7 +217,7 @@ fn without_fallback_what_is_missing_is_named() {
 #[test]
 fn the_real_git_runs_when_it_is_first_on_the_path() {
     let scratch = Scratch::new();
-    scratch.install("bin", "pronto", |ours, path| {
+    install(&scratch, "bin", "pronto", |ours, path| {
         std::os::unix::fs::symlink(ours, path)
     });
     let made = pronto()

@@ -8,6 +8,8 @@ use std::process::Output;
 
 use slowfs::{Fault, Folding, Model, Mount};
 
+use test_support::skip;
+
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
 const EINTR: i32 = 4;
@@ -22,7 +24,7 @@ const FILES: usize = 500;
 /// numbers, so that it can be done in parts.
 const SAMPLE: u64 = 40;
 
-/// A repository whose work tree is on a mount of ours.
+/// A repository whose worktree is on a mount of ours.
 pub(crate) struct Place {
     // The mount goes before the directories below it.
     pub(crate) mount: Mount,
@@ -39,7 +41,7 @@ impl Place {
         Place::on(Scratch::new(), model)
     }
 
-    /// As [`new`](Self::new), on what `scratch` has as `real` already.
+    /// Like [`new`](Self::new), on what `scratch` has as `real` already.
     pub(crate) fn on(scratch: Scratch, model: Model) -> Option<Place> {
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
         std::fs::create_dir_all(&real).expect("a directory");
@@ -47,9 +49,10 @@ impl Place {
         match Mount::new(&real, &at, model) {
             Ok(mount) => Some(Place { mount, scratch }),
             Err(error) => {
-                println!("SKIPPED: cannot mount a FUSE file system here: {error}");
-                assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-                None
+                skip!(
+                    format!("cannot mount a FUSE file system here: {error}"),
+                    "load the module fuse, install fuse3"
+                );
             }
         }
     }
@@ -134,7 +137,7 @@ fn history(place: &Place) {
         run(&["commit", "-qm", tag]);
         run(&["tag", tag]);
     }
-    // The repository itself is elsewhere: faults are those of the work tree.
+    // The repository itself is elsewhere: faults are those of the worktree.
     let work = place.work();
     let arguments = [
         "clone",
@@ -227,7 +230,7 @@ fn each_call_fails(in_place: &str) {
         match output.status.code() {
             Some(0) => {
                 unharmed += 1;
-                // What could not be removed is told of, as git does, and nobody's any more.
+                // A path that could not be removed is reported, as in git, and stays untracked.
                 for path in dirty(&place) {
                     let _ = std::fs::remove_file(place.work().join(&path));
                     assert!(

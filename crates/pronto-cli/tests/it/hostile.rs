@@ -1,7 +1,7 @@
 //! Repositories made to do harm: names that some file system takes for `.git` or for something
-//! above the work tree, trees with names twice, links that files would be written through, links
+//! above the worktree, trees with names twice, links that files would be written through, links
 //! swapped in by another process, and trees without measure. They are refused as git refuses them,
-//! and nothing is written outside of the work tree, into `.git`, or through a link.
+//! and nothing is written outside of the worktree, into `.git`, or through a link.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ pub(crate) const SUBMODULE: &str = "160000";
 pub(crate) struct Scene {
     pub(crate) scratch: Scratch,
     pub(crate) trees: Trees,
-    /// A blob, and the target of a link out of the work tree.
+    /// A blob, and the target of a link out of the worktree.
     pub(crate) blob: String,
     pub(crate) link: String,
     /// The first commit, of a file `first`.
@@ -258,7 +258,7 @@ const NAMES: &[(&[u8], &str, &[&str])] = &[
     (b".gitmod\xe2\x80\x8fules", LINK, &["core.protectHFS=true"]),
 ];
 
-/// The calls that put a commit, `BAD`, into the work tree.
+/// The calls that put a commit, `BAD`, into the worktree.
 const CALLS: &[&[&str]] = &[
     &["checkout", "-q", "BAD"],
     &["checkout", "-q", "-f", "BAD"],

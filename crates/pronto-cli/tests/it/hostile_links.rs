@@ -18,7 +18,7 @@ fn below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Does what a hostile process can: puts links in the place of `d` and of `top`, over and over.
+/// Does what a hostile process can: puts links in place of `d` and of `top`, over and over.
 fn swap_links(work: &Path, outside: &Path, stop: &AtomicBool) {
     let (directory, away, top) = (work.join("d"), work.join("away"), work.join("top"));
     while !stop.load(Ordering::Relaxed) {
@@ -143,7 +143,7 @@ fn files_are_not_put_where_a_link_was_or_will_be() {
                 assert_eq!(is_link, commit == &linked, "{call}");
             }
         }
-        // Somebody has put a link where the directory is to be.
+        // Another process has put a link in place of the directory.
         let paths: [&[&str]; 4] = [
             &["checkout-index", "-f", "-a"],
             &["checkout", "-q", "--", "."],

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
-use crate::servers::{Login, Web, skip};
+use test_support::skip;
+
+use crate::servers::{Login, Web};
 use crate::support::write_program;
 
 /// A web server that answers each request with what `answer` makes of it, and keeps all requests.
@@ -315,7 +317,7 @@ fn later_requests_are_redirected_only_if_the_user_says_so() {
     pronto(&origin, &["add", "file"], &[]);
     pronto(&origin, &["commit", "-q", "-m", "one"], &who);
     let Some(web) = Web::start(folder.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let front = front(web.port());
     let url = format!("{}/git/origin", front.url());

@@ -1,5 +1,5 @@
-//! `reset --hard` and `checkout -f` go by what the index knows of its trees: those are not read, and
-//! what comes of it is what git makes of it.
+//! `reset --hard` and `checkout -f` use the cached trees of the index: these are not read, and the
+//! result is the same as git's.
 
 use std::path::{Path, PathBuf};
 

@@ -54,6 +54,7 @@ mod small_directories;
 mod spawning;
 mod status_verbose;
 mod streams;
+mod submodules;
 mod support;
 mod system_calls;
 mod traces;

@@ -2,8 +2,8 @@
 //! was committed is lost.
 //!
 //! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size, `PRONTO_TEST_HANDS_GIT=PATH` runs that git in
-//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes run only with
-//! a size: beside maintenance, and with a reftable, where commands are Git's.
+//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes are ignored
+//! unless they are asked for: beside maintenance, and with a reftable, where commands are Git's.
 
 mod scene;
 
@@ -37,15 +37,6 @@ fn sizes(hands: usize, rounds: usize) -> (usize, usize) {
         .map(|number| number.parse().expect("a number"));
     let mut next = || numbers.next().expect("two numbers");
     (next(), next())
-}
-
-/// Whether a size is set. Otherwise a scene that Git fails in is left out.
-fn is_sized() -> bool {
-    let is_sized = std::env::var_os("PRONTO_TEST_HANDS").is_some();
-    if !is_sized {
-        println!("SKIPPED: PRONTO_TEST_HANDS is not set");
-    }
-    is_sized
 }
 
 /// How a command ended.
@@ -268,10 +259,8 @@ fn worktrees_with_monitors_do_not_fail() {
 }
 
 #[test]
+#[ignore = "a scene that git fails in; `cargo test -- --ignored many_hands` runs it"]
 fn worktrees_beside_maintenance_do_not_fail() {
-    if !is_sized() {
-        return;
-    }
     let maintained = Setting {
         maintains: true,
         ..Setting::default()
@@ -289,10 +278,8 @@ fn the_killed_stop_no_others() {
 }
 
 #[test]
+#[ignore = "needs a git with reftables on PATH; `cargo test -- --ignored many_hands` runs it"]
 fn worktrees_with_a_reftable_do_not_fail() {
-    if !is_sized() {
-        return;
-    }
     assert!(scene::git_has_reftable(), "this git has no reftable");
     let tables = Setting {
         refs: Refs::Reftable,

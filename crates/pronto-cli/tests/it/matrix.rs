@@ -53,7 +53,7 @@ impl Change {
         chosen.step_by(each).collect()
     }
 
-    /// Does what is to be done to it in the work tree.
+    /// Does what is to be done to it in the worktree.
     fn disturb(self, work: &Path) {
         let path = work.join(self.name());
         let clear = || {
@@ -102,7 +102,7 @@ impl Change {
     }
 }
 
-/// The repository with both commits, and where its work tree is.
+/// The repository with both commits, and where its worktree is.
 struct Scene {
     work: PathBuf,
     commits: [String; 2],

@@ -44,7 +44,7 @@ fn add_streams_large_files() {
         if round == 1 {
             large("large0", 64);
         } else {
-            // Its facts change, its content does not.
+            // Its stat data change, its content does not.
             File::open(top.join("large1"))
                 .and_then(|file| file.set_modified(std::time::UNIX_EPOCH))
                 .expect("it can be touched");

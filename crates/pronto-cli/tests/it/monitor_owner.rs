@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use test_support::{report_skip, skip};
+
 use crate::monitor::{git, repository};
 use crate::support::{Scratch, process, pronto, pronto_path};
 
@@ -64,7 +66,10 @@ fn the_monitor_answers_its_owner_whatever_the_umask() {
             assert!(command("status"), "{mode:o}");
         }
     } else {
-        println!("SKIPPED: only root can try as another user");
+        report_skip(
+            &"only root can try as another user",
+            &"run the tests as root",
+        );
     }
     assert!(command("stop"));
     assert!(!socket.exists());
@@ -73,8 +78,7 @@ fn the_monitor_answers_its_owner_whatever_the_umask() {
 #[test]
 fn a_monitor_of_another_user_is_not_believed() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: only root can be another user");
-        return;
+        skip!("only root can be another user", "run the tests as root");
     }
     // A user who can write the directory for sockets could answer that nothing has changed.
     let scratch = Scratch::new();

@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use test_support::git::{NO_REFERENCE, reference};
+use test_support::{Random, report_skip, skip};
+
 use super::monitor::{Monitor, compare, git, repository, told, truth};
-use crate::support::{Scratch, process, pronto};
+use crate::support::{Scratch, process, pronto, stdout};
 
 /// Changes of the storm, unless `PRONTO_STORM` says how many.
 const STORM: u64 = 3_000;
@@ -14,40 +17,29 @@ const BETWEEN: u64 = 40;
 /// Files made while the monitor cannot read: more events than a queue holds by default.
 const FLOOD: u32 = 9_000;
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+fn directory(random: &mut Random, top: &Path) -> PathBuf {
+    let mut path = top.join(format!("d{}", random.below(7)));
+    for letter in ["e", "f", "g"].iter().take(random.index(4)) {
+        path.push(format!("{letter}{}", random.below(4)));
     }
+    path
+}
 
-    fn directory(&mut self, top: &Path) -> PathBuf {
-        let mut path = top.join(format!("d{}", self.below(7)));
-        for letter in ["e", "f", "g"].iter().take(self.below(4) as usize) {
-            path.push(format!("{letter}{}", self.below(4)));
-        }
-        path
-    }
-
-    fn file(&mut self, top: &Path) -> PathBuf {
-        let name = match self.below(10) {
-            0 => ".gitignore".to_owned(),
-            1 => format!("x{}.o", self.below(3)),
-            2 => "build".to_owned(),
-            _ => format!("file{}", self.below(120)),
-        };
-        self.directory(top).join(name)
-    }
+fn file(random: &mut Random, top: &Path) -> PathBuf {
+    let name = match random.below(10) {
+        0 => ".gitignore".to_owned(),
+        1 => format!("x{}.o", random.below(3)),
+        2 => "build".to_owned(),
+        _ => format!("file{}", random.below(120)),
+    };
+    directory(random, top).join(name)
 }
 
 /// One random change; what cannot be does not happen.
 fn change(top: &Path, random: &mut Random) {
     match random.below(20) {
         0..6 => {
-            let file = random.file(top);
+            let file = file(random, top);
             let _ = std::fs::create_dir_all(file.parent().expect("it is below"));
             let content = match file.ends_with(".gitignore") {
                 true => ["file1*\n", "!x1.o\n", "g0/\n", ""][random.below(4) as usize].to_owned(),
@@ -55,27 +47,27 @@ fn change(top: &Path, random: &mut Random) {
             };
             let _ = std::fs::write(file, content);
         }
-        6..9 => drop(std::fs::remove_file(random.file(top))),
+        6..9 => drop(std::fs::remove_file(file(random, top))),
         9..12 => {
-            let (from, to) = (random.file(top), random.file(top));
+            let (from, to) = (file(random, top), file(random, top));
             let _ = std::fs::rename(from, to);
         }
         12..15 => {
-            let (from, to) = (random.directory(top), random.directory(top));
+            let (from, to) = (directory(random, top), directory(random, top));
             let _ = std::fs::rename(from, to);
         }
-        15 => drop(std::fs::remove_dir_all(random.directory(top))),
-        16 => drop(std::fs::create_dir_all(random.directory(top))),
+        15 => drop(std::fs::remove_dir_all(directory(random, top))),
+        16 => drop(std::fs::create_dir_all(directory(random, top))),
         17 => {
             // Out of the worktree, and perhaps back from there.
             let outside = top.with_extension(format!("{}", random.below(2)));
-            let inside = random.directory(top);
+            let inside = directory(random, top);
             if std::fs::rename(&inside, &outside).is_err() {
                 let _ = std::fs::rename(&outside, &inside);
             }
         }
         18 => {
-            let file = random.file(top);
+            let file = file(random, top);
             if let Ok(old) = std::fs::read(&file) {
                 let _ = std::fs::write(&file, old);
             }
@@ -84,7 +76,7 @@ fn change(top: &Path, random: &mut Random) {
             use std::os::unix::fs::PermissionsExt;
             let mode = if random.below(2) == 0 { 0o755 } else { 0o644 };
             let permissions = std::fs::Permissions::from_mode(mode);
-            let file = random.file(top);
+            let file = file(random, top);
             if file.is_file() {
                 let _ = std::fs::set_permissions(file, permissions);
             }
@@ -102,21 +94,28 @@ fn a_storm_hides_nothing_from_the_monitor() {
 #[test]
 fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: marking a file system needs privileges");
-        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-        return;
+        skip!(
+            "marking a file system needs privileges",
+            "run the tests as root"
+        );
     }
-    let scratch = Scratch::new();
-    let top = repository(&scratch);
-    git(&top, &["config", "fsmonitor.source", "fanotify"]);
-    let started = pronto()
-        .args(["fsmonitor--daemon", "start"])
-        .current_dir(&top)
-        .output();
-    if !started.expect("it starts").status.success() {
-        println!("SKIPPED: this file system cannot be marked (that of the tests of watching can)");
-        return;
-    }
+    let started = |scratch: Scratch| {
+        let top = repository(&scratch);
+        git(&top, &["config", "fsmonitor.source", "fanotify"]);
+        let mut start = pronto();
+        let start = start.args(["fsmonitor--daemon", "start"]).current_dir(&top);
+        let is_marked = start.output().expect("it starts").status.success();
+        is_marked.then_some((scratch, top))
+    };
+    // Not every file system can be marked; the one in memory can.
+    let memory = || Scratch::within(Path::new("/dev/shm")).ok();
+    let place = started(Scratch::new()).or_else(|| started(memory()?));
+    let Some((_scratch, top)) = place else {
+        skip!(
+            "no file system here can be marked",
+            "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
+        );
+    };
     let stopped = pronto()
         .args(["fsmonitor--daemon", "stop"])
         .current_dir(&top)
@@ -125,17 +124,25 @@ fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
     storm(&top);
 }
 
+/// A git that knows how to ask the monitor of a repository.
+fn git_with_monitor() -> Option<&'static Path> {
+    let git = reference()?;
+    let version = process(git).args(["version", "--build-options"]).output();
+    let has_monitor = stdout(&version.expect("git starts")).contains("fsmonitor--daemon");
+    has_monitor.then_some(git)
+}
+
 fn storm(top: &Path) {
     let storm = std::env::var("PRONTO_STORM")
         .ok()
         .and_then(|count| count.parse().ok());
     let storm: u64 = storm.unwrap_or(STORM);
-    let peer = std::env::var_os("PRONTO_GIT_WITH_MONITOR").map(PathBuf::from);
+    let peer = git_with_monitor();
     if peer.is_none() {
-        println!("SKIPPED: asking pronto's monitor by git, which PRONTO_GIT_WITH_MONITOR names");
+        report_skip(&"no git that asks monitors", &NO_REFERENCE);
     }
     let mut monitor = Monitor::start(top);
-    let mut random = Random(storm);
+    let mut random = Random::new(storm);
     for at in 1..=storm {
         change(top, &mut random);
         if at % BETWEEN != 0 {
@@ -156,7 +163,7 @@ fn storm(top: &Path) {
             _ => {}
         }
         compare(top, at);
-        if let Some(peer) = &peer {
+        if let Some(peer) = peer {
             assert_eq!(
                 told(top, peer, "-unormal"),
                 truth(top, "-unormal"),

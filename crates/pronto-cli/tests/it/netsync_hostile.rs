@@ -209,7 +209,7 @@ fn a_recording_opens_nothing() {
     let (desk, laptop) = (world.key("desk"), world.key("laptop"));
     world.introduce(("desk", &desk), ("laptop", &laptop));
     let server = world.serve("desk", "desk", &["--handshake-timeout", "3"]);
-    // Somebody in between, who keeps what the client says.
+    // A relay that records the bytes of the client.
     let between = std::net::TcpListener::bind("127.0.0.1:0").expect("a place");
     let at = between.local_addr().expect("an address").to_string();
     let to = server.address.clone();
@@ -246,7 +246,7 @@ fn a_recording_opens_nothing() {
     let _ = socket.write_all(&said);
     let mut heard = Vec::new();
     let _ = socket.read_to_end(&mut heard);
-    // A handshake of its own, encrypted for whoever has the secret of the first one.
+    // A replayed handshake cannot be continued without the secret of the first one.
     assert!(heard.len() < 2000, "{}", heard.len());
     server.wait_for(|line| line.contains("\"number\":1") && line.contains("\"failed\""));
     assert_eq!(world.git("desk", &["for-each-ref"]), refs);

@@ -3,21 +3,10 @@
 
 use std::time::Duration;
 
+use test_support::Random;
+
 use crate::netsync_peers::World;
 use crate::support::{pronto_path, stderr, stdout};
-
-/// Numbers that look like chance.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        self.0 >> 33
-    }
-}
 
 /// What each side has to give: three segments.
 const ALL_BYTES: u64 = 36 << 20;
@@ -27,10 +16,7 @@ const SEGMENT_BYTES: u64 = 14 << 20;
 
 fn fill(world: &World, place: &str, random: &mut Random) {
     for at in 0..72 {
-        let mut noise = Vec::with_capacity(1 << 19);
-        while noise.len() < 1 << 19 {
-            noise.extend_from_slice(&random.next().to_le_bytes()[..4]);
-        }
+        let noise = random.bytes(1 << 19);
         std::fs::write(world.path(place).join(format!("{place}{at}")), noise).expect("a file");
     }
     world.commit(place, "small", place.as_bytes());
@@ -70,7 +56,7 @@ fn number(told: &str, key: &str) -> u64 {
 fn a_kill_costs_a_segment_at_most() {
     let kills = std::env::var("PRONTO_TEST_KILLS").ok();
     let kills: u64 = kills.map_or(20, |kills| kills.parse().expect("a number"));
-    let mut random = Random(kills.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random = Random::new(kills.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut done = 0;
     while done < kills {
         let world = World::new();
@@ -82,14 +68,14 @@ fn a_kill_costs_a_segment_at_most() {
         world.introduce(("desk", &desk), ("laptop", &laptop));
         let mut last = (0, 0);
         // Most are killed early on, some when all has come.
-        for _ in 0..(4 + random.next() % 4) {
+        for _ in 0..(4 + random.number() % 4) {
             let mut server = world.serve("desk", "desk", &[]);
             let url = server.url("");
             let mut client = world.command(pronto_path(), "laptop", "laptop");
             client.args(["sync", &url, "--name", "desk", "-q"]);
             let mut client = client.spawn().expect("it can be started");
-            std::thread::sleep(Duration::from_millis(random.next() % 1200));
-            match random.next() % 2 {
+            std::thread::sleep(Duration::from_millis(random.number() % 1200));
+            match random.number() % 2 {
                 0 => {
                     let _ = client.kill();
                     let _ = client.wait();

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use test_support::DEFAULT_SIGNALS;
+
 use crate::support::{process, pronto_path, stderr, stdout};
 
 /// A long time: only what hangs takes it.
@@ -33,7 +35,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// A program at the place of somebody.
+    /// Creates a command that runs a program in place of `who`.
     pub(crate) fn command(&self, program: &Path, who: &str, place: &str) -> Command {
         let mut command = process(program);
         command
@@ -77,7 +79,7 @@ impl World {
         self.commit(place, "base", b"base\n");
     }
 
-    /// Makes the key of somebody.
+    /// Creates the key of `who`.
     pub(crate) fn key(&self, who: &str) -> String {
         let told = self.done(who, ".", &["netsync", "keygen"]);
         told.lines().next().expect("a key").to_owned()
@@ -90,8 +92,10 @@ impl World {
     }
 
     pub(crate) fn serve(&self, who: &str, place: &str, arguments: &[&str]) -> Server {
-        let mut command = self.command(pronto_path(), who, place);
+        let mut command = self.command(Path::new("env"), who, place);
         command
+            .args(DEFAULT_SIGNALS)
+            .arg(pronto_path())
             .args(["serve", "--netsync", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .stderr(Stdio::piped());
@@ -356,7 +360,7 @@ fn a_server_drains_when_it_is_told_to_end_and_ends_after_one() {
     let (desk, laptop) = (world.key("desk"), world.key("laptop"));
     world.introduce(("desk", &desk), ("laptop", &laptop));
     let mut server = world.serve("desk", "desk", &["--handshake-timeout", "300"]);
-    // Somebody who is connected and says nothing yet.
+    // A client that is connected and silent.
     let mut guest = std::net::TcpStream::connect(&server.address).expect("it listens");
     world.done(
         "laptop",

@@ -10,7 +10,7 @@ use crate::support::{process, pronto_path, stderr};
 /// The name and value of a variable of the environment, or of the configuration (with a dot).
 type Setting<'a> = (&'a str, &'a str);
 
-/// A repository, and a program in the place of ssh that leaves a trace.
+/// A repository, and a program in place of ssh that leaves a trace.
 struct Scene {
     world: World,
 }

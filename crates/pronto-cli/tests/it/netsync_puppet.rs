@@ -93,7 +93,7 @@ impl Repository for Puppet {
     }
 }
 
-/// Somebody with a key that the server knows.
+/// A client with a key that the server knows.
 #[derive(Clone)]
 pub(crate) struct Attacker {
     key: Arc<KeyPair>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Scratch, process, pronto, stderr, stdout};
+use crate::support::{Scratch, install, process, pronto, stderr, stdout};
 
 fn version_line() -> String {
     format!("pronto version {}\n", env!("CARGO_PKG_VERSION"))
@@ -105,7 +105,7 @@ fn help_is_printed_and_usage_asked_for_ends_with_its_code() {
 fn the_usage_of_a_command_of_git_is_gits_where_there_is_one() {
     let scratch = Scratch::new();
     let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to);
-    let ours = scratch.install("bin", "git", link);
+    let ours = install(&scratch, "bin", "git", link);
     let theirs = scratch.script("real", "git", "#!/bin/sh\necho \"theirs: $*\"\nexit 129\n");
     for arguments in [
         ["status", "-h"],

@@ -92,7 +92,7 @@ fn a_listing_that_tells_of_files_saves_asking_for_each() {
             lookups.push(place.mount.model().count(Call::Lookup));
         }
     }
-    // About as many as there are files, and half of them if a listing tells of them.
+    // About as many as there are files, and half of them if a listing returns their attributes.
     let fewer = |plain: u64, listed: u64| listed * 4 < plain * 3;
     assert!(
         fewer(lookups[0], lookups[2]) && fewer(lookups[1], lookups[3]),

@@ -92,7 +92,7 @@ fn whatever_is_in_their_place() {
     symlink(top.join("elsewhere"), at(103)).expect("a link");
     assert_same(top, "directories");
 
-    // And above: the link leads out of the work tree.
+    // And above: the link leads out of the worktree.
     fs::rename(top.join("a03"), scratch.path().join("outside")).expect("renamed");
     symlink(scratch.path().join("outside"), top.join("a03")).expect("a link");
     fs::rename(top.join("a04/b04"), scratch.path().join("below")).expect("renamed");

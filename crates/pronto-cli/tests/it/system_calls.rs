@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use test_support::skip;
+
 use crate::support::{Scratch, process, pronto_path};
 
 /// How many objects there are to index.
@@ -65,10 +67,9 @@ pub(crate) fn strace_is_installed() -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !works {
-        println!("SKIPPED: counting system calls needs strace");
-        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+        skip!("counting system calls needs strace");
     }
-    works
+    true
 }
 
 fn git(directory: &Path, arguments: &[&str]) {

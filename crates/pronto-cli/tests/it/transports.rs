@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
+use test_support::skip;
+
+use crate::servers::{Daemon, Login, Ssh, Tls, Web};
 
 /// A folder with a repository to clone from.
 struct Scene {
@@ -155,7 +157,7 @@ fn over_git_daemon() {
 #[test]
 fn over_ssh() {
     let Some(ssh) = Ssh::start() else {
-        return skip("sshd");
+        skip!("sshd is not installed");
     };
     let scene = Scene::new();
     let (url, command) = (ssh.url(&scene.origin()), ssh.command());
@@ -171,7 +173,7 @@ fn over_ssh() {
 fn over_http() {
     let scene = Scene::new();
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     for version in ["0", "1", "2"] {
         let version = format!("protocol.version={version}");
@@ -249,10 +251,10 @@ fn serve_file(directory: &Path, mut stream: &std::net::TcpStream) -> std::io::Re
 fn over_https() {
     let scene = Scene::new();
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let Some(tls) = Tls::before(web.port()) else {
-        return skip("openssl");
+        skip!("openssl is not installed");
     };
     let authority = tls.authority.to_str().expect("a name in ASCII");
     let setting = format!("http.sslCAInfo={authority}");
@@ -268,14 +270,14 @@ fn over_https() {
 fn with_passwords() {
     let scene = Scene::new();
     let Some(web) = Web::start(scene.path(), Login::Basic) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let url = web.url("origin");
     let helper = "credential.helper=!f() { echo username=me; echo password=secret; }; f";
     scene.compare(&url, &["-c", helper], &[]);
     let header = "http.extraHeader=Authorization: Basic bWU6c2VjcmV0";
     scene.compare(&url, &["-c", header], &[]);
-    // A helper that keeps passwords is told of the one that was right.
+    // A helper that stores passwords receives the correct one.
     let store = scene.path().join("passwords");
     let ask = scene.path().join("ask");
     let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";

@@ -1,5 +1,5 @@
-//! A directory that may be entered but not read, one that may be read but not entered, and one that
-//! may be neither, seen by somebody who is not allowed everything.
+//! A directory that is searchable but not readable, one that is readable but not searchable, and
+//! one that is neither, for a user without special permissions.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

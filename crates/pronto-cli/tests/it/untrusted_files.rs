@@ -1,5 +1,5 @@
-//! Files that somebody else put into a worktree or a repository: FIFOs, devices, endless and huge
-//! ones. Whatever lies there, a command ends, and takes no more memory than it may.
+//! Files that an attacker put into a worktree or a repository: FIFOs, devices, endless and huge
+//! ones. A command ends in any case, and uses limited memory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -91,7 +91,7 @@ fn fifo(path: &Path) {
     assert!(status.expect("mkfifo is there").success());
 }
 
-/// What can lie in the place of a text file.
+/// What can lie in place of a text file.
 const KINDS: [&str; 6] = [
     "fifo",
     "device",

@@ -10,7 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
+use test_support::{INSTALL, report_skip};
+
+use crate::servers::{Daemon, Login, Ssh, Tls, Web};
 
 const VARIABLE: &str = "PRONTO_TEST_REPOSITORIES";
 
@@ -233,10 +235,10 @@ fn compare_by_every_transport(repository: &Path) {
                     let setting = format!("http.sslCAInfo={}", tls.authority.display());
                     compare("https", &tls.url(&place.name), &["-c", &setting]);
                 }
-                None => skip("openssl"),
+                None => report_skip(&"openssl is not installed", &INSTALL),
             }
         }
-        None => skip("lighttpd"),
+        None => report_skip(&"lighttpd is not installed", &INSTALL),
     }
     if let Some(web) = Web::start(&root, Login::Basic) {
         let helper = "credential.helper=!f() { echo username=me; echo password=secret; }; f";
@@ -248,7 +250,7 @@ fn compare_by_every_transport(repository: &Path) {
             let url = ssh.url(&root.join(&place.name));
             compare("ssh", &url, &["-c", &setting]);
         }
-        None => skip("sshd"),
+        None => report_skip(&"sshd is not installed", &INSTALL),
     }
     place.run(
         env!("CARGO_BIN_EXE_pronto"),

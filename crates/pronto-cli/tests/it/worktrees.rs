@@ -1,4 +1,4 @@
-//! Work trees that are made by a process which does not live to see them, and those without
+//! Worktrees that are made by a process which does not live to see them, and those without
 //! commits, which git knows since 2.42.
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
     work
 }
 
-/// What is to stay as it was, whatever becomes of a new work tree.
+/// What is to stay as it was, whatever becomes of a new worktree.
 fn essence(work: &Path) -> Vec<String> {
     vec![
         git(work, &["fsck", "--full", "--strict"]),
@@ -55,7 +55,7 @@ fn what_a_killed_process_began_is_pruned() {
     assert!(!killed.status.success(), "{}", stderr(&killed));
     assert_eq!(essence(&work), before);
     assert!(work.join(".git/worktrees/new/locked").exists());
-    // Git takes it for one that somebody has locked, and leaves it alone.
+    // Git treats it as a worktree that a user has locked, and keeps it.
     git(&work, &["worktree", "prune"]);
     assert!(work.join(".git/worktrees/new").exists());
     let pruned = pronto(&work, &["worktree", "prune", "-v"]);

@@ -1,4 +1,4 @@
-//! Colours as Git's configuration writes them, as escape sequences for terminals.
+//! Converts colours of Git's configuration to escape sequences.
 
 /// The escape sequence for `[reset] [foreground [background]] [attribute…]`, empty for an empty
 /// value, or `None` when a word is not known.

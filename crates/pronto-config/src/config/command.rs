@@ -1,4 +1,4 @@
-//! Values from the command line and the environment.
+//! Configuration from the command line and the environment.
 
 use bstr::{BString, ByteSlice};
 

@@ -1,5 +1,4 @@
-//! Editing configuration files. What is not edited stays as it was, byte for byte; what is
-//! written looks as Git writes it.
+//! Edits configuration files. The rest of the file stays byte for byte; new text has Git's format.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -48,7 +47,7 @@ impl Document {
     /// A document with these contents.
     ///
     /// # Errors
-    /// It is not well formed: the line is named.
+    /// It is malformed: the line is named.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, BadDocument> {
         let mut parser = Parser::new(&bytes);
         loop {
@@ -238,7 +237,7 @@ impl Document {
     /// removes them and all that is in them. Returns how many there were.
     ///
     /// # Errors
-    /// The new name is not well formed.
+    /// The new name is malformed.
     pub fn rename_section(&mut self, old: &BStr, new: Option<&BStr>) -> Result<usize> {
         if let Some(new) = new
             && !is_section_name(new)
@@ -276,7 +275,7 @@ impl Document {
     }
 }
 
-/// A document that is not well formed.
+/// A document that is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadDocument {
     /// The line of the fault, counted from one.
@@ -296,7 +295,7 @@ impl std::error::Error for BadDocument {}
 /// `spoken` is how messages name the file. Symbolic links are followed; permissions stay.
 ///
 /// # Errors
-/// The file is locked by someone else, cannot be read or written, or is not well formed; or
+/// The file is locked by someone else, cannot be read or written, or is malformed; or
 /// `change` failed: then it stays as it was.
 pub fn edit_file<T>(
     file: &Path,

@@ -6,10 +6,11 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 
 use super::{Origin, OriginKind, Place};
 use crate::environment::Environment;
+use crate::git_dir::HEAD_STUB;
 use crate::glob::{self, How};
 use crate::{Error, ErrorKind, Result, path};
 
-/// The start of a condition that asks for the URL of any remote.
+/// The start of a condition on the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
 
 const IN_COMPONENTS: How = How {
@@ -96,7 +97,14 @@ fn branch_matches(condition: &[u8], place: &Place) -> bool {
     let Some(target) = head.strip_prefix(b"ref:") else {
         return false;
     };
-    let Some(branch) = target.trim_ascii().strip_prefix(b"refs/heads/") else {
+    let in_tables = match place.branch_in_tables {
+        Some(read) if head == HEAD_STUB => read(&place.git_dir),
+        _ => None,
+    };
+    let target = in_tables
+        .as_ref()
+        .map_or(target.trim_ascii(), |name| name.as_bytes());
+    let Some(branch) = target.strip_prefix(b"refs/heads/") else {
         return false;
     };
     let mut pattern = BString::from(condition);

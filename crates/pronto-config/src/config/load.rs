@@ -1,4 +1,4 @@
-//! Reading configuration from all its places, in Git's order, following includes.
+//! Reads configuration from all its places, in Git's order, following includes.
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,20 @@ const MAX_INCLUDE_DEPTH: u32 = 10;
 /// The repository whose configuration is read.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its directory: that of this work tree.
+    /// Its directory: that of this worktree.
     pub git_dir: PathBuf,
-    /// The directory that all its work trees share.
+    /// The directory that all its worktrees share.
     pub common_dir: PathBuf,
     /// `common_dir` as messages spell it (`.git`).
     pub spoken_common_dir: PathBuf,
     /// `git_dir` as messages spell it.
     pub spoken_git_dir: PathBuf,
+    /// How to read the branch of the worktree from a reftable; without it, only `HEAD` itself is read.
+    pub branch_in_tables: Option<BranchInTables>,
 }
+
+/// Reads the reference that `HEAD` of a Git directory stands for from its reftables.
+pub type BranchInTables = fn(&Path) -> Option<BString>;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -103,7 +108,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// As [`local`](Self::local), with the contents of the file read already.
+    /// Like [`local`](Self::local), with the contents of the file read already.
     pub fn local_from(&mut self, bytes: Vec<u8>) -> &mut Self {
         if let Some(place) = &self.place {
             let origin = Origin {
@@ -117,7 +122,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// The configuration of the work tree.
+    /// The configuration of the worktree.
     pub fn worktree(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
             let step = Step::File {
@@ -143,7 +148,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// As [`file`](Self::file), with the name that messages have for it.
+    /// Like [`file`](Self::file), with the name that messages have for it.
     pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
         self.steps.push(Step::File {
             path,
@@ -173,7 +178,7 @@ impl<'a> Loader<'a> {
         Some(user)
     }
 
-    /// Contents that the caller read: a blob, the standard input.
+    /// Contents that the caller read: a blob, standard input.
     pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
         self.steps.push(Step::Bytes { bytes, origin });
         self
@@ -192,7 +197,7 @@ impl<'a> Loader<'a> {
     /// Reads everything.
     ///
     /// # Errors
-    /// A file cannot be read, or is not well formed, or includes go round in circles.
+    /// A file cannot be read, or is malformed, or includes go round in circles.
     pub fn load(&self) -> Result<Config> {
         self.run(Mode::Everything)
     }
@@ -271,7 +276,7 @@ fn spoken(directory: &Path, name: &str) -> BString {
     path::as_bytes(&full).to_owned()
 }
 
-/// A file of a repository, which may be somebody else's.
+/// Reads a file of a repository, which another user may have written.
 fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
     let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
     existing(content, spoken, false)

@@ -1,9 +1,9 @@
-//! The grammar of configuration files: a cursor that yields one event after another, with the
-//! bytes each spans, so that one parser serves reading and editing.
+//! The parser of configuration files: a cursor that yields one event after another, with the bytes
+//! of each, so that one parser serves reading and editing.
 
 use std::ops::Range;
 
-/// The file is not well formed at this line (counted from one).
+/// The file is malformed at this line (counted from one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLine(pub u32);
 
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         Some(byte)
     }
 
-    /// As [`read`](Self::read), the end of the file taken as a line end.
+    /// Like [`read`](Self::read), the end of the file taken as a line end.
     fn read_or_line_end(&mut self) -> u8 {
         self.read().unwrap_or(b'\n')
     }

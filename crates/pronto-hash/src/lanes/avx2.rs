@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Whether the processor has what [`Eight`] and the functions made of it need.
+/// Returns whether the processor has the instructions of [`Eight`] and the functions made of it.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -64,8 +64,7 @@ unsafe fn rows(bases: &[*const u8; 8], offset: usize) -> [__m256i; 8] {
 /// Needs `avx2`.
 #[inline(always)]
 unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let [a, b, c, d, e, f, g, h] = rows;
         let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
         let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
@@ -93,14 +92,13 @@ unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
             _mm256_permute2x128_si256::<0x31>(top[2], bottom[2]),
             _mm256_permute2x128_si256::<0x31>(top[3], bottom[3]),
         ]
-    }
+    })
 }
 
 impl Vector<8> for Eight {
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_set1_epi32(word.cast_signed()) })
+        Eight(vouched!(_mm256_set1_epi32(word.cast_signed())))
     }
 
     #[inline(always)]
@@ -117,88 +115,83 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_add_epi32(self.0, other.0) })
+        Eight(vouched!(_mm256_add_epi32(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn subtract(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_sub_epi32(self.0, other.0) })
+        Eight(vouched!(_mm256_sub_epi32(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_xor_si256(self.0, other.0) })
+        Eight(vouched!(_mm256_xor_si256(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn xor3(self, second: Self, third: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_xor_si256(_mm256_xor_si256(self.0, second.0), third.0) })
+        Eight(vouched!(_mm256_xor_si256(
+            _mm256_xor_si256(self.0, second.0),
+            third.0
+        )))
     }
 
     #[inline(always)]
     unsafe fn choose(self, one: Self, zero: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe {
+        Eight(vouched!({
             let differing = _mm256_and_si256(self.0, _mm256_xor_si256(one.0, zero.0));
             _mm256_xor_si256(zero.0, differing)
-        })
+        }))
     }
 
     #[inline(always)]
     unsafe fn majority(self, second: Self, third: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe {
+        Eight(vouched!({
             let either = _mm256_and_si256(third.0, _mm256_xor_si256(self.0, second.0));
             _mm256_xor_si256(_mm256_and_si256(self.0, second.0), either)
-        })
+        }))
     }
 
     #[inline(always)]
     unsafe fn rotate_left<const COUNT: i32>(self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe {
+        Eight(vouched!({
             let high = _mm256_sll_epi32(self.0, _mm_cvtsi32_si128(COUNT));
             let low = _mm256_srl_epi32(self.0, _mm_cvtsi32_si128(32 - COUNT));
             _mm256_or_si256(high, low)
-        })
+        }))
     }
 
     #[inline(always)]
     unsafe fn shift_right<const COUNT: u32>(self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe { _mm256_srl_epi32(self.0, _mm_cvtsi32_si128(COUNT.cast_signed())) })
+        Eight(vouched!(_mm256_srl_epi32(
+            self.0,
+            _mm_cvtsi32_si128(COUNT.cast_signed())
+        )))
     }
 
     #[inline(always)]
     unsafe fn bits<const BIT: i32>(self) -> u16 {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe {
+        vouched!({
             let signs = _mm256_sll_epi32(self.0, _mm_cvtsi32_si128(31 - BIT));
             _mm256_movemask_ps(_mm256_castsi256_ps(signs)) as u16
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn replace(self, lanes: u16, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Eight(unsafe {
-            let each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-            let set = _mm256_and_si256(_mm256_set1_epi32(i32::from(lanes)), each);
-            _mm256_blendv_epi8(self.0, other.0, _mm256_cmpeq_epi32(set, each))
         })
     }
 
     #[inline(always)]
+    unsafe fn replace(self, lanes: u16, other: Self) -> Self {
+        Eight(vouched!({
+            let each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let set = _mm256_and_si256(_mm256_set1_epi32(i32::from(lanes)), each);
+            _mm256_blendv_epi8(self.0, other.0, _mm256_cmpeq_epi32(set, each))
+        }))
+    }
+
+    #[inline(always)]
     unsafe fn equal(self, other: Self) -> u16 {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe {
+        vouched!({
             let equal = _mm256_cmpeq_epi32(self.0, other.0);
             _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u16
-        }
+        })
     }
 
     #[inline(always)]

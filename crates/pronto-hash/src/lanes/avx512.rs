@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Whether the processor has what [`Sixteen`] and the functions made of it need.
+/// Returns whether the processor has the instructions of [`Sixteen`] and the functions made of it.
 pub(super) fn is_available() -> bool {
     super::avx2::is_available()
         && is_x86_feature_detected!("avx512f")
@@ -72,8 +72,7 @@ unsafe fn four_words(bases: &[*const u8; 16], offset: usize) -> [__m512i; 4] {
 /// Needs `avx512f`.
 #[inline(always)]
 unsafe fn transpose_within_quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let low_0 = _mm512_unpacklo_epi32(rows[0], rows[1]);
         let high_0 = _mm512_unpackhi_epi32(rows[0], rows[1]);
         let low_1 = _mm512_unpacklo_epi32(rows[2], rows[3]);
@@ -84,14 +83,13 @@ unsafe fn transpose_within_quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
             _mm512_unpacklo_epi64(high_0, high_1),
             _mm512_unpackhi_epi64(high_0, high_1),
         ]
-    }
+    })
 }
 
 impl Vector<16> for Sixteen {
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_set1_epi32(word.cast_signed()) })
+        Sixteen(vouched!(_mm512_set1_epi32(word.cast_signed())))
     }
 
     #[inline(always)]
@@ -108,68 +106,63 @@ impl Vector<16> for Sixteen {
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_add_epi32(self.0, other.0) })
+        Sixteen(vouched!(_mm512_add_epi32(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn subtract(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_sub_epi32(self.0, other.0) })
+        Sixteen(vouched!(_mm512_sub_epi32(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_xor_si512(self.0, other.0) })
+        Sixteen(vouched!(_mm512_xor_si512(self.0, other.0)))
     }
 
     #[inline(always)]
     unsafe fn xor3(self, second: Self, third: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_ternarylogic_epi32::<0x96>(self.0, second.0, third.0) })
+        Sixteen(vouched!(_mm512_ternarylogic_epi32::<0x96>(
+            self.0, second.0, third.0
+        )))
     }
 
     #[inline(always)]
     unsafe fn choose(self, one: Self, zero: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_ternarylogic_epi32::<0xca>(self.0, one.0, zero.0) })
+        Sixteen(vouched!(_mm512_ternarylogic_epi32::<0xca>(
+            self.0, one.0, zero.0
+        )))
     }
 
     #[inline(always)]
     unsafe fn majority(self, second: Self, third: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_ternarylogic_epi32::<0xe8>(self.0, second.0, third.0) })
+        Sixteen(vouched!(_mm512_ternarylogic_epi32::<0xe8>(
+            self.0, second.0, third.0
+        )))
     }
 
     #[inline(always)]
     unsafe fn rotate_left<const COUNT: i32>(self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_rol_epi32::<COUNT>(self.0) })
+        Sixteen(vouched!(_mm512_rol_epi32::<COUNT>(self.0)))
     }
 
     #[inline(always)]
     unsafe fn shift_right<const COUNT: u32>(self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_srli_epi32::<COUNT>(self.0) })
+        Sixteen(vouched!(_mm512_srli_epi32::<COUNT>(self.0)))
     }
 
     #[inline(always)]
     unsafe fn bits<const BIT: i32>(self) -> u16 {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(1 << BIT)) }
+        vouched!(_mm512_test_epi32_mask(self.0, _mm512_set1_epi32(1 << BIT)))
     }
 
     #[inline(always)]
     unsafe fn replace(self, lanes: u16, other: Self) -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        Sixteen(unsafe { _mm512_mask_mov_epi32(self.0, lanes, other.0) })
+        Sixteen(vouched!(_mm512_mask_mov_epi32(self.0, lanes, other.0)))
     }
 
     #[inline(always)]
     unsafe fn equal(self, other: Self) -> u16 {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { _mm512_cmpeq_epi32_mask(self.0, other.0) }
+        vouched!(_mm512_cmpeq_epi32_mask(self.0, other.0))
     }
 
     #[inline(always)]

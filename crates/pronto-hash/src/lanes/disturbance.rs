@@ -1,19 +1,19 @@
-//! Which blocks could be half of a collision attack.
+//! Finds blocks that could be half of a collision attack.
 //!
-//! Every practical attack on SHA-1 known follows one of 32 disturbance vectors: families I and II,
+//! Every known practical attack on SHA-1 follows one of 32 disturbance vectors: families I and II,
 //! each with a step `k` and a bit (0 or 2). A pair of messages that follows one of them must
-//! satisfy linear conditions on single bits of the expanded message, the unavoidable bit
-//! conditions of Stevens and Shumow, "Speeding up detection of SHA-1 collision attacks using
-//! unavoidable attack conditions" (USENIX Security 2017), tables 4 and 5. A block that violates a
-//! condition of each vector is harmless.
+//! satisfy linear conditions on single bits of the expanded message, the unavoidable bit conditions
+//! of Stevens and Shumow, "Speeding up detection of SHA-1 collision attacks using unavoidable
+//! attack conditions" (USENIX Security 2017), tables 4 and 5. A block that violates a condition of
+//! each vector is harmless.
 //!
-//! The conditions of one family for different `k` are the same but for a shift in time. So they
-//! are tested for all `k` and all lanes at once: of each bit position that occurs in a condition
-//! we keep a [`Planes`] row, with a 16-bit word per step that holds that bit of all lanes. One
-//! condition is then the exclusive or of two 256-bit pieces of such rows.
+//! The conditions of one family for different `k` differ only by a shift in time. So they are
+//! tested for all `k` and all lanes at once. For each bit position that occurs in a condition there
+//! is a [`Planes`] row, with a 16-bit word per step that holds that bit of all lanes. A condition
+//! is then the exclusive or of two 256-bit pieces of such rows.
 //!
-//! Conditions that hardly reject anything the others leave are not in the table: leaving one out
-//! costs a rare needless recheck and never misses an attack.
+//! The table omits conditions that reject hardly anything beyond the others. An omitted condition
+//! causes a rare needless recheck and never misses an attack.
 
 use std::arch::x86_64::*;
 
@@ -147,8 +147,7 @@ macro_rules! conditions {
             /// Needs `avx2`.
             #[inline(always)]
             unsafe fn violations(&self) -> [__m256i; 4] {
-                // SAFETY: the caller vouches for the instructions.
-                unsafe {
+                vouched!({
                     let mut violations = [_mm256_setzero_si256(); 4];
                     $({
                         let from = self.piece::<{ plane($from_bit) }, { column($from) }>();
@@ -162,7 +161,7 @@ macro_rules! conditions {
                         violations[$family] = _mm256_or_si256(violations[$family], violated);
                     })*
                     violations
-                }
+                })
             }
         }
     };
@@ -269,8 +268,7 @@ impl Planes {
         &mut self,
         word: V,
     ) {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe {
+        vouched!({
             self.record_position::<V, N, STEP, 0>(word);
             self.record_position::<V, N, STEP, 1>(word);
             self.record_position::<V, N, STEP, 2>(word);
@@ -280,7 +278,7 @@ impl Planes {
             self.record_position::<V, N, STEP, 7>(word);
             self.record_position::<V, N, STEP, 29>(word);
             self.record_position::<V, N, STEP, 30>(word);
-        }
+        })
     }
 
     /// What satisfies all conditions of a vector.
@@ -322,8 +320,7 @@ impl Planes {
         word: V,
     ) {
         if const { NEEDED[plane(POSITION)] >> STEP & 1 == 1 } {
-            // SAFETY: the caller vouches for the instructions.
-            let bits = unsafe { word.bits::<POSITION>() };
+            let bits = vouched!(word.bits::<POSITION>());
             self.0[plane(POSITION)][STEP - FIRST_STEP] = bits;
         }
     }

@@ -1,9 +1,9 @@
 //! Keeps lanes supplied with messages of different lengths.
 //!
-//! A message goes through a lane in pieces of whole blocks that lie together in memory: the
-//! header with the beginning of the body, copied into the lane's buffer; the middle of the body,
-//! read in place; and the rest with the padding, copied again. Short messages are copied whole.
-//! All lanes run until the first of them comes to the end of its piece.
+//! A message passes a lane in pieces of whole blocks that are contiguous in memory: the header with
+//! the beginning of the body, copied into the lane's buffer; the middle of the body, read in place;
+//! and the rest with the padding, copied again. Short messages are copied as a whole. All lanes run
+//! until the first of them reaches the end of its piece.
 
 use super::suspects::{Batch, Suspects};
 use super::{Run, States};
@@ -114,8 +114,7 @@ impl<T, const N: usize> Feed<T, N> {
     pub(super) unsafe fn new(kernel: Kernel<N>) -> Self {
         Feed {
             states: [[0; N]; 8],
-            // SAFETY: the caller vouches for the instructions.
-            suspects: unsafe { Suspects::new(kernel.recheck) },
+            suspects: vouched!(Suspects::new(kernel.recheck)),
             kernel,
             buffers: Box::new([const { Buffer([0; BUFFER]) }; N]),
             clock: 0,
@@ -411,7 +410,7 @@ impl<T, const N: usize> Feed<T, N> {
 
 impl<T> Current<T> {
     fn body(&self) -> &[u8] {
-        // SAFETY: whoever pushed the message promised that.
+        // SAFETY: the caller that pushed the message promised this.
         unsafe { &*self.body }
     }
 

@@ -24,14 +24,11 @@ const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6]
 /// Needs what the vector needs.
 #[inline(always)]
 pub(super) unsafe fn mix<V: Vector<N>, const N: usize, const PHASE: usize>(b: V, c: V, d: V) -> V {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
-        match PHASE {
-            0 => b.choose(c, d),
-            2 => b.majority(c, d),
-            _ => b.xor3(c, d),
-        }
-    }
+    vouched!(match PHASE {
+        0 => b.choose(c, d),
+        2 => b.majority(c, d),
+        _ => b.xor3(c, d),
+    })
 }
 
 /// One step, with the expanded message word of that step.
@@ -44,8 +41,7 @@ pub(super) unsafe fn step<V: Vector<N>, const N: usize, const PHASE: usize>(
     state: [V; 5],
     word: V,
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let [a, b, c, d, e] = state;
         let sum = e
             .add(V::splat(CONSTANTS[PHASE]))
@@ -58,7 +54,7 @@ pub(super) unsafe fn step<V: Vector<N>, const N: usize, const PHASE: usize>(
             c,
             d,
         ]
-    }
+    })
 }
 
 /// Undoes [`step`].
@@ -71,8 +67,7 @@ pub(super) unsafe fn step_back<V: Vector<N>, const N: usize, const PHASE: usize>
     state: [V; 5],
     word: V,
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let [sum, a, rotated, c, d] = state;
         let b = rotated.rotate_left::<2>();
         let added = V::splat(CONSTANTS[PHASE])
@@ -80,7 +75,7 @@ pub(super) unsafe fn step_back<V: Vector<N>, const N: usize, const PHASE: usize>
             .add(mix::<V, N, PHASE>(b, c, d))
             .add(a.rotate_left::<5>());
         [a, b, c, d, sum.subtract(added)]
-    }
+    })
 }
 
 /// Writes the state of all lanes.
@@ -91,8 +86,7 @@ pub(super) unsafe fn step_back<V: Vector<N>, const N: usize, const PHASE: usize>
 #[inline(always)]
 unsafe fn store<V: Vector<N>, const N: usize>(state: &[V; 5], place: &mut [[u32; N]; 5]) {
     for (word, lanes) in state.iter().zip(place) {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { word.store(lanes) };
+        vouched!(word.store(lanes));
     }
 }
 
@@ -109,8 +103,7 @@ unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
     planes: &mut Planes,
     trace: &mut Trace<N>,
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         if STEP == 58 {
             store(&state, &mut trace.early);
         } else if STEP == 65 {
@@ -130,7 +123,7 @@ unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
             2 => step::<V, N, 2>(state, word),
             _ => step::<V, N, 3>(state, word),
         }
-    }
+    })
 }
 
 /// Spells out consecutive steps, so that nothing is left to the unroller.
@@ -152,15 +145,14 @@ unsafe fn compress<V: Vector<N>, const N: usize>(
     trace: &mut Trace<N>,
     planes: &mut Planes,
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         full_steps!(words, state, planes, trace: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
         full_steps!(words, state, planes, trace: 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37);
         full_steps!(words, state, planes, trace: 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55);
         full_steps!(words, state, planes, trace: 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73);
         full_steps!(words, state, planes, trace: 74 75 76 77 78 79);
         state
-    }
+    })
 }
 
 /// Digests the blocks of `run`, and has the suspicious ones rechecked.

@@ -95,8 +95,7 @@ unsafe fn step<V: Vector<N>, const N: usize, const STEP: usize>(
     words: &mut [V; 16],
     state: [V; 8],
 ) -> [V; 8] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         if STEP >= 16 {
             let (second, fifteenth) = (words[(STEP + 14) % 16], words[(STEP + 1) % 16]);
             let early = fifteenth
@@ -124,7 +123,7 @@ unsafe fn step<V: Vector<N>, const N: usize, const STEP: usize>(
             .xor3(a.rotate_left::<19>(), a.rotate_left::<10>());
         let second = turned.add(a.majority(b, c));
         [first.add(second), a, b, c, d.add(first), e, f, g]
-    }
+    })
 }
 
 /// Spells out consecutive steps, so that nothing is left to the unroller.

@@ -1,10 +1,9 @@
-//! Blocks that satisfy all conditions of a disturbance vector, and the exact check of them.
+//! Blocks that satisfy all conditions of a disturbance vector, and their exact check.
 //!
-//! About one harmless block in eighteen gets here. The check follows the other message of the
-//! supposed pair from the step at which the states of both are the same, backwards to the state
-//! it would have begun with and forwards to the one it would have ended with, and asks whether
-//! the sum of the two is the state after the block at hand. That is done for as many suspects at
-//! once as there are lanes.
+//! About one harmless block in eighteen is checked. The check follows the other message of the
+//! supposed pair from the step at which both states are equal, backwards to its initial state and
+//! forwards to its final one, and tests whether the sum of the two is the state after the block.
+//! This is done for as many suspects at once as there are lanes.
 
 use super::Run;
 use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
@@ -45,7 +44,7 @@ impl<const N: usize> Trace<N> {
 pub(super) struct Suspects<const N: usize> {
     /// Where the blocks of a run are traced.
     pub(super) traces: Box<[Trace<N>; TRACES]>,
-    /// Places in the traces to be looked at: the trace and the bit of the vector.
+    /// The places in the traces to check: the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
@@ -208,7 +207,7 @@ impl<const N: usize> Suspects<N> {
         self.attacked.clear();
     }
 
-    /// Rechecks what there is.
+    /// Rechecks the collected suspects.
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         self.was_flushed = true;
@@ -244,8 +243,7 @@ unsafe fn forwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = FROM;
         while index + 5 <= TO {
             state = step::<V, N, PHASE>(state, words[index]);
@@ -260,7 +258,7 @@ unsafe fn forwards<
             index += 1;
         }
         state
-    }
+    })
 }
 
 /// Undoes [`forwards`].
@@ -279,8 +277,7 @@ unsafe fn backwards<
     mut state: [V; 5],
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut index = TO;
         while index >= FROM + 5 {
             state = step_back::<V, N, PHASE>(state, words[index - 1]);
@@ -295,7 +292,7 @@ unsafe fn backwards<
             index -= 1;
         }
         state
-    }
+    })
 }
 
 /// The expanded message.
@@ -305,8 +302,7 @@ unsafe fn backwards<
 /// Needs what the vector needs.
 #[inline(always)]
 unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut expanded = [V::splat(0); 80];
         expanded[..16].copy_from_slice(&words);
         for index in 16..80 {
@@ -316,7 +312,7 @@ unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
                 .rotate_left::<1>();
         }
         expanded
-    }
+    })
 }
 
 /// The sum of the states that a message begins and ends with, if it is in `middle` before step
@@ -331,8 +327,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
     late: u16,
     words: &[V; 80],
 ) -> [V; 5] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
+    vouched!({
         let mut begin = backwards::<V, N, 3, 60, 65>(middle, words);
         begin = backwards::<V, N, 2, 58, 60>(begin, words);
         for (word, middle) in begin.iter_mut().zip(middle) {
@@ -353,7 +348,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
             *word = word.add(begin);
         }
         end
-    }
+    })
 }
 
 /// A bit for each suspect whose supposed partner ends in the same state.

@@ -1,5 +1,5 @@
-//! The collision detection for each of the 32 disturbance vectors, of which published collisions
-//! show only a few.
+//! Tests of the collision detection for each of the 32 disturbance vectors. Published collisions
+//! cover only a few.
 
 mod conditions;
 

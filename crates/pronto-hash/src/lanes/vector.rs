@@ -1,4 +1,4 @@
-//! What the digests need of a vector of 32-bit words, one word per lane.
+//! The operations on a vector of 32-bit words, one word per lane, that the digests need.
 
 /// `N` words of 32 bits, one for each message that is being digested.
 ///

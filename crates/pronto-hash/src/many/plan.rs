@@ -1,4 +1,4 @@
-//! In which order to digest a batch, and what of it in lanes.
+//! Decides the order in which a batch is digested, and which messages use lanes.
 
 use super::Message;
 use crate::Kind;

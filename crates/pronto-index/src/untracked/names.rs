@@ -1,4 +1,4 @@
-//! Names as the extension holds them.
+//! Names in the untracked cache.
 
 use crate::bytes::take_until;
 use bstr::{BStr, ByteSlice};

@@ -153,7 +153,7 @@ fn damage_costs_time_and_nothing_else() {
     for cut in [0, 3, 71, 72, 1000, len - 1] {
         assert_eq!(listing(&try_with(&kept[..cut])), sound, "cut at {cut}");
     }
-    // With a checksum that fits: such a file is somebody's intent.
+    // A file with a valid checksum was made intentionally.
     let lengths = HEAD_BYTES + 20..len - 4;
     for (round, by) in [1, 2, 7, 100, 255].into_iter().enumerate() {
         let mut forged = kept.clone();

@@ -1,4 +1,5 @@
-//! Removing from within a signal handler: system calls and the stack, no lock and no allocation.
+//! Removes paths from within a signal handler: only system calls and the stack, no lock, no
+//! allocation.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -15,11 +16,11 @@ use super::slots;
 /// the stack of whichever thread the signal has interrupted, and a descriptor.
 const DEEPEST: u32 = 256;
 
-/// Bytes of directory entries that are asked for in one call: more than the longest name takes.
+/// The buffer for directory entries: more than the longest name takes.
 const CHUNK_BYTES: usize = 1024;
 
-/// Removes what every live guard watches over, the latest first. What it takes out of the list is
-/// not freed: the process is about to end.
+/// Removes the paths of every live guard, the latest first. Removed paths are not freed: the
+/// process is about to end.
 pub(crate) fn remove_all_in_handler() {
     for slot in slots() {
         let path = slot.swap(ptr::null_mut(), SeqCst);

@@ -1,5 +1,5 @@
-//! Copying files and directories from one tree into another, by several workers. Where the file system
-//! can, a copy shares its blocks with the original.
+//! Copies files and directories from one tree into another, with several workers. Copies share
+//! blocks with their originals on file systems that support it.
 
 mod content;
 
@@ -44,7 +44,7 @@ pub struct TreeCopy<'a> {
     pub workers: Workers,
     /// Counts files.
     pub meter: &'a Meter,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
     /// Whether a path may not be made in the target; asked with whether it is a directory.
     pub is_barred: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
@@ -75,7 +75,7 @@ pub enum SkipReason {
 pub struct CopyFailure {
     /// The path that it was about.
     pub path: Vec<u8>,
-    /// What went wrong; of kind `Interrupted` if it was asked to end.
+    /// The error; of kind `Interrupted` after an interrupt.
     pub error: io::Error,
     /// Blocks cannot be shared there, and had to be.
     pub cannot_share: bool,
@@ -120,7 +120,7 @@ impl TreeCopy<'_> {
 struct Found {
     path: Vec<u8>,
     files: Vec<Vec<u8>>,
-    /// What it is, if it was made in the target.
+    /// The metadata, if it was created in the target.
     made_as: Option<Metadata>,
 }
 
@@ -186,7 +186,7 @@ impl Walk<'_> {
         Ok(found)
     }
 
-    /// Makes the directories on the way to a root.
+    /// Creates the parent directories of a root.
     fn make_parents(&self, path: &[u8]) -> Result<()> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends = ends.map(|(at, _)| at).chain([path.len()]);
@@ -194,7 +194,7 @@ impl Walk<'_> {
             let (parent, name) = split(&path[..end]);
             let parent = match self.copy.target.open_beneath(parent) {
                 Ok(parent) => parent,
-                // Something is in the way, which shows with the root.
+                // Something is in the way. Creating the root reports it.
                 Err(error) if is_missing(&error) => return Ok(()),
                 Err(error) => return Err(failure(path, error)),
             };
@@ -253,7 +253,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Makes the directory in the target. Says whether it is new; nothing if something is in the way.
+    /// Creates the directory in the target. Returns whether it is new; `None` if something is in
+    /// the way.
     fn make(&self, path: &[u8]) -> io::Result<Option<bool>> {
         if (self.copy.is_barred)(path, true) {
             return Ok(None);
@@ -414,7 +415,8 @@ impl Worker {
     }
 }
 
-/// What `name` in `directory` is, which says so if the listing does not.
+/// Returns the type of `name` in `directory`, with a system call if the listing does not contain
+/// it.
 fn kind_of(directory: &Directory, name: &[u8], listed: EntryKind) -> EntryKind {
     match listed {
         EntryKind::Unknown => directory

@@ -1,4 +1,4 @@
-//! What files are, and what is in them.
+//! File types, and file contents.
 
 use std::fs::File;
 use std::io;
@@ -85,7 +85,7 @@ impl Metadata {
         self.mode & 0o100 != 0
     }
 
-    /// What it is.
+    /// Returns the type.
     pub fn kind(&self) -> EntryKind {
         EntryKind::new(FileType::from_raw_mode(self.mode))
     }

@@ -1,4 +1,4 @@
-//! The names in a directory, in one buffer that is used again for the next directory.
+//! The names in a directory, in one buffer that is reused for the next directory.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rustix::fs::RawDir;
 
 use super::{Directory, EntryKind};
 
-/// Bytes of directory entries that are asked for in one call.
+/// The buffer for directory entries of one call.
 const CHUNK_BYTES: usize = 32 * 1024;
 
 /// The names in a directory. Reading another one into it allocates only if that one is larger.

@@ -1,4 +1,4 @@
-//! Files that are being written.
+//! Files under construction.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use super::{Metadata, retry};
 
-/// A file that is being written, from its beginning: one that did not exist before, or one that nobody
-/// else has open. Dropping it closes it and leaves it.
+/// A file that is written from its beginning: a new one, or one that no other process has open.
+/// Dropping it closes it and leaves it.
 #[derive(Debug)]
 pub struct NewFile {
     pub(super) fd: OwnedFd,
@@ -46,7 +46,7 @@ impl NewFile {
         }
     }
 
-    /// Closes the file and says what it is now. Errors of closing count: network file systems
+    /// Closes the file and returns its metadata. Errors of closing count: network file systems
     /// report there that they are full.
     ///
     /// # Errors

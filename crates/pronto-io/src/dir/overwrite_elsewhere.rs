@@ -1,4 +1,4 @@
-//! Where the system has no leases, files do not get new content in place.
+//! On systems without leases, files are never replaced in place.
 
 use std::convert::Infallible;
 use std::io;

@@ -1,4 +1,4 @@
-//! Removing a directory with everything in it, by several workers.
+//! Removes a directory with everything in it, with several workers.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -47,7 +47,7 @@ struct Removal {
 }
 
 impl Removal {
-    /// Calls `work` for each of `paths`, with a list for paths that it finds. Returns what it found.
+    /// Calls `work` for each of `paths`, with a list for further paths. Returns that list.
     fn for_each(
         &self,
         workers: Workers,

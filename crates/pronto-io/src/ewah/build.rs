@@ -1,4 +1,4 @@
-//! Making a compressed bitmap, word by word.
+//! Builds a compressed bitmap, word by word.
 
 use super::WORD_LEN;
 
@@ -6,8 +6,8 @@ use super::WORD_LEN;
 const MOST_IN_RUN: u64 = u32::MAX as u64;
 const MOST_LITERALS: u64 = (1 << 31) - 1;
 
-/// A compressed bitmap that grows at its end. What it makes of a row of words does not depend on
-/// how they are handed over; it is what JavaEWAH and Git make of it.
+/// A compressed bitmap that grows at its end. The result for a sequence of words does not depend on
+/// how they are added, and equals that of JavaEWAH and Git.
 #[derive(Clone, Debug)]
 pub struct Builder {
     words: Vec<u64>,

@@ -1,9 +1,9 @@
-//! Who holds a lock: the file `NAME~pid.lock` beside `NAME.lock`, in the form of git 2.55
-//! (`core.lockfilePid`), which says `pid N`.
+//! The process that holds a lock: the file `NAME~pid.lock` beside `NAME.lock`, in the format of git
+//! 2.55 (`core.lockfilePid`), which contains `pid N`.
 //!
-//! It is read when a lock is given up, and only to be told: a process id says nothing about other
-//! hosts and containers that use the same files, and ids are used again. No lock is taken over
-//! because of it.
+//! It is read when a wait for a lock fails, and only for the message. A process id says nothing
+//! about other hosts and containers that use the same files, and ids are reused. No lock is taken
+//! over because of it.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! Items in groups, and who takes which: a group is one worker's as long as there are groups that
-//! nobody has begun; then all help where most is left.
+//! Grouped items, and their distribution: a group belongs to one worker as long as there are
+//! unclaimed groups; then all workers help where most items are left.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ pub(super) struct Groups<'a> {
     ends: &'a [usize],
     /// The next item of each group. May be beyond its end.
     next: Vec<AtomicUsize>,
-    /// The next group that nobody has begun. May be beyond the last.
+    /// The next unclaimed group. May be beyond the last.
     fresh: AtomicUsize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Groups<'a> {
     }
 
     fn begin(&self) -> Option<usize> {
-        // Looked at first, so that the number cannot run over.
+        // Checked first, so that the number cannot overflow.
         let is_left = self.fresh.load(Relaxed) < self.ends.len();
         let group = is_left.then(|| self.fresh.fetch_add(1, Relaxed))?;
         (group < self.ends.len()).then_some(group)
@@ -76,7 +76,7 @@ impl<'a> Groups<'a> {
         self.ends[group].saturating_sub(self.next[group].load(Relaxed))
     }
 
-    /// How many items nobody has taken yet. Goes over all groups.
+    /// Returns how many items are unclaimed. Scans all groups.
     pub(super) fn left(&self) -> usize {
         (0..self.ends.len()).map(|group| self.left_in(group)).sum()
     }

@@ -1,5 +1,5 @@
-//! Decides how many workers there should be, by trying: it changes the number, looks whether more
-//! gets done, and keeps the change or takes it back.
+//! Decides the number of workers by trials: it changes the number, measures the throughput, and
+//! keeps or reverts the change.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,10 +9,10 @@ use super::tuner::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
-/// But not while it is found out whether something far away answers many at once: what more of them get
-/// done then is beyond what chance does.
+/// The window while it is unknown whether a remote system answers many requests at once. The gain
+/// of more workers is then larger than chance.
 const FIRST_WINDOW: Duration = Duration::from_millis(1);
-/// After so many in which they did not wait there are no more of them.
+/// The number of windows without waiting after which the first windows end.
 const FIRST_WINDOWS: u32 = 4;
 /// The same before and during a change that is not obviously right: items differ in size, and
 /// chance would decide about short windows.
@@ -31,7 +31,7 @@ const EARNED: f64 = 1.10;
 /// What fewer must gain: a disk that seeks gains far more than chance does.
 const CALMED: f64 = 1.25;
 
-/// So many workers that only read are there as soon as they wait.
+/// The number of workers that start at once when workers that only read wait.
 const BOLD: usize = 16;
 
 /// Windows in which they waited, after which it is believed.
@@ -57,9 +57,9 @@ pub(super) struct Controller {
     try_fewer: bool,
     /// They only read: there are never fewer than this once they have waited.
     floor: Option<usize>,
-    /// For so many windows they have waited, one after the other.
+    /// The number of consecutive windows in which they have waited.
     waited: u32,
-    /// So many of the first windows may pass without waiting; `None` when there are no more of them.
+    /// The number of remaining first windows without waiting; `None` after them.
     first: Option<u32>,
     /// More of them once got much more done, so fewer never do.
     is_far: bool,
@@ -70,7 +70,7 @@ pub(super) struct Controller {
 struct Trial {
     before: usize,
     rate_before: f64,
-    /// The first window after a change is half the old number: it is not looked at.
+    /// The first window after a change contains half of the old number and is ignored.
     settled: bool,
 }
 
@@ -174,7 +174,7 @@ impl Controller {
                     }
                     self.settle_down();
                     if gained > EARNED {
-                        // Perhaps by chance: looked at for longer.
+                        // Perhaps by chance: measure longer.
                         return;
                     }
                 }
@@ -207,7 +207,7 @@ impl Controller {
         }
     }
 
-    /// From now on windows are long enough to tell a gain from chance.
+    /// Makes windows long enough to distinguish a gain from chance.
     fn settle_down(&mut self) {
         self.first = None;
         self.window = SHORTEST_WINDOW;
@@ -233,7 +233,7 @@ impl Controller {
                 .min(self.most)
         };
         self.try_fewer = false;
-        // A few more would not be told from chance.
+        // The gain of a few more could not be distinguished from chance.
         let is_little = target > self.target && target < self.target + self.target / 2;
         if target == self.target || is_little {
             return;
@@ -247,7 +247,7 @@ impl Controller {
     }
 }
 
-/// What more workers get done where the way is long: at least a third of what there are more of them.
+/// The gain of more workers over a slow connection: at least a third of the added share.
 fn steep(before: usize, after: usize) -> f64 {
     1.0 + (after as f64 / before as f64 - 1.0) / 3.0
 }
@@ -275,7 +275,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Runs windows in which `rate` says how much gets done with so many workers, each of which
+    /// Runs windows in which `rate` returns the throughput with a number of workers, each of which
     /// would compute for the share `busy` of its time if it had a core.
     fn settle(rate: impl Fn(usize) -> f64, busy: f64) -> usize {
         let mut controller = Controller::new(2, 64, || 2);
@@ -330,7 +330,7 @@ mod tests {
             assert_eq!(controller.target, target);
         }
         assert_eq!(controller.window, SHORTEST_WINDOW);
-        // Something else has the processors for a moment, and nobody waits for anything.
+        // Another process uses the processors for a moment, and no worker waits.
         let near = Load {
             worker: 0.95,
             cores: 0.95,

@@ -1,4 +1,4 @@
-//! Measures what workers do, and says how many there should be.
+//! Measures workers, and proposes their number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -6,17 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::sizing::Controller;
 
-/// Items that take less than this did not wait for anything: how much was computed is not asked of
-/// the kernel then.
+/// Below this duration an item cannot have blocked, so the CPU clock is not read.
 const QUICK: Duration = Duration::from_micros(5);
 
 /// Items that take this long together are worth a look at both clocks, which takes a hundredth of it.
 const WORTH_A_LOOK: Duration = Duration::from_micros(100);
 
-/// Items between two looks at the clock, at most.
+/// The maximum number of items between two clock reads.
 const MOST_PER_LOOK: u64 = 16;
 
-/// Quick items are told of to the others so many at a time.
+/// Quick items are added to the shared counters in batches of this size.
 const ITEMS_AT_ONCE: u64 = 256;
 
 /// Follows how fast workers get on, and how many of them get the most done. Any thread may use it.
@@ -61,7 +60,7 @@ impl Tuner {
         self.target.load(Relaxed)
     }
 
-    /// Takes note that a worker got `items` done since its clock was started or recorded last.
+    /// Records that a worker got `items` done since its clock was started or recorded last.
     /// Costs a look at the clock, and if they took long a system call. After how many more it should
     /// be called again: one where each takes long, and up to 16 where they take no time.
     pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {
@@ -81,8 +80,8 @@ impl Tuner {
         u64::try_from(next).map_or(MOST_PER_LOOK, |next| next.clamp(1, MOST_PER_LOOK))
     }
 
-    /// Looks at the measurements, if it is time and nobody else does. The new number of workers if
-    /// it changes.
+    /// Evaluates the measurements, if it is time and no other worker does so. Returns the new
+    /// number of workers if it changes.
     pub fn review(&self) -> Option<usize> {
         let mut controller = self.controller.try_lock().ok()?;
         let target = controller.review(Instant::now(), &self.waits)?;
@@ -114,8 +113,7 @@ impl Clock {
         }
     }
 
-    /// Goes on after the thread waited for something to do, which does not count. Costs a look at
-    /// the clock.
+    /// Resumes after the thread waited for work. That time does not count. Costs one clock read.
     pub fn go_on(&mut self) {
         self.wall = Instant::now();
     }
@@ -169,8 +167,8 @@ pub fn waits() -> Option<u64> {
     None
 }
 
-/// The processor time of this thread. By the C library: rustix looks for the kernel's own function
-/// itself, and where there is none (under valgrind) it crashes.
+/// Returns the processor time of this thread through the C library. rustix looks up the kernel's
+/// vDSO function itself and crashes where there is none (under valgrind).
 fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -1,9 +1,9 @@
-//! Bytes received and not yet used, in one contiguous piece.
+//! Received, unread bytes in one contiguous slice.
 //!
-//! Parsers read where the bytes lie, so nothing is copied between the socket and them but the
-//! tail of a record that is still incomplete when the buffer has come to its end. Such a move
-//! never costs more than the bytes consumed since the one before: over any run, the bytes moved
-//! are at most the bytes received.
+//! Parsers read in place. The only copy between the socket and a parser is the tail of an
+//! incomplete record when the buffer has reached its end. Such a move never costs more than the
+//! bytes consumed since the previous one, so over any run at most as many bytes are moved as
+//! received.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ pub struct ReceiveQueue {
     start: usize,
     end: usize,
     limit: usize,
-    /// The most that waited since the size was last looked at, and what was consumed since.
+    /// The most unread bytes since the size was last checked, and the bytes consumed since.
     most_waiting: usize,
     passed: usize,
     moved: u64,
@@ -124,7 +124,7 @@ impl ReceiveQueue {
         Ok(())
     }
 
-    /// Gives back all memory if nothing is waiting: for connections that fall idle.
+    /// Frees all memory if nothing is unread: for idle connections.
     pub fn release_when_empty(&mut self) {
         if self.is_empty() {
             self.buffer = Vec::new();

@@ -1,4 +1,4 @@
-//! Bytes to be sent, as slices that are not moved until they are written.
+//! Bytes to be sent, as slices that do not move until they are written.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
@@ -165,11 +165,11 @@ impl SendQueue {
         }
     }
 
-    /// Writes once to `sink`, several slices together, and removes what it took. Returns how many
-    /// bytes that was.
+    /// Writes once to `sink`, several slices together, and removes the written bytes. Returns their
+    /// number.
     ///
     /// # Errors
-    /// Those of the sink, [`io::ErrorKind::Interrupted`] aside, which is tried again.
+    /// Those of the sink, except [`io::ErrorKind::Interrupted`], after which it tries again.
     pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
         if self.is_empty() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! Order, bounds, and that the work is linear in the bytes: counted, never timed.
+//! Tests of order, limits, and work that is linear in the bytes: counted, never timed.
 
 use std::io;
 use std::sync::Arc;

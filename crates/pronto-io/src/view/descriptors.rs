@@ -1,5 +1,5 @@
-//! Descriptors for files that are read by position: at most [`LIMIT`] stay open between reads, so
-//! that a repository of thousands of packs works under a low limit of descriptors.
+//! Descriptors of files that are read by position. At most [`LIMIT`] stay open between reads, so a
+//! repository of thousands of packs works with a low limit of descriptors.
 
 use std::fs::File;
 use std::io;

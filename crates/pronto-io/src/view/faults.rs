@@ -1,10 +1,9 @@
-//! Maps whose file is cut short under them.
+//! Handles maps whose file is truncated.
 //!
-//! Touching a page of a map that lies behind the end of its file raises SIGBUS, which ends the
-//! process. So every map is entered in a registry, and the first one installs a handler. On a
-//! fault inside of a map the handler marks the map, puts zeros in the place of what is no longer
-//! there, and returns; whoever used bytes of the map then looks at the mark. Faults elsewhere go
-//! to the handler that was there before.
+//! Accessing a page of a map behind the end of its file raises SIGBUS, which ends the process. So
+//! every map is in a registry, and the first one installs a handler. On a fault inside of a map the
+//! handler marks the map, replaces the missing pages by zeros, and returns. Users of the map check
+//! the mark afterwards. Faults elsewhere go to the previous handler.
 //!
 //! The handler takes no lock and allocates nothing: it reads the registry and calls `mmap`.
 
@@ -15,18 +14,18 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 const FIRST_BLOCK_LEN: usize = 64;
 const MAX_BLOCKS: usize = 26;
 
-/// The registry: blocks are made when they are needed and stay for ever, so that the handler can
+/// The registry: blocks are made when they are needed and stay forever, so that the handler can
 /// read them at any moment.
 static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];
 
-/// The slots that nobody uses, for those who enter maps.
+/// The free slots, for new maps.
 static FREE: Mutex<Free> = Mutex::new(Free {
     slots: Vec::new(),
     blocks: 0,
 });
 
-/// How often a map was marked: as long as it is zero, no map need be looked at.
+/// The number of marks. As long as it is zero, no map need be checked.
 static MARKED: AtomicUsize = AtomicUsize::new(0);
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
@@ -156,7 +155,7 @@ fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // SAFETY: asks for a number.
+        // SAFETY: queries a number.
         let page_len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         if let Ok(page_len @ 1..) = usize::try_from(page_len) {
             PAGE_LEN.store(page_len, Ordering::Relaxed);
@@ -184,9 +183,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
 }
 
-/// Puts zeros in the place of the map that `address` lies in, from its page on, after marking it.
-/// All of the rest at once: what lies behind is gone as well, and a page at a time would make more
-/// maps than a process may have.
+/// Replaces the map that contains `address` by zeros, from its page on, after marking it. The whole
+/// rest at once, because everything behind is gone as well, and single pages could exceed the limit
+/// of maps.
 fn replace(address: usize) -> bool {
     let Some((slot, end)) = slot_of(address) else {
         return false;
@@ -228,13 +227,13 @@ fn forward(is_fault: bool, signal: i32, info: *mut libc::siginfo_t, context: *mu
             }
         }
         handler if flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: whoever registered the handler with this flag said that it takes these.
+            // SAFETY: a handler registered with this flag takes these arguments.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: whoever registered the handler without the flag said that it takes this.
+            // SAFETY: a handler registered without the flag takes this argument.
             let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

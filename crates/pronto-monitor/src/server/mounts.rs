@@ -1,4 +1,4 @@
-//! The mounts that matter for a worktree. Format: `proc_pid_mountinfo(5)`.
+//! The mounts that concern a worktree. Format: `proc_pid_mountinfo(5)`.
 
 use crate::watch::Doubt;
 use bstr::{BString, ByteSlice};
@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The column of a line that names the mount point.
+/// The column with the mount point.
 const POINT_COLUMN: usize = 4;
 
 /// The mounts at, above or below a directory.
@@ -22,10 +22,10 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Reads them for `root`, which has no symbolic link in it.
+    /// Reads the mounts for `root`, which must not contain a symbolic link.
     ///
     /// # Errors
-    /// The system does not tell them.
+    /// The list of mounts cannot be read.
     pub(super) fn new(root: &Path, allow_remote: bool) -> io::Result<Mounts> {
         let mut mounts = Mounts {
             table: File::open("/proc/self/mountinfo")?,
@@ -48,8 +48,8 @@ impl Mounts {
         Ok(content.lines().filter(counts).map(<[u8]>::to_vec).collect())
     }
 
-    /// Whether they are others than when it was asked the last time. One system call while the
-    /// system says that no mount has changed. If they cannot be read, they are others.
+    /// Returns whether the mounts differ from those at the last call. One system call if the kernel
+    /// reports no change. If they cannot be read, they count as changed.
     pub(super) fn have_changed(&mut self, root: &Path) -> bool {
         let descriptor = self.table.as_fd();
         let mut polled = [PollFd::new(&descriptor, PollFlags::PRI)];
@@ -70,10 +70,10 @@ impl Mounts {
         }
     }
 
-    /// The directories below `root` on which something is mounted now, as far as they can be reached.
+    /// Returns the reachable directories below `root` that are mount points now.
     ///
     /// # Errors
-    /// The system does not tell them.
+    /// The list of mounts cannot be read.
     pub(super) fn below(&mut self, root: &Path) -> io::Result<Vec<PathBuf>> {
         self.known = self.read(root)?;
         let points = self.points(root);
@@ -87,12 +87,12 @@ impl Mounts {
         points.filter(move |point| within(point, top) && *point != top)
     }
 
-    /// What is mounted below `root` of which changes go unseen: what is of another machine (unless
-    /// that is allowed), and single files, of which only the directory elsewhere is told.
+    /// Returns a mount below `root` whose changes go unseen: a network file system (unless
+    /// allowed), or a single file, whose changes are only reported for its original directory.
     pub(super) fn doubt(&self, root: &Path) -> Option<Doubt> {
         let is_dark = |point: &Vec<u8>| {
             let opened = File::open(PathBuf::from(OsStr::from_bytes(point)));
-            // One that is covered by another cannot be opened, nor changed from here.
+            // A mount that is covered by another one cannot be opened, nor changed from here.
             opened.is_ok_and(|file| {
                 let is_directory = file.metadata().is_ok_and(|metadata| metadata.is_dir());
                 !is_directory || !(self.allow_remote || is_local(&file).unwrap_or(false))
@@ -104,7 +104,7 @@ impl Mounts {
     }
 }
 
-/// The mount point of a line: blanks, line feeds and backslashes are in octal there.
+/// Decodes the mount point of a line, in which blanks, line feeds and backslashes are octal.
 fn mount_point(line: &[u8]) -> Vec<u8> {
     let field = line.split(|&byte| byte == b' ').nth(POINT_COLUMN);
     let mut rest = field.unwrap_or_default();
@@ -126,7 +126,7 @@ fn mount_point(line: &[u8]) -> Vec<u8> {
     point
 }
 
-/// Whether `one` is `other`, or below it.
+/// Returns whether `one` equals `other` or is below it.
 fn within(one: &[u8], other: &[u8]) -> bool {
     one.strip_prefix(other)
         .is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other == b"/")

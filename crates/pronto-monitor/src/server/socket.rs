@@ -1,4 +1,4 @@
-//! The place where clients come to: made, held and removed by one monitor at a time.
+//! The socket of a monitor. One monitor at a time owns it.
 
 use crate::client::{Address, CLOSED, is_listening};
 use pronto_io::dir::Directory;
@@ -10,27 +10,28 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// Where a monitor keeps its own, in the directory of the repository.
+/// The monitor's own directory inside of the repository directory.
 const OWN: &str = "fsmonitor--daemon";
-/// Clients that may wait to be let in.
+/// The number of clients that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// A claim to be the monitor of a repository, held by a lock that goes with the process.
+/// The exclusive right to be the monitor of a repository, held by a lock that ends with the
+/// process.
 pub(super) struct Claim {
-    /// Addresses are short, and the repository may be renamed: a path through the open directory
-    /// always fits, and always leads there.
+    /// Socket addresses are short, and the repository may be renamed. A path through the open
+    /// directory always fits and stays valid.
     git_dir: Directory,
-    /// Where the socket is.
+    /// The directory of the socket.
     directory: Directory,
     name: String,
     lock: File,
 }
 
-/// A claim with a socket that listens.
+/// A claim with a listening socket.
 pub(super) struct Socket {
     claim: Claim,
     listener: UnixListener,
-    /// Device and number of the socket.
+    /// Device and inode of the socket.
     identity: Option<(u64, u64)>,
 }
 
@@ -39,7 +40,7 @@ impl Claim {
         self.directory.open_path().join(&self.name)
     }
 
-    /// The directory for cookies, made if it has to be.
+    /// Creates the directory of cookies if necessary, and returns it.
     pub(super) fn make_cookies(&self) -> io::Result<PathBuf> {
         let cookies = self.git_dir.open_path().join(OWN).join("cookies");
         make_private(&cookies)?;
@@ -51,12 +52,12 @@ impl Claim {
         Some((metadata.dev(), metadata.ino()))
     }
 
-    /// Makes the socket, in place of one that nobody listens to any more.
+    /// Creates the socket, replacing one on which no process listens.
     pub(super) fn listen(self) -> io::Result<Socket> {
         let path = self.socket();
         let listener = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                // One of git's does not know of the lock.
+                // A monitor of git does not take the lock, so the socket is tried as well.
                 let address = Address {
                     directory: self.directory.open_path(),
                     name: self.name.clone(),
@@ -78,8 +79,8 @@ impl Claim {
     }
 }
 
-/// Makes a directory that is open to its owner alone, whatever the umask. One that is there already
-/// becomes so if it can.
+/// Creates a directory with access only for its owner, whatever the umask. The mode of an existing
+/// directory is changed if possible.
 fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
@@ -87,24 +88,24 @@ fn make_private(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket at `path` that its owner alone can connect to, whatever the umask.
+/// Creates a socket at `path` with access only for its owner, whatever the umask.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let address = SocketAddrUnix::new(path)?;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
-    // Where the system lets a socket have a mode before it has a name, it never has another one.
+    // On systems that support this, the socket never has another mode under its name.
     let _ = rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR);
     net::bind(&socket, &address)?;
-    // Nobody can connect before it listens.
+    // Connecting is impossible before `listen`.
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     net::listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
 impl Socket {
-    /// Claims to be the monitor of the repository at `git_dir`, to be asked at `address`.
+    /// Claims to be the monitor of the repository at `git_dir` with the given `address`.
     ///
     /// # Errors
-    /// `AddrInUse` if there is another one.
+    /// `AddrInUse` if there is another monitor.
     pub(super) fn claim(git_dir: &Path, address: &Address) -> io::Result<Claim> {
         if is_listening(address) {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -131,7 +132,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Another one may have put its own there.
+        // Another monitor may have replaced the socket.
         if self.identity.is_some() && self.claim.identity() == self.identity {
             let _ = std::fs::remove_file(self.claim.socket());
         }

@@ -1,15 +1,20 @@
-//! The server, spoken to over its socket.
+//! Tests of the server over its socket.
 
 use super::*;
 use crate::client;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
+use test_support::{Scratch, skip};
 
-struct Place(tempfile::TempDir);
+struct Place(Scratch);
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a directory"));
+        Place::of(Scratch::new())
+    }
+
+    fn of(scratch: Scratch) -> Place {
+        let place = Place(scratch);
         std::fs::create_dir_all(place.git_dir()).expect("a directory");
         place
     }
@@ -43,12 +48,12 @@ impl Place {
 #[test]
 fn there_is_one_monitor_at_a_time() {
     let place = Place::new();
-    // A socket that nobody listens to.
+    // A socket on which no process listens.
     drop(UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
     let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
-    // Even if the socket is gone.
+    // Even if the socket file is removed.
     std::fs::remove_file(place.socket()).expect("it is there");
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
     let other = UnixListener::bind(place.socket()).expect("a socket");
@@ -66,7 +71,7 @@ fn answers_are_given_after_a_move_and_until_the_end() {
     let thread = std::thread::spawn(move || server.run());
     let moved = place.0.path().join("moved");
     std::fs::rename(place.0.path().join("top"), &moved).expect("it is there");
-    // The top itself has moved: it ends.
+    // The top was moved, so the monitor ends.
     let ended = thread.join().expect("it does not panic");
     ended.expect("it was the end");
     assert!(!moved.join(".git").join(place.address().name).exists());
@@ -135,7 +140,7 @@ fn after_a_panic_everything_may_have_changed() {
     assert!(matches!(answer, Answer::Everything { .. }));
 }
 
-/// What is mounted for a test, until that ends.
+/// A mount that lasts as long as its test.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -145,9 +150,7 @@ impl Mounted {
         if status.is_ok_and(|status| status.success()) {
             return Some(Mounted(at));
         }
-        println!("SKIPPED: mounting is not permitted");
-        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-        None
+        skip!("mounting is not permitted", "run the tests as root");
     }
 }
 
@@ -159,21 +162,32 @@ impl Drop for Mounted {
 
 #[test]
 fn with_marks_what_is_mounted_below_is_told() {
-    let place = Place::new();
-    let top = place.0.path().join("top");
-    std::fs::create_dir(top.join("a")).expect("a directory");
-    let server = match place.server_with(Source::Fanotify) {
-        Ok(server) => server,
+    let serve = |place: Place| {
+        std::fs::create_dir(place.0.join("top/a")).expect("a directory");
+        let server = place.server_with(Source::Fanotify);
+        server.map(|server| (place, server))
+    };
+    // Not every file system can be marked; the one in memory can.
+    let memory = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Err(error),
+        _ => serve(Place::of(Scratch::within(Path::new("/dev/shm"))?)),
+    };
+    let (place, server) = match serve(Place::new()).or_else(memory) {
+        Ok(made) => made,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            println!("SKIPPED: fanotify is not permitted: {error}");
-            assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-            return;
+            skip!(
+                format!("fanotify is not permitted: {error}"),
+                "run the tests as root"
+            );
         }
         Err(error) => {
-            println!("SKIPPED: this file system cannot be marked: {error}");
-            return;
+            skip!(
+                format!("this file system cannot be marked: {error}"),
+                "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
+            );
         }
     };
+    let top = place.0.join("top");
     let mut state = server.shared.lock();
     let from = top.join("a").display().to_string();
     let bound = Mounted::new(&["--bind", &from], top.join("bound"));
@@ -216,9 +230,7 @@ fn what_is_lost_takes_no_doubt_with_it() {
         .arg(&other)
         .status();
     if !status.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: mounting is not permitted");
-        assert!(std::env::var_os("CI").is_none(), "CI may not skip");
-        return;
+        skip!("mounting is not permitted", "run the tests as root");
     }
     let _mounted = Mounted(other);
     let server = place.server().expect("it is alone");

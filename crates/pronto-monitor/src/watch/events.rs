@@ -1,6 +1,6 @@
-//! Events as `fanotify(7)` writes them when asked for directories and names
-//! (`FAN_REPORT_DFID_NAME`): a head, then records, of which one names a directory by its handle and
-//! a file in it. Numbers are in the order of the processor.
+//! Parser for events of `fanotify(7)` with `FAN_REPORT_DFID_NAME`: a header, then records, one of
+//! which contains the handle of a directory and a name in it. Numbers have the byte order of the
+//! processor.
 
 use bstr::ByteSlice;
 use pronto_io::fanotify::{CREATED, IS_DIRECTORY, LOST, MOVED_FROM, MOVED_TO};
@@ -10,17 +10,17 @@ const HEAD_BYTES: usize = 24;
 /// `struct fanotify_event_info_header`.
 const RECORD_HEAD_BYTES: usize = 4;
 const FILE_SYSTEM_BYTES: usize = 8;
-/// `struct file_handle`, without what it is for.
+/// `struct file_handle` without the handle itself.
 const HANDLE_HEAD_BYTES: usize = 8;
 /// `FAN_EVENT_INFO_TYPE_DFID_NAME`.
 const DIRECTORY_AND_NAME: u8 = 2;
 /// `FANOTIFY_METADATA_VERSION`.
 const VERSION: u8 = 3;
 
-/// Where a directory is: the number of its file system, then its handle.
+/// The identity of a directory: the number of its file system, then its handle.
 pub type Place = [u8];
 
-/// What happened to a name in a directory.
+/// An event about a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
     mask: u64,
@@ -31,17 +31,17 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// It is about a directory.
+    /// Returns whether the event concerns a directory.
     pub fn is_directory(&self) -> bool {
         self.mask & IS_DIRECTORY != 0
     }
 
-    /// A directory has another path now, and so has all below it.
+    /// Returns whether a directory, and everything below it, got another path.
     pub fn moves_directory(&self) -> bool {
         self.is_directory() && self.mask & (MOVED_FROM | MOVED_TO) != 0
     }
 
-    /// Something has got this name.
+    /// Returns whether a file or directory appeared under this name.
     pub fn appears(&self) -> bool {
         self.mask & (CREATED | MOVED_TO) != 0
     }
@@ -50,26 +50,26 @@ impl Event<'_> {
 /// Why there is no next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// Some were lost: there was no more room for them.
+    /// Events were lost because the queue was full.
     Lost,
-    /// That is no event as it was asked for.
+    /// The bytes are not an event of the requested form.
     Malformed,
 }
 
-/// The events in what was read. After an error there are no more.
+/// An iterator over the events in a buffer. It ends after an error.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Events<'a> {
-    /// Those in `bytes`, which hold whole events. Nothing is copied.
+    /// Iterates over `bytes`, which must hold whole events. Copies nothing.
     pub fn new(bytes: &'a [u8]) -> Events<'a> {
         Events { rest: bytes }
     }
 
-    /// The next event; `None` for one that names no directory: of a file that has no name, or
-    /// which somebody reached by a handle. Those no watch tells of.
+    /// Returns the next event. `None` for one that names no directory: of a file without a name, or
+    /// one that was opened by handle. inotify does not report these either.
     fn take(&mut self) -> Result<Option<Event<'a>>, Broken> {
         let head = self.rest.get(..HEAD_BYTES).ok_or(Broken::Malformed)?;
         let len = number(head, 0).ok_or(Broken::Malformed)?;
@@ -119,7 +119,7 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// The four bytes at `at`.
+/// Reads the four bytes at `at`.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
     usize::try_from(u32::from_ne_bytes(bytes)).ok()
@@ -133,7 +133,7 @@ fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
     (!name.is_empty()).then_some((place, name))
 }
 
-/// The number of its file system and the handle of a place.
+/// Splits a place into the number of its file system and the handle.
 pub fn split(place: &Place) -> Option<(u64, &[u8])> {
     let (file_system, handle) = place.split_at_checked(FILE_SYSTEM_BYTES)?;
     let low = number(file_system, 0)? as u64;
@@ -141,7 +141,7 @@ pub fn split(place: &Place) -> Option<(u64, &[u8])> {
     Some((high << 32 | low, handle))
 }
 
-/// The place of the directory with this handle on a file system.
+/// Joins the number of a file system and the handle of a directory.
 pub fn join(file_system: u64, handle: &[u8]) -> Vec<u8> {
     let (low, high) = (file_system as u32, (file_system >> 32) as u32);
     [&low.to_ne_bytes()[..], &high.to_ne_bytes(), handle].concat()

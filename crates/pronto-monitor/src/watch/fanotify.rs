@@ -1,13 +1,12 @@
-//! Changes below a directory, told by `fanotify`: one mark for each file system there.
+//! Changes below a directory from `fanotify`: one mark for each file system.
 //!
-//! Nothing is done for each directory at the start. An event names a directory by its handle, and
-//! its path is asked for: one call opens it on the mount where the top is, and three ask for its path
-//! and for that of the top. What was learnt is remembered until a directory anywhere on these file
-//! systems is renamed. So most events cost a look into a table, also those of others who work on
-//! the same file system.
+//! Starting does nothing for each directory. An event contains the handle of a directory. One
+//! system call opens it on the mount of the top, and three read its path and that of the top.
+//! Results are cached until a directory is renamed anywhere on these file systems. So most events,
+//! including those of other users of the file system, cost one lookup in a table.
 //!
-//! The path is the one of now, not the one of then. What happened in between is in the queue as
-//! well: of a directory that moved both names, and all that is in it, are named when that is read.
+//! The path is the current one, not the one at the time of the event. Later renames are in the
+//! queue as well: an event about a moved directory reports both names and everything in it.
 
 use super::events::{self, Broken, Event, Events, Place};
 use super::{Common, Doubt, Drained, add_directory, is_git, is_gone, join};
@@ -22,38 +21,39 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// Room for events that are read at once.
+/// The size of the buffer for events.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Directories beyond which what is known of them is forgotten.
+/// The number of cached directories at which the cache is cleared.
 const MOST_KNOWN: usize = 65_536;
-/// How often it is tried to learn a path while directories above the top are renamed.
+/// How often reading a path is tried while directories above the top are renamed.
 const TRIES: usize = 8;
 
-/// A mount on which directories have paths.
+/// A mount through which directories are opened.
 #[derive(Debug)]
 struct Mount {
     file_system: u64,
-    /// Where it is, if not where the top is. It is not kept open, or nobody could unmount it.
+    /// Its mount point, unless it is the mount of the top. It is not kept open, so it can be
+    /// unmounted.
     point: Option<PathBuf>,
 }
 
-/// Marks for file systems, and what they tell.
+/// The marks for file systems, and the state for interpreting their events.
 #[derive(Debug)]
 pub(super) struct Fanotify {
     group: Group,
     mounts: Vec<Mount>,
-    /// Where cookies are made.
+    /// The directory of cookies.
     cookies: Option<(Vec<u8>, Directory)>,
-    /// The directory above the top, and the name of the top there, if somebody may rename it.
+    /// The directory above the top, and the name of the top in it, unless the top is a mount.
     above: Option<(Vec<u8>, Vec<u8>)>,
-    /// The paths of directories, from the top; of others none.
+    /// The paths of directories below the top. Directories elsewhere have none.
     known: HashMap<Vec<u8>, Vec<BString>>,
     buffer: Vec<u8>,
 }
 
 impl Fanotify {
     /// # Errors
-    /// It is not permitted, or the system does not have it.
+    /// It is not permitted, or the kernel does not support it.
     pub(super) fn new() -> io::Result<Fanotify> {
         Ok(Fanotify {
             group: Group::new()?,
@@ -69,14 +69,14 @@ impl Fanotify {
         self.group.as_fd()
     }
 
-    /// Whether nobody can make cookies any more. One system call.
+    /// Returns whether the directory of cookies is gone. One system call.
     pub(super) fn has_ended(&self) -> bool {
         let cookies = self.cookies.as_ref();
         cookies.is_some_and(|(_, directory)| is_gone(directory))
     }
 
-    /// Marks the file systems of the top, of the mounts below it, and of where cookies are
-    /// made. Some calls for each mount.
+    /// Marks the file systems of the top, of the mounts below it, and of the directory of cookies.
+    /// Some calls for each mount.
     pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
         self.group.remove_all(&common.root)?;
         self.known.clear();
@@ -85,7 +85,7 @@ impl Fanotify {
         for point in common.mounts.clone() {
             match Directory::open(&point) {
                 Ok(directory) => self.add_mount(&directory, Some(point))?,
-                // It is gone, or a directory above it has another name now.
+                // It is gone, or a directory above it was renamed.
                 Err(_) => common.doubt(Doubt::Mount(point.as_os_str().as_bytes().into())),
             }
         }
@@ -99,11 +99,11 @@ impl Fanotify {
         self.cookies = Some((place, cookies));
         let path = link(&common.root)?;
         let name = path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..].to_vec();
-        // After the marks: a later change of its name is heard of.
+        // Read after marking, so a later change of its name is reported.
         let above = above(&common.root)?;
         self.above = match self.is_marked(file_system_of(&above)?) {
             true => Some((identify(&above)?.1, name)),
-            // The top is a mount, which nobody can rename.
+            // The top is a mount, which cannot be renamed.
             false => None,
         };
         Ok(())
@@ -114,7 +114,7 @@ impl Fanotify {
         mounts.any(|mount| mount.file_system == file_system)
     }
 
-    /// Marks the file system of `directory`, if it is certain that its handles lead back.
+    /// Marks the file system of `directory`, if its handles are known to lead back to it.
     fn add_mount(&mut self, directory: &Directory, point: Option<PathBuf>) -> io::Result<()> {
         let file_system = file_system_of(directory)?;
         if !self.is_marked(file_system) {
@@ -129,7 +129,7 @@ impl Fanotify {
         Ok(())
     }
 
-    /// Takes note of all that has happened, as far as it was not lost.
+    /// Processes all pending events that were not lost.
     pub(super) fn drain(
         &mut self,
         common: &mut Common,
@@ -148,7 +148,7 @@ impl Fanotify {
                 Err(Broken::Malformed) => Err(io::ErrorKind::InvalidData.into()),
             });
             if noted.is_err() {
-                // The marks are as good as they were, but what happened is not known.
+                // The marks are still valid, but some events are unknown.
                 break Ok(Drained::Lost);
             }
         };
@@ -188,7 +188,7 @@ impl Fanotify {
         Ok(())
     }
 
-    /// The paths of a directory below the top that count.
+    /// Returns the relevant paths of a directory below the top.
     fn paths(&self, place: &Place, root: &Directory) -> io::Result<Vec<BString>> {
         let (file_system, handle) = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
         for _ in 0..TRIES {
@@ -202,7 +202,7 @@ impl Fanotify {
                 let point = point.map(|point| Directory::open(point)).transpose()?;
                 let directory = match open_handle(point.as_ref().unwrap_or(root), handle) {
                     Ok(directory) => directory,
-                    // It is gone: the directory above it tells.
+                    // The directory is gone. The directory above reports it.
                     Err(error) if Errno::from_io_error(&error) == Some(Errno::STALE) => continue,
                     Err(error) => return Err(error),
                 };
@@ -237,24 +237,24 @@ fn note_name(directory: &BString, event: &Event<'_>, common: &mut Common, journa
     }
     add_directory(&path, journal);
     if event.appears() {
-        // What is in it may have come with it.
+        // Its content may have come with it.
         common.walk(path, Some(journal), |_, path, _| Ok(!is_git(path)));
     }
 }
 
-/// Whether anything counts in the directory at `path`: of a repository only what makes it one, and of
-/// the one that is watched nothing.
+/// Returns whether changes in the directory at `path` count. In a nested repository only the names
+/// that make it one count, and in the repository of the worktree none.
 fn counts(path: &[u8]) -> bool {
     !(path == b".git" || path.starts_with(b".git/") || path.contains_str("/.git/"))
 }
 
-/// `path` from `top`, if it is there or below.
+/// Returns the rest of `path` below `top`, or `None` if it is elsewhere.
 fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(top)?;
     match rest {
         [] => Some(rest),
         [b'/', rest @ ..] => Some(rest),
-        // The top is the root of everything.
+        // The top is `/`.
         _ => (top == b"/").then_some(rest),
     }
 }
@@ -263,14 +263,14 @@ fn file_system_of(directory: &Directory) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(directory)?.f_fsid)
 }
 
-/// The file system of a directory, and the place that events name.
+/// Returns the file system and the place of a directory.
 fn identify(directory: &Directory) -> io::Result<(u64, Vec<u8>)> {
     let file_system = file_system_of(directory)?;
     let place = events::join(file_system, &handle_of(directory)?);
     Ok((file_system, place))
 }
 
-/// The path of a directory that is open.
+/// Returns the path of an open directory.
 fn link(directory: &Directory) -> io::Result<Vec<u8>> {
     let path = std::fs::read_link(directory.open_path())?;
     Ok(path.into_os_string().into_vec())

@@ -1,11 +1,11 @@
-//! Changes below a directory, told by `inotify`: a watch for each directory.
+//! Changes below a directory from `inotify`: one watch for each directory.
 //!
-//! Per directory, when it is first watched: five system calls (open, watch, two for the names,
-//! close). Per event: none, unless it is about a directory.
+//! Watching a directory takes five system calls (open, watch, two for the names, close). An event
+//! takes none, unless it concerns a directory.
 //!
-//! The queue is in the order in which things happened, but a directory may have moved on by the
-//! time that an event about it is read. So no event is taken for more than "look at this name
-//! again": what was watched there is let go, and what is there now is watched and named.
+//! Events are in order, but a directory may have moved again when an event about it is read. So
+//! every event only means "examine this name again": watches below the name are dropped, and what
+//! is there now is watched and reported.
 
 use super::{Common, Doubt, Drained, add_directory, as_directory, is_git, join};
 use crate::Journal;
@@ -18,8 +18,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Who writes through a memory map is heard of when the map and the file are closed, and not
-/// before; all others with each write.
+/// Writes through a memory map are reported when map and file are closed; all others at each write.
 const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
@@ -31,25 +30,25 @@ const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
 
-/// Events after which a name stands for something else, or for nothing.
+/// Events after which a name stands for another file, or for none.
 const OTHER: ReadFlags = ReadFlags::CREATE
     .union(ReadFlags::DELETE)
     .union(ReadFlags::MOVED_FROM)
     .union(ReadFlags::MOVED_TO);
 
-/// Room for events that are read at once.
+/// The size of the buffer for events.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What a watch is for.
+/// The purpose of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// A directory of the worktree.
     Directory(BString),
-    /// Where cookies are made.
+    /// The directory of cookies.
     Cookies,
 }
 
-/// Watches for directories, and what they tell.
+/// The watches for directories.
 #[derive(Debug)]
 pub(super) struct Inotify {
     fd: OwnedFd,
@@ -65,7 +64,7 @@ struct Event {
 
 impl Inotify {
     /// # Errors
-    /// The system has none to give.
+    /// The kernel provides no inotify instance.
     pub(super) fn new() -> io::Result<Inotify> {
         Ok(Inotify {
             fd: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
@@ -78,12 +77,12 @@ impl Inotify {
         self.fd.as_fd()
     }
 
-    /// Watches all that is there. Five system calls and some hundred bytes for each directory; the
-    /// system keeps about a kilobyte for each.
+    /// Watches everything below the top. Five system calls and some hundred bytes for each
+    /// directory; the kernel keeps about a kilobyte for each.
     pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
         self.watches.clear();
         let before = std::mem::take(&mut self.places);
-        // A directory that is watched already keeps its watch.
+        // Adding a watch to a watched directory returns the same watch.
         let cookies = match inotify::add_watch(&self.fd, &common.cookies, WANTED) {
             Ok(cookies) => cookies,
             Err(error) => {
@@ -95,7 +94,7 @@ impl Inotify {
         self.add_tree(BString::default(), common, None);
         for (watch, _) in before {
             if !self.places.contains_key(&watch) {
-                // It may have gone with its directory.
+                // The watch may have ended with its directory.
                 let _ = inotify::remove_watch(&self.fd, watch);
             }
         }
@@ -105,7 +104,7 @@ impl Inotify {
         }
     }
 
-    /// Takes note of all that has happened, as far as it was not lost.
+    /// Processes all pending events that were not lost.
     pub(super) fn drain(
         &mut self,
         common: &mut Common,
@@ -173,7 +172,7 @@ impl Inotify {
             return;
         }
         if event.name.is_empty() {
-            // The parent of any other directory tells.
+            // For any other directory, the event of its parent is enough.
             let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
             common.has_ended |= directory.is_empty() && event.flags.intersects(gone);
             if directory.is_empty() && event.flags.contains(ReadFlags::ATTRIB) {
@@ -207,22 +206,22 @@ impl Inotify {
         let is_watched = self.watches.contains_key(&path);
         let is_other = event.flags.intersects(OTHER) && (is_directory || is_watched);
         if is_other || (is_directory && !is_watched) {
-            // Whatever was watched there is somewhere else now, and another one may be there
-            // already: two that change places are both taken away before both are there.
+            // The directory that was watched here is elsewhere now, and another one may be here
+            // already. If two directories change places, both are dropped before both are added.
             self.remove_tree(&path);
             self.add_tree(path, common, Some(journal));
         }
     }
 
-    /// Watches `path` and all below; what is there is noted as changed.
+    /// Watches `path` and everything below, and records it as changed.
     fn add_tree(&mut self, path: BString, common: &mut Common, journal: Option<&mut Journal>) {
         common.walk(path, journal, |common, path, directory| {
-            // Of another repository only what makes it one counts.
+            // In a nested repository only the names that make it one count.
             Ok(self.add(path, directory, common)? && !is_git(path))
         });
     }
 
-    /// Watches one directory; `false` if it need not be looked into.
+    /// Watches one directory. Returns `false` if it need not be entered.
     fn add(
         &mut self,
         path: &BString,
@@ -250,7 +249,7 @@ impl Inotify {
         Ok(true)
     }
 
-    /// Stops to watch `path` and all below.
+    /// Drops the watches of `path` and everything below.
     fn remove_tree(&mut self, path: &BString) {
         let prefix = as_directory(path);
         let below = self.watches.range(prefix.clone()..);
@@ -260,7 +259,7 @@ impl Inotify {
         for path in gone {
             if let Some(watch) = self.watches.remove(&path) {
                 self.places.remove(&watch);
-                // It may have gone with its directory.
+                // The watch may have ended with its directory.
                 let _ = inotify::remove_watch(&self.fd, watch);
             }
         }

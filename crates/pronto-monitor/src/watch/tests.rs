@@ -1,10 +1,11 @@
-//! What a watcher sees when directories change places, or cannot be watched, whoever tells it.
+//! Tests of both sources: directories that change places or cannot be watched.
 
 use super::*;
 use crate::Answer;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
+use test_support::report_skip;
 
 struct Watched {
     scratch: tempfile::TempDir,
@@ -13,11 +14,11 @@ struct Watched {
 }
 
 impl Watched {
-    /// With each of those who can tell; `fanotify` has to be permitted.
+    /// Runs `test` with each source. `fanotify` needs privileges.
     fn each(directories: &[&str], mut test: impl FnMut(Watched)) {
         test(Watched::new(Source::Inotify, directories).expect("inotify is there"));
         let watched = Watched::new(Source::Fanotify, directories).or_else(|error| {
-            // Not every file system has handles; that in memory has.
+            // Not every file system has handles; tmpfs does.
             let memory = Path::new("/dev/shm");
             let is_permitted = error.kind() != io::ErrorKind::PermissionDenied;
             match is_permitted && memory.is_dir() {
@@ -28,8 +29,10 @@ impl Watched {
         match watched {
             Ok(watched) => test(watched),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                println!("SKIPPED: fanotify is not permitted: {error}");
-                assert!(std::env::var_os("CI").is_none(), "CI may not skip");
+                report_skip(
+                    &format!("fanotify is not permitted: {error}"),
+                    &"run the tests as root",
+                );
             }
             Err(error) => panic!("no fanotify: {error}"),
         }
@@ -64,7 +67,7 @@ impl Watched {
         self.scratch.path().join("above/top")
     }
 
-    /// What changes while `work` is done; `None` for everything.
+    /// Returns the paths that change during `work`, or `None` for "everything".
     fn told(&mut self, work: impl FnOnce(&Path)) -> Option<Vec<String>> {
         let drained = self.watcher.drain(&mut self.journal);
         drained.expect("it can be read");

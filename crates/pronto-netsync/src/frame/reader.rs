@@ -1,4 +1,4 @@
-//! The receiving side: one frame at a time, in place, and what each channel may still send.
+//! The receiving side: one frame at a time, in place, and the remaining credit of each channel.
 
 use std::io::{self, Read};
 
@@ -10,17 +10,17 @@ use super::{
 use crate::Error;
 use crate::error::exceeded;
 
-/// The most that may come in frames of unknown types, which are passed over.
+/// The limit for bytes in frames of unknown types, which are skipped.
 const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 
 /// A frame where it lies in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is.
+    /// The type.
     pub kind: FrameType,
     /// On which channel it came.
     pub channel: Channel,
-    /// What it says.
+    /// The body.
     pub body: &'a [u8],
 }
 
@@ -80,12 +80,12 @@ impl FrameReader {
         }
     }
 
-    /// The frame at the front, if it is complete. The same one until it is consumed. Frames to be
-    /// passed over are.
+    /// Returns the frame at the front if it is complete, and the same one until it is consumed.
+    /// Frames of ignored types are consumed here.
     ///
     /// # Errors
-    /// If it is none, its channel had no credit left for it, or too much had to be passed over. The
-    /// stream cannot be read on.
+    /// The frame is malformed, its channel has no credit left for it, or too many bytes were
+    /// skipped. The stream cannot be read further.
     pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
         loop {
             let Some(header) = self.header()? else {
@@ -128,8 +128,8 @@ impl FrameReader {
         self.consumed[header.channel.index()] += header.frame_bytes() as u64;
     }
 
-    /// What `channel` has to be granted now: nothing until half of its window was consumed, or so
-    /// much that what is left would not take a whole frame. Who calls it sends the credit.
+    /// Returns the credit to be granted to `channel` now: none until half of its window was
+    /// consumed, or the remaining credit is less than a full frame. The caller sends it.
     pub fn take_grant(&mut self, channel: Channel) -> Option<u64> {
         let at = channel.index();
         let spare = self.window[at].saturating_sub((HEADER_BYTES + MAX_FRAME_BYTES) as u64);

@@ -1,4 +1,5 @@
-//! The sending side: frames into the send queue, as far as credit and the queue's bound go.
+//! The sending side: writes frames into the send queue, within the credit and the limit of the
+//! queue.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -12,7 +13,7 @@ use super::{
 use crate::error::exceeded;
 use crate::{Error, ErrorKind};
 
-/// Puts frames into a queue bounded in bytes, and keeps the credit of each channel.
+/// Writes frames into a queue limited in bytes, and keeps the credit of each channel.
 #[derive(Debug)]
 pub struct FrameWriter {
     queue: SendQueue,

@@ -1,4 +1,4 @@
-//! What is said before anything is known: hello, accept, refusal; and credit.
+//! Messages of the greeting: hello, accept, error and credit.
 
 use super::{MAX_GLOBS, MAX_NAME_BYTES, MAX_TEXT_BYTES, choice, write_slice};
 use crate::Error;
@@ -60,12 +60,12 @@ impl Role {
         }
     }
 
-    /// Whether who has it gives.
+    /// Returns whether a side with this role sends.
     pub fn gives(self) -> bool {
         self != Role::Sink
     }
 
-    /// Whether who has it takes.
+    /// Returns whether a side with this role receives.
     pub fn takes(self) -> bool {
         self != Role::Source
     }
@@ -116,13 +116,13 @@ pub struct Hello {
     pub versions: Vec<u64>,
     /// How its objects are named.
     pub object_format: ObjectFormat,
-    /// What it wants to do.
+    /// The requested role.
     pub role: Role,
-    /// Bits of what it can do beyond; unknown ones say nothing.
+    /// Further capabilities as bits; unknown ones are ignored.
     pub capabilities: u64,
     /// The repository that is meant; empty if there is only one.
     pub repository: Vec<u8>,
-    /// What tells its repository from others with the same name; empty if it does not say.
+    /// The identity of the sender's repository; empty if it has none.
     pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
@@ -219,7 +219,7 @@ impl Accept {
 /// Why a side ends the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What programs go by.
+    /// The code, for programs.
     pub code: u64,
     /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
     pub text: String,
@@ -233,11 +233,11 @@ impl Refusal {
         write_slice(out, &self.text.as_bytes()[..end]);
     }
 
-    /// Reads the body. Control characters in the text become question marks, so that a peer cannot
-    /// write on the terminal what it likes.
+    /// Reads the body. Control characters in the text become question marks, so a peer cannot
+    /// control the terminal.
     ///
     /// # Errors
-    /// If it is not one.
+    /// It is malformed.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let code = cursor.varint()?;

@@ -1,4 +1,4 @@
-//! What is said once the refs are known: cut, wants, segments, what became of the refs, the end.
+//! Messages after the refs are known: cut, wants, segments, published refs, done.
 
 use super::{
     MARK_BYTES, MAX_HELD, MAX_NAME_BYTES, ObjectFormat, choice, read_marks, write_marks,
@@ -35,12 +35,12 @@ impl Cut {
     }
 }
 
-/// How far a transfer has gone: where it goes on if it is interrupted.
+/// The position of a transfer, at which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
     /// How many objects of all that are to be sent.
     pub objects: u64,
-    /// Stands for them, in their order. Only the sender knows how.
+    /// A mark that identifies the objects in their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
 }
 
@@ -54,7 +54,7 @@ pub struct Want {
     pub held: Vec<u8>,
     /// How many bytes of segments it takes in all.
     pub budget_bytes: u64,
-    /// Where to go on, if the same is to be sent as before.
+    /// The position at which to resume, if the same objects are to be sent as before.
     pub resume: Option<Resume>,
 }
 
@@ -188,12 +188,12 @@ pub enum SegmentKind {
     LargeBlob = 2,
 }
 
-/// A segment begins. What it declares is checked while it comes, and reserves nothing.
+/// The start of a segment. Its declarations are checked while it arrives, and reserve nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its number, from 0.
     pub id: u64,
-    /// What it is.
+    /// The kind.
     pub kind: SegmentKind,
     /// How many objects it has.
     pub objects: u64,
@@ -382,7 +382,7 @@ pub(crate) fn is_ref_name(name: &[u8]) -> bool {
         && !name.iter().any(|&byte| byte <= b' ' || byte == 0x7f)
 }
 
-/// The sender has nothing more to say.
+/// The sender has sent everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Whether everything it took is on disk and its refs are published.

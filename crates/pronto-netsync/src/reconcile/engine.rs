@@ -1,4 +1,4 @@
-//! Taking turns: what is answered to what.
+//! The turns of a reconciliation: computes the answer to a message.
 
 use std::ops::{Deref, Range};
 
@@ -50,7 +50,7 @@ pub struct Reconciler<S> {
     is_done: bool,
 }
 
-/// A range of keys, and which of our entries are in it.
+/// A range of keys, and the positions of this side's entries in it.
 struct Span<'a> {
     lower: &'a [u8],
     upper: Option<&'a [u8]>,
@@ -139,15 +139,15 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         self.is_done
     }
 
-    /// Entries that the peer has and we lack, sorted. One of a key that both have with different
-    /// values is among them.
+    /// Returns the entries that the peer has and this side lacks, sorted. They include entries
+    /// whose keys both have with different values.
     pub fn learned(&mut self) -> &[Entry] {
         self.learned.sort_unstable();
         self.learned.dedup();
         &self.learned
     }
 
-    /// Places in our set of entries that the peer lacks, sorted.
+    /// Returns the positions of this side's entries that the peer lacks, sorted.
     pub fn lacking(&mut self) -> &[usize] {
         self.lacking.sort_unstable();
         self.lacking.dedup();
@@ -195,8 +195,8 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// Notes what the peer lacks. However often it says so, two places for each entry are kept, and
-    /// those that were just told.
+    /// Records what the peer lacks. Two places for each entry are kept, however often the peer
+    /// repeats it, and those that were just stated.
     fn lack(&mut self, places: impl Iterator<Item = usize>) {
         self.lacking.extend(places);
         if self.lacking.len() > 2 * self.set.len() {
@@ -248,7 +248,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// Sends what we have in the range, as far as it fits.
+    /// Lists this side's entries in the range, as far as they fit.
     fn list(&self, writer: &mut Writer, span: &Span<'_>) {
         let Some(budget) = writer.budget() else {
             self.rest(writer, span.lower, span.entries.start);
@@ -345,7 +345,7 @@ pub(super) struct Answer<'s> {
     cut_at: Option<Vec<u8>>,
     pub(super) listed_count: usize,
     pub(super) lacking: Vec<u8>,
-    /// Places of our entries that the list lacked.
+    /// Positions of this side's entries that the list lacked.
     own_places: Vec<usize>,
     pub(super) own: Vec<u8>,
 }
@@ -366,7 +366,7 @@ impl<'s> Answer<'s> {
         }
     }
 
-    /// Puts our entries below `key` in. False when it is full.
+    /// Adds this side's entries below `key`. Returns `false` when the message is full.
     fn own_before(&mut self, key: &[u8], end: usize) -> bool {
         while self.next < end && self.set.key(self.next) < key {
             if !self.put_own() {
@@ -380,7 +380,8 @@ impl<'s> Answer<'s> {
         while self.next < end && self.put_own() {}
     }
 
-    /// Marks whether we have the listed entry. False when our other value for it does not fit.
+    /// Marks whether this side has the listed entry. Returns `false` if a different value of it
+    /// does not fit.
     fn listed(&mut self, key: &[u8], value: &[u8], end: usize) -> bool {
         if self.listed_count.is_multiple_of(8) {
             if self.own.len() + self.lacking.len() + 1 > self.budget {

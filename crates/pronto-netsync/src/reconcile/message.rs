@@ -1,7 +1,7 @@
-//! Ranges as bytes.
+//! The encoding of ranges.
 //!
-//! A message is any number of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
-//! bound, and is the last), the bound if there is one, and what the mode says:
+//! A message is a sequence of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
+//! bound, and is the last), the bound if there is one, and the content of the mode:
 //!
 //! | mode | holds |
 //! |---|---|
@@ -22,7 +22,7 @@ use crate::varint::{self, Cursor};
 const MODE: u8 = 3;
 const UNBOUNDED: u8 = 4;
 
-/// What is said of a range.
+/// The content of a range.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Skip,

@@ -134,8 +134,8 @@ impl Set {
         &self.bytes[self.spans[at].value()]
     }
 
-    /// What stands for the entries `range`. At most 30 digests and a subtraction, and no more
-    /// digests than twice the entries.
+    /// Returns the fingerprint of the entries `range`. Costs at most 30 digests and a subtraction,
+    /// and at most twice as many digests as entries.
     ///
     /// # Panics
     /// If there are not that many.

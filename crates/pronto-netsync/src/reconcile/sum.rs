@@ -1,12 +1,12 @@
-//! Fingerprints: keyed digests of entries, added up, so that those of a range are a difference.
+//! Fingerprints: keyed digests of entries, added up, so that the sum of a range is a difference.
 
 use crate::varint;
 
-/// What stands for a range on the wire.
+/// The fingerprint of a range on the wire.
 pub type Fingerprint = [u8; 16];
 
-/// Makes digests under a key that both peers share and authors of content do not know, so that
-/// nobody can prepare entries whose sums collide.
+/// Computes digests under a key that both peers share and authors of content do not know, so nobody
+/// can prepare entries whose sums collide.
 #[derive(Clone)]
 pub struct Fingerprinter {
     key: [u8; 32],
@@ -64,7 +64,7 @@ impl Fingerprinter {
         Sum(sum)
     }
 
-    /// What stands for `count` entries whose digests add up to `sum`.
+    /// Returns the fingerprint of `count` entries whose digests add up to `sum`.
     pub(super) fn range(&self, sum: Sum, count: usize) -> Fingerprint {
         let mut bytes = [0; 41];
         bytes[0] = 1;

@@ -1,4 +1,4 @@
-//! A message while it is written: what is not said in it is skipped.
+//! A message under construction. Ranges without content are skipped.
 
 use super::engine::Answer;
 use super::message::{write_head, write_key};
@@ -15,7 +15,7 @@ pub(super) struct Writer {
     pub(super) out: Vec<u8>,
     bound: Vec<u8>,
     limit: usize,
-    /// Whether something is asked that the peer has to answer.
+    /// Whether the message contains something that the peer must answer.
     pub(super) has_asked: bool,
     /// Whether the message ended before everything was said.
     pub(super) is_cut: bool,

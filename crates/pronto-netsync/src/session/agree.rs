@@ -1,4 +1,4 @@
-//! What is common, what is wanted, and what therefore has to be sent.
+//! Determines what is common, what is wanted, and what must be sent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is said when, and the frames that wait to be sent.
+//! The state of the conversation, and the frames that wait to be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many frames may wait to be queued before the next one of the peer is looked at.
+/// How many frames may wait before the next frame of the peer is processed.
 const MAX_WAITING: usize = 64;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
@@ -45,16 +45,16 @@ pub(super) struct Conversation<R> {
     pub(super) key: Option<Fingerprinter>,
     pub(super) waiting: VecDeque<(FrameType, Vec<u8>)>,
     pub(super) credits: Vec<Credit>,
-    /// Our refs that take part, sorted by name.
+    /// The refs of this side that take part, sorted by name.
     pub(super) own: Vec<Offer>,
     /// What is held of refs and commits for as long as the session lasts.
     pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,
-    /// Of the peer's refs that are not ours: whether they are held completely, and wanted.
+    /// For the peer's refs that differ: whether they are complete here, and wanted.
     pub(super) complete: Vec<bool>,
     pub(super) wanted: Vec<bool>,
-    /// What the peer says of ours.
+    /// The peer's cut of this side's refs.
     pub(super) peer_cut: Option<Cut>,
     pub(super) peer_want: Option<Want>,
     /// Whether this side sent the last message about refs.
@@ -114,7 +114,7 @@ impl<R: Repository> Conversation<R> {
         self.admission.as_mut().map(|each| &mut each.repository)
     }
 
-    /// Drops the repository and all that was found out for it; what happened stays in the report.
+    /// Drops the repository and data about it; results stay in the report.
     pub(super) fn release(&mut self) {
         (self.admit, self.admission) = (None, None);
         (self.stage, self.key) = (Stage::Greeting, None);
@@ -123,8 +123,8 @@ impl<R: Repository> Conversation<R> {
         self.sending = Sending::default();
     }
 
-    /// Tells the repository how much is held for the session: what the peer said of its refs, and
-    /// the sets that are compared.
+    /// Reports to the repository how much memory the session holds for the peer's refs and the
+    /// compared sets.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let learned = match &self.stage {
             Stage::Refs(reconciler) => reconciler.learned_bytes(),
@@ -141,7 +141,7 @@ impl<R: Repository> Conversation<R> {
         self.peer.is_some()
     }
 
-    /// Whether the peer has nothing more to say.
+    /// Returns whether the peer has sent everything.
     pub(super) fn is_peer_done(&self) -> bool {
         self.has_done && self.receiving.is_over()
     }
@@ -183,7 +183,7 @@ impl<R: Repository> Conversation<R> {
             self.credits.remove(0);
         }
         self.put_waiting(writer)?;
-        // What became of refs waits for credit of its own, and nothing of ours waits for it.
+        // Publish frames wait for credit of their own, and nothing of this side waits for them.
         let is_free =
             |(kind, _): &(FrameType, Vec<u8>)| matches!(kind, FrameType::Publish | FrameType::Done);
         if matches!(self.stage, Stage::Transfer)

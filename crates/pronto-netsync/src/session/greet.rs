@@ -1,4 +1,4 @@
-//! Who the two are, and which refs each lets take part.
+//! The greeting: the identities of both sides, and the refs that take part.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Segments on their way in, and what becomes of refs.
+//! Receiving segments, and publishing refs.
 
 use pronto_hash::ObjectId;
 
@@ -22,7 +22,7 @@ pub(super) struct Receiving {
     current: Option<Incoming>,
     segments: u64,
     was_all_sent: bool,
-    /// The last of our refs that the peer has spoken of.
+    /// The last ref of this side that the peer has reported on.
     last_published: Option<Vec<u8>>,
 }
 
@@ -31,7 +31,7 @@ struct Incoming {
     bytes: u64,
 }
 
-/// What comes of a frame.
+/// The replies to a frame.
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) ack: Option<SegmentAck>,
@@ -112,7 +112,7 @@ impl Receiving {
         Ok(received)
     }
 
-    /// Whether a segment may come now. Nothing is reserved for what it claims.
+    /// Checks whether a segment may arrive now. Nothing is reserved for its claims.
     fn check(&mut self, segment: &Segment) -> Result<(), Error> {
         if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
             return Err(malformed(format!(
@@ -126,7 +126,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// What became of our refs at the peer's.
+    /// Handles the results for this side's refs at the peer.
     pub(super) fn published(
         &mut self,
         body: &[u8],

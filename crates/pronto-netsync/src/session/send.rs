@@ -1,4 +1,4 @@
-//! Segments on their way out.
+//! Sending segments.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Sending {
         self.is_active && !(self.was_all_sent && self.confirmed == self.started)
     }
 
-    /// Queues what there is room and credit for.
+    /// Queues frames as far as there is room and credit.
     pub(super) fn run(
         &mut self,
         repository: &mut impl Repository,

@@ -5,7 +5,7 @@ use pronto_netsync::frame::{FrameReader, Header};
 use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};
 use pronto_netsync::varint::Cursor;
 
-use crate::support::Random;
+use test_support::Random;
 
 fn message(error: &Error) -> String {
     error.to_string()
@@ -193,7 +193,7 @@ fn mutated(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
         }
         let at = random.below(out.len() as u64) as usize;
         match random.below(4) {
-            0 => out[at] = random.next() as u8,
+            0 => out[at] = random.number() as u8,
             1 => out[at] ^= 1 << random.below(8),
             2 => drop(out.drain(at..(at + random.below(9) as usize).min(out.len()))),
             _ => out
@@ -237,7 +237,7 @@ fn no_message_of_a_peer_breaks_the_limits() {
         sound.push(next);
     }
     assert!(sound.len() >= 3);
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut refused, mut answered) = (0, 0);
     for _ in 0..5_000 {
         let mut side = Reconciler::new(&left, &key, options);

@@ -142,7 +142,7 @@ fn the_least_window_does_not_stop_for_ever() {
     }
 }
 
-/// What is passed over is bounded, or it could be sent for ever.
+/// Skipped frames are limited; otherwise a peer could send them without end.
 #[test]
 fn frames_of_unknown_types_are_passed_over_to_a_limit() {
     let mut reader = FrameReader::new(WINDOW);

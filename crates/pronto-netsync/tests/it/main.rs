@@ -6,4 +6,3 @@ mod memory;
 mod messages;
 mod reconciliation;
 mod sessions;
-mod support;

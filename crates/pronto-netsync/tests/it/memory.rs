@@ -19,7 +19,7 @@ pub(crate) struct Commit {
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) commits: BTreeMap<ObjectId, Commit>,
-    /// What came and is not landed, in order, and how far it goes.
+    /// Received commits that have not landed, in order, and the position of the transfer.
     pub(crate) quarantine: BTreeMap<ObjectId, Commit>,
     pub(crate) resume: Option<Resume>,
     pub(crate) refs: BTreeMap<String, ObjectId>,
@@ -108,7 +108,7 @@ impl Memory {
         id
     }
 
-    /// All that `tips` lead to, but what `without` does; what is not there is passed over.
+    /// Everything reachable from `tips` but not from `without`; missing commits are skipped.
     pub(crate) fn closure(
         &self,
         tips: &[ObjectId],

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
 use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, Set, SetBuilder};
 
-use crate::support::Random;
+use test_support::Random;
 
 /// Date and id, as of commits in a repository of SHA-1. The model of costs that is compared with
 /// is that of negentropy, whose ids have 32 bytes: twelve zeros behind ours.
@@ -33,7 +33,7 @@ struct Cost {
 fn item(random: &mut Random, date: u64) -> Item {
     let mut id = [0; 20];
     for part in id.chunks_exact_mut(4) {
-        part.copy_from_slice(&(random.next() as u32).to_le_bytes());
+        part.copy_from_slice(&(random.number() as u32).to_le_bytes());
     }
     (date, id)
 }
@@ -41,7 +41,7 @@ fn item(random: &mut Random, date: u64) -> Item {
 /// `count` items that both have and `different` that one has. The dates of the latter are
 /// spread over all, or among the newest `4 * different`.
 fn pair(count: u64, different: u64, clustered: bool, seed: u64) -> (Vec<Item>, Vec<Item>) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let start = 1_200_000_000;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for at in 0..count {
@@ -244,7 +244,7 @@ fn one_side_with_nothing_gets_everything() {
 #[test]
 fn values_are_part_of_entries_and_long_names_fit() {
     let key = Fingerprinter::new([5; 32]);
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     let (mut left, mut right) = (SetBuilder::default(), SetBuilder::default());
     let (mut only_left, mut only_right) = (0, 0);
     for at in 0..3_000 {

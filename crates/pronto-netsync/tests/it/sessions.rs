@@ -6,7 +6,7 @@ use pronto_netsync::session::{Admission, Options, Session};
 use pronto_netsync::{Error, ErrorKind};
 
 use crate::memory::Memory;
-use crate::support::Random;
+use test_support::Random;
 
 fn admission(repository: &Memory, role: Role) -> Admission<Memory> {
     Admission {
@@ -100,7 +100,7 @@ fn after(session: &mut Session<Memory>) -> Memory {
     session.repository().expect("it was let in").clone()
 }
 
-/// Runs a session and takes what came of it over.
+/// Runs a session and lands the received commits.
 fn sync(one: &mut Memory, other: &mut Memory) -> Traffic {
     let (mut here, mut there) = pair(one, other);
     let traffic = run(&mut here, &mut there, usize::MAX).expect("no errors");
@@ -179,9 +179,8 @@ fn divergence_takes_four_turns_where_lists_are_short() {
 
 #[test]
 fn criss_cross_and_many_branches_become_one_history() {
-    let mut random = Random(7);
     for seed in 0..40u64 {
-        random.0 = seed;
+        let mut random = Random::new(seed);
         let (mut one, mut other) = (history(5), history(5));
         for date in 10..40 {
             for side in [&mut one, &mut other] {
@@ -193,7 +192,7 @@ fn criss_cross_and_many_branches_become_one_history() {
                     let parents = mine.into_iter().chain([theirs]).collect();
                     side.merge(&branch, date, parents, b"merge");
                 } else {
-                    side.commit(&branch, date, &random.next().to_be_bytes());
+                    side.commit(&branch, date, &random.number().to_be_bytes());
                 }
             }
             if random.below(8) == 0 {
@@ -474,7 +473,7 @@ fn a_peer_that_says_anything_does_no_harm() {
     other.commit("refs/heads/main", 12, &[3; 3000]);
     let (mut here, mut there) = pair(&one, &other);
     let honest = run(&mut here, &mut there, usize::MAX).expect("no errors");
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let (mut failed, mut passed) = (0, 0);
     for _ in 0..3000 {
         let mut wire = honest.forth.clone();
@@ -482,9 +481,9 @@ fn a_peer_that_says_anything_does_no_harm() {
             let at = random.below(wire.len() as u64) as usize;
             match random.below(4) {
                 0 => wire[at] ^= 1 << random.below(8),
-                1 => wire[at] = random.next() as u8,
+                1 => wire[at] = random.number() as u8,
                 2 => drop(wire.remove(at)),
-                _ => wire.insert(at, random.next() as u8),
+                _ => wire.insert(at, random.number() as u8),
             }
         }
         let admitted = admission(&other, Role::Both);

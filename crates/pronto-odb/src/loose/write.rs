@@ -1,4 +1,4 @@
-//! Writing loose objects: whole under a temporary name, then renamed, so that nobody sees a part.
+//! Writes loose objects under a temporary name and renames them, so that no reader sees a part.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! Asking for many objects at once.
+//! Queries many objects at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,13 +10,13 @@ use crate::error::{Error, from_pack};
 use crate::loose;
 use crate::snapshot::Snapshot;
 
-/// With fewer ids than this, loose objects are asked for one by one.
+/// Below this number of ids, loose objects are checked one by one.
 const FEW: usize = 64;
 
-/// What a store has, for whoever asks for very many objects: packs as they were at the start, and
-/// loose objects listed rather than asked for. Costs one listing of each object directory and one
-/// of each fan-out directory that exists and is asked about, however many objects there are.
-/// Objects that come later may be missed.
+/// The objects of a store, for queries of very many objects: packs as of the start, and loose
+/// objects by listing. Costs one listing of each object directory and one of each existing fan-out
+/// directory that is queried, however many objects there are. Objects that are added later may be
+/// missed.
 #[derive(Debug)]
 pub struct Inventory {
     store: Store,
@@ -24,7 +24,7 @@ pub struct Inventory {
     loose: Vec<LooseListing>,
 }
 
-/// The loose objects of one directory, listed as they are asked for.
+/// The loose objects of one directory, listed on demand.
 #[derive(Debug)]
 struct LooseListing {
     objects: PathBuf,
@@ -34,12 +34,12 @@ struct LooseListing {
 }
 
 impl Store {
-    /// Which of `ids` are there: `found[i]` tells of `ids[i]`. They may stand in any order; those
-    /// that rise cost least.
+    /// Returns which of `ids` exist: `found[i]` is for `ids[i]`. Any order is allowed; ascending
+    /// ids cost least.
     ///
-    /// Each index is gone through once beside the ids, and each fan-out directory of loose objects
-    /// is listed at most once, so no system call is made for each object, unless packs change
-    /// meanwhile. Replacements do not count.
+    /// Each index is traversed once beside the ids, and each fan-out directory of loose objects is
+    /// listed at most once. So no system call is made for each object, unless packs change
+    /// meanwhile. Replacements are ignored.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
@@ -86,8 +86,8 @@ impl Inventory {
         &self.store
     }
 
-    /// Appends the places of those of `ids` that are there to `found`, in rising order. As
-    /// with [`Store::contains_batch`], ids that rise cost least.
+    /// Appends the places of existing `ids` to `found`, in ascending order. As with
+    /// [`Store::contains_batch`], ascending ids cost least.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.

@@ -1,4 +1,4 @@
-//! Bitmaps of what commits lead to, beside the objects that their bits stand for.
+//! Reachability bitmaps, with the objects that their bits stand for.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ enum Objects {
 }
 
 impl Store {
-    /// The bitmaps of a multi-pack-index, else those of a pack; `None` if there are none. Opened
-    /// anew by each call.
+    /// Returns the bitmaps of a multi-pack-index, otherwise those of a pack; `None` if there are
+    /// none. Each call opens them again.
     ///
     /// # Errors
     /// `Corrupt` and others when there are some that cannot be read or do not fit; `Io` when the
@@ -167,7 +167,7 @@ impl Bitmapped {
         }
     }
 
-    /// Tells `found` the hashes of names that are kept, with the ids of the objects.
+    /// Calls `found` with each stored hash of a name and the id of its object.
     ///
     /// # Errors
     /// As [`bit`](Self::bit).
@@ -192,7 +192,7 @@ impl Bitmapped {
     /// All that the commit `id` leads to, itself included; `None` if it has no bitmap.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
+    /// Like [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
     pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
         let row: Option<IndexPosition> = match &self.objects {
             Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,

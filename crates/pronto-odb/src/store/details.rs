@@ -1,4 +1,4 @@
-//! How an object is stored, and reading it piece by piece.
+//! The storage details of an object, and reading it piece by piece.
 
 use std::cell::RefCell;
 use std::io::{self, Cursor, Read};
@@ -126,7 +126,7 @@ impl Store {
         Ok(found)
     }
 
-    /// As [`find_or_stream`](Self::find_or_stream), of an object whose
+    /// Like [`find_or_stream`](Self::find_or_stream), of an object whose
     /// [`position`](Self::position) is known: saves the search.
     ///
     /// # Errors
@@ -192,9 +192,9 @@ impl Store {
         })
     }
 
-    /// The object at `offset`, shared with the cache of bases; `None` if it, or what it is made of,
-    /// takes at least `below` bytes. Who asks for objects of one chain at the same time waits, so that
-    /// what they have in common is made once.
+    /// Returns the object at `offset`, shared with the cache of bases; `None` if it, or a base,
+    /// takes at least `below` bytes. Concurrent requests for objects of one chain wait, so common
+    /// parts are built once.
     fn share_below(
         &self,
         pack: &PackFile,

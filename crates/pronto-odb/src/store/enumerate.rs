@@ -1,4 +1,4 @@
-//! All ids, and those that start with a prefix.
+//! Lists all ids, and those with a prefix.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub enum Matches {
 }
 
 impl Store {
-    /// The objects whose ids start with `prefix`. Lists one directory of loose objects per
-    /// directory of the store; lists packs anew if nothing is found.
+    /// Returns the objects whose ids start with `prefix`. Lists one directory of loose objects for
+    /// each directory of the store; lists packs again if nothing is found.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when an index or directory cannot be read.
@@ -74,8 +74,8 @@ impl Store {
         Ok(ids)
     }
 
-    /// How many hex digits, at least `least`, are needed to tell `id` from all other objects.
-    /// `id` itself need not be there.
+    /// Returns how many hex digits, at least `least`, distinguish `id` from all other objects. `id`
+    /// itself need not exist.
     ///
     /// # Errors
     /// As [`prefix`](Self::prefix).

@@ -1,4 +1,4 @@
-//! What the trees of the largest pack lead to, for walks that need most of them.
+//! The objects named by trees of the largest pack, for walks that need most of them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::packs::PackFile;
 
 /// Of a pack with more objects it is guessed first how many of them are commits.
 const SMALL: u32 = 1 << 18;
-/// Of so many objects for that.
+/// The number of objects in the sample.
 const GUESSED_FROM: u32 = 256;
 /// Trees of fewer commits have too little in common.
 const FEW_COMMITS: usize = 16;
 /// With fewer objects threads are not worth starting.
 const FEW: u32 = 8192;
 
-/// A pack, and what its trees lead to. Objects are told by their row in its index.
+/// A pack, and the links of its trees. Objects are identified by their row in its index.
 #[derive(Debug)]
 pub struct LinkedPack {
     index: Arc<Index>,
@@ -65,13 +65,13 @@ impl LinkedPack {
 }
 
 impl Store {
-    /// Decodes all trees of the largest pack, on all processors, for a walk from so many commits,
-    /// those that they lead to counted. `None` if that is not worth it: they are few, or fewer than
-    /// half of the commits of the pack, or there is no pack that can be read.
+    /// Decodes all trees of the largest pack, on all processors, for a walk over the given number
+    /// of commits. `None` if that is not worthwhile: the commits are few, or fewer than half of
+    /// those in the pack, or no pack can be read.
     ///
     /// Costs reading the header of every entry and inflating every tree once; see
-    /// [`TreeLinks`](pronto_pack::pack::TreeLinks). Of a large pack a sample is looked at first, so
-    /// that a small walk costs next to nothing.
+    /// [`TreeLinks`](pronto_pack::pack::TreeLinks). For a large pack a sample is read first, so a
+    /// small walk costs almost nothing.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed; `Interrupted`.
@@ -99,7 +99,7 @@ impl Store {
         }
         match self.links_of((pack, index), commits, interrupt) {
             Err(error) if *error.kind() == crate::ErrorKind::Interrupted => Err(error),
-            // The walk will find another copy, or say what is wrong.
+            // The walk will find another copy, or report the error.
             Err(_) => Ok(None),
             links => links,
         }

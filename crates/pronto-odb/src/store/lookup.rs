@@ -1,4 +1,4 @@
-//! Finding an object: packs first, then loose files, then packs that have come since.
+//! Finds an object: in packs, then in loose files, then in packs that were added meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::packs::PackFile;
 use crate::snapshot::Snapshot;
 
-/// How often packs are listed anew for one object while others keep changing them.
+/// How often packs are listed again for one object while other processes keep changing them.
 const MAX_ATTEMPTS: usize = 64;
 
 impl Store {

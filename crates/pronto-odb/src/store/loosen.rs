@@ -1,4 +1,4 @@
-//! Objects of packs as loose ones.
+//! Writes objects of packs as loose ones.
 
 use std::fs::File;
 use std::time::SystemTime;

@@ -1,16 +1,15 @@
-//! Packs of exactly the objects that are asked for: [`Store::pack_to`] sends one down a stream,
-//! [`Store::pack_into`] makes the files of one.
+//! Packs of given objects: [`Store::pack_to`] writes one to a stream, [`Store::pack_into`] makes
+//! its files.
 //!
-//! What is stored deflated in a pack is copied as it is, deltas included, wherever their base goes
-//! along (or is with the receiver); the rest is deflated anew, as deltas where
-//! [some can be found](pronto_pack::search).
+//! Deflated pack entries are copied as stored, deltas included, if their base is in the pack too
+//! (or with the receiver). The rest is deflated again, as deltas where [some can be
+//! found](pronto_pack::search).
 //!
-//! Budget: each object is looked up once and the header of its entry read once. Stored entries are
-//! sorted by where they lie, and those that follow one another go out as one slice of the mapped
-//! pack: no byte of them is copied here. A pack that is taken whole is one such slice, headers
-//! unread, and goes out with the checksum it has. Memory: 96 bytes for each object, an index of
-//! each pack by offset, and what the search for deltas takes; contents are held one at a time
-//! for each thread, and 8 MiB of what is deflated ahead of writing.
+//! Costs: each object is looked up once, and the header of its entry is read once. Stored entries
+//! are sorted by position, and consecutive ones are written as one slice of the mapped pack without
+//! a copy. A pack that is taken whole is one such slice: its headers are not read, and it keeps its
+//! checksum. Memory: 96 bytes for each object, an index of each pack by offset, and the search for
+//! deltas. Each thread holds one content at a time, and 8 MiB are deflated ahead of writing.
 
 mod ahead;
 mod emit;
@@ -50,20 +49,20 @@ pub struct Contents<'a> {
     /// The objects, each once. Those that are not stored in packs keep this order; of two that are
     /// alike the first becomes the base.
     pub members: &'a [Member],
-    /// Objects that the receiver has, and that are tried as bases: with any of these the pack is
-    /// *thin*, and only one who has them can complete it.
+    /// Objects of the receiver that are tried as bases. With any of these the pack is *thin*, and
+    /// only a receiver that has them can complete it.
     pub bases: &'a [Member],
     /// Whether the receiver has an object besides: then stored deltas of it are used as well.
     pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
-    /// Objects for which no deltas are looked for, nor of them for others. What is stored as a
-    /// delta may stay one.
+    /// Objects that are neither deltified nor used as bases in the search. Objects stored as deltas
+    /// may stay deltas.
     pub whole: Option<&'a HashSet<ObjectId>>,
 }
 
 /// How a pack is made.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How deltas are looked for. A window or depth of zero means that none are.
+    /// The search for deltas. A window or depth of zero disables it.
     pub search: search::Options,
     /// Whether deltas may name their base by its distance (`--delta-base-offset`).
     pub offset_deltas: bool,
@@ -73,7 +72,7 @@ pub struct Options {
     pub most_delta_bytes: u64,
     /// Whether anything is taken as it is stored (`--no-reuse-object`).
     pub reuse_objects: bool,
-    /// The zlib level of what is deflated anew, 0 to 9 (`pack.compression`).
+    /// The zlib level for new deflation, 0 to 9 (`pack.compression`).
     pub level: u8,
     /// Larger objects are never made deltas, and pass through in pieces
     /// (`core.bigFileThreshold`).
@@ -99,7 +98,7 @@ impl Default for Options {
 pub struct Counts {
     /// How many objects it has.
     pub objects: u32,
-    /// How many of them are deltas, if their entries were looked at.
+    /// How many of them are deltas, as far as their entries were read.
     pub deltas: u32,
     /// How many were taken as they are stored, one by one.
     pub reused: u32,

@@ -1,4 +1,4 @@
-//! Taking what can be had out of a broken pack, as loose objects.
+//! Recovers objects of a damaged pack as loose objects.
 
 use std::io::Read;
 
@@ -17,14 +17,14 @@ use crate::error::{Error, from_pack, to_pack};
 pub struct Salvaged {
     /// What was wrong, in Git's words. With nothing here every object was saved.
     pub complaints: Vec<String>,
-    /// What was read behind the pack, or why no more could be read; what came before is saved.
+    /// The bytes behind the pack, or why reading failed. The objects before are saved.
     pub ended: Result<Vec<u8>, Error>,
 }
 
 impl Store {
-    /// Writes each object of a pack that can be had as a loose one, however broken the rest is, up
-    /// to where it cannot be read any further: see [`salvage::salvage`]. Objects that are there
-    /// already are marked as used.
+    /// Writes each recoverable object of a pack as a loose one, however damaged the rest is, up to
+    /// the place where it cannot be read further: see [`salvage::salvage`]. Existing objects are
+    /// marked as used.
     pub fn salvage(
         &self,
         input: &mut dyn Read,
@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Writes what it is given.
+/// Writes the objects that it receives.
 struct Into<'a> {
     store: &'a Store,
     complaints: Vec<String>,

@@ -1,4 +1,4 @@
-//! Taking in a pack as loose objects.
+//! Unpacks a received pack into loose objects.
 
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ impl Store {
         let mut options = options.clone();
         options.kind = self.kind();
         options.fix_thin = true;
-        // What is there already stays, as it does with every object that is written.
+        // An existing object stays, as with every write.
         options.check_collisions = false;
         options.show_resolving = false;
         options.title = UNPACKING;

@@ -1,4 +1,4 @@
-//! Adding objects, one loose file each.
+//! Writes objects, one loose file each.
 
 use std::io::Read;
 
@@ -10,8 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::loose;
 
 impl Store {
-    /// Adds an object and gives its id. One that is there already is marked as used and not
-    /// written again.
+    /// Adds an object and returns its id. An existing object is marked as used instead.
     ///
     /// # Errors
     /// `Io` when it cannot be written, `Collision` when its content is part of a known attack on
@@ -41,11 +40,11 @@ impl Store {
         loose::write::write(self.path(), self.options(), id, kind, content)
     }
 
-    /// Adds an object of `size_bytes` from a stream, without ever holding it whole. One that is
-    /// there already is marked as used, and what was written of it is removed.
+    /// Adds an object of `size_bytes` from a stream without holding it in memory. If it exists, it
+    /// is marked as used, and the written file is removed.
     ///
     /// # Errors
-    /// As [`write`](Self::write), and `Corrupt` when the stream is of another size.
+    /// Like [`write`](Self::write), and `Corrupt` when the stream is of another size.
     pub fn write_stream(
         &self,
         kind: ObjectKind,
@@ -58,9 +57,8 @@ impl Store {
         loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
     }
 
-    /// Marks `id` as used now, so that it is not pruned, and says whether that could be done: false
-    /// if it is not there, or only in packs of objects that nothing leads to (`.mtimes`). Then it
-    /// has to be written. The packs are not listed anew.
+    /// Marks `id` as used now, so that it is not pruned. Returns `false` if it is missing, or only
+    /// in cruft packs (`.mtimes`); then it has to be written. Does not list packs again.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.

@@ -6,7 +6,9 @@ use pronto_hash::Kind;
 use pronto_io::view::Access;
 use pronto_odb::{ErrorKind, Options, Store};
 
-use super::support::{Random, Repository, Told};
+use test_support::Random;
+
+use super::support::{Repository, Told};
 
 /// Reads everything; whatever can be read must be right, and errors must say where.
 fn read_all(repository: &Repository, access: Access, told: &[Told]) -> usize {
@@ -53,20 +55,20 @@ fn damaged_packs_and_indexes() {
         repository.git(&["config", "pack.indexVersion", version]);
         repository.git(&["repack", "-adfq"]);
         let told = repository.told();
-        let mut random = Random(99);
+        let mut random = Random::new(99);
         for extension in ["idx", "pack"] {
             let path = writable(&repository.pack_file(extension));
             let sound = std::fs::read(&path).expect("it can be read");
             for round in 0..60 {
                 let mut damaged = sound.clone();
                 match round % 4 {
-                    0 => damaged.truncate(random.below(sound.len())),
-                    1 => damaged[random.below(40.min(sound.len()))] ^= 1 << random.below(8),
+                    0 => damaged.truncate(random.index(sound.len())),
+                    1 => damaged[random.index(40.min(sound.len()))] ^= 1 << random.index(8),
                     2 => damaged.extend_from_slice(b"trailing"),
                     _ => {
                         for _ in 0..8 {
-                            let at = random.below(sound.len());
-                            damaged[at] = random.next() as u8;
+                            let at = random.index(sound.len());
+                            damaged[at] = random.number() as u8;
                         }
                     }
                 }
@@ -131,7 +133,7 @@ fn damaged_loose_objects() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(3, 8);
     let told = repository.told();
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for object in &told {
         let hex = object.id.to_string();
         let path = repository.objects().join(&hex[..2]).join(&hex[2..]);
@@ -140,9 +142,9 @@ fn damaged_loose_objects() {
         for round in 0..12 {
             let mut damaged = sound.clone();
             match round % 3 {
-                0 => damaged.truncate(random.below(sound.len())),
+                0 => damaged.truncate(random.index(sound.len())),
                 1 => damaged.extend_from_slice(b"garbage"),
-                _ => damaged[random.below(sound.len())] ^= 1 << random.below(8),
+                _ => damaged[random.index(sound.len())] ^= 1 << random.index(8),
             }
             std::fs::write(&path, &damaged).expect("it can be written");
             let store = repository.store();
@@ -192,16 +194,16 @@ fn damaged_multi_pack_indexes_cost_speed_only() {
     let told = repository.told();
     let path = writable(&repository.objects().join("pack/multi-pack-index"));
     let sound = std::fs::read(&path).expect("it can be read");
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for round in 0..60 {
         let mut damaged = sound.clone();
         match round % 3 {
-            0 => damaged.truncate(random.below(sound.len())),
-            1 => damaged[random.below(120)] ^= 1 << random.below(8),
+            0 => damaged.truncate(random.index(sound.len())),
+            1 => damaged[random.index(120)] ^= 1 << random.index(8),
             _ => {
                 for _ in 0..8 {
-                    let at = random.below(sound.len());
-                    damaged[at] = random.next() as u8;
+                    let at = random.index(sound.len());
+                    damaged[at] = random.number() as u8;
                 }
             }
         }

@@ -6,23 +6,25 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::Access;
 use pronto_odb::{Content, Options, Store};
 
-use super::support::{Random, Repository};
+use test_support::Random;
+
+use super::support::{Repository, random_line};
 
 /// Versions of a file of `len` bytes and somewhat more, each with other lines here and there.
 fn versions(len: usize, count: usize) -> Vec<Vec<u8>> {
-    let mut random = Random(len as u64);
+    let mut random = Random::new(len as u64);
     let mut lines: Vec<String> = Vec::new();
     let mut bytes = 0;
     while bytes < len {
-        lines.push(random.line());
+        lines.push(random_line(&mut random));
         bytes += lines[lines.len() - 1].len();
     }
     (0..count)
         .map(|version| {
             for _ in 0..version * 20 {
-                let at = random.below(lines.len());
-                lines[at] = random.line();
-                lines.push(random.line());
+                let at = random.index(lines.len());
+                lines[at] = random_line(&mut random);
+                lines.push(random_line(&mut random));
             }
             lines.concat().into_bytes()
         })

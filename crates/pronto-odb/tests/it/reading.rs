@@ -212,9 +212,9 @@ fn alternates_of_alternates_in_circles_and_by_relative_paths() {
 #[test]
 fn large_blobs_are_streamed() {
     let repository = Repository::new(Kind::Sha1);
-    let mut random = super::support::Random(7);
+    let mut random = test_support::Random::new(7);
     let content: Vec<u8> = (0..3_000_000)
-        .map(|at| (random.next() >> (at % 24)) as u8)
+        .map(|at| (random.number() >> (at % 24)) as u8)
         .collect();
     std::fs::write(repository.directory.path().join("big"), &content).expect("a file");
     let hash = |repository: &Repository| {

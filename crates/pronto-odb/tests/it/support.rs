@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_odb::{Options, Store};
+use test_support::Random;
 
 /// A repository that is removed when dropped.
 pub(crate) struct Repository {
@@ -22,7 +23,7 @@ pub(crate) struct Told {
     pub(crate) content: Vec<u8>,
 }
 
-/// Runs stock git in `directory`, away from the configuration of whoever runs the test.
+/// Runs stock git in `directory`, without the user's configuration.
 pub(crate) fn git_in(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     git_with_input(directory, arguments, b"")
 }
@@ -109,16 +110,16 @@ impl Repository {
     /// Commits `commits` versions of a few files that grow and change, from a seed, so that packs
     /// have deltas in chains.
     pub(crate) fn commit_history(&self, seed: u64, commits: usize) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut files: Vec<Vec<String>> = (0..6)
-            .map(|_| (0..200).map(|_| random.line()).collect())
+            .map(|_| (0..200).map(|_| random_line(&mut random)).collect())
             .collect();
         let mut stream = String::new();
         for commit in 0..commits {
-            let at = random.below(files.len());
-            let line = random.below(files[at].len());
-            files[at][line] = random.line();
-            files[at].push(random.line());
+            let at = random.index(files.len());
+            let line = random.index(files[at].len());
+            files[at][line] = random_line(&mut random);
+            files[at].push(random_line(&mut random));
             let message = format!("commit {commit} of {seed}");
             stream += &format!(
                 "commit refs/heads/main\ncommitter C <c@example.com> {} +0000\ndata {}\n{message}\n",
@@ -196,25 +197,10 @@ impl Repository {
     }
 }
 
-/// Numbers from a seed.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 16
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    pub(crate) fn line(&mut self) -> String {
-        format!("{:x} {:x} {:x}\n", self.next(), self.next(), self.next())
-    }
+/// A line of random numbers.
+pub(crate) fn random_line(random: &mut Random) -> String {
+    let mut number = || random.number() >> 16;
+    format!("{:x} {:x} {:x}\n", number(), number(), number())
 }
 
 /// Everything that can be asked about every object gives what git says.

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use pronto_hash::Kind;
 
-use super::support::{Random, Repository};
+use test_support::Random;
+
+use super::support::Repository;
 
 const READERS: u64 = 16;
 
@@ -28,10 +30,10 @@ fn nothing_is_missing_while_others_repack_and_prune() {
         for thread in 0..READERS {
             let (store, told, done, reads) = (&store, &told, &done, &reads);
             scope.spawn(move || {
-                let mut random = Random(thread);
+                let mut random = Random::new(thread);
                 let mut content = Vec::new();
                 while !done.load(Relaxed) {
-                    let object = &told[random.below(told.len())];
+                    let object = &told[random.index(told.len())];
                     let kind = store.find(&object.id, &mut content).expect("no error");
                     assert_eq!(kind, Some(object.kind), "{} is there", object.id);
                     assert!(content == object.content);

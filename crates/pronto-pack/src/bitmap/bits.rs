@@ -86,7 +86,7 @@ impl Bits {
         builder.write((builder.len() * 64) as u32, out);
     }
 
-    /// As [`compress`](Self::compress), but speaks of no more bits than up to the last in the set:
+    /// Like [`compress`](Self::compress), but speaks of no more bits than up to the last in the set:
     /// how Git stores kinds.
     pub(crate) fn compress_set(&self, out: &mut Vec<u8>) {
         let words = &self.words[..self.used_words()];

@@ -14,7 +14,7 @@ use super::{
 use crate::idx::IndexPosition;
 use crate::trailing::Trailing;
 
-/// How many bitmaps before a bitmap are tried as what it is combined with.
+/// The number of preceding bitmaps that are tried for combination.
 const TRIED: usize = 10;
 
 /// All that a commit leads to.
@@ -22,7 +22,7 @@ const TRIED: usize = 10;
 pub struct Reach {
     /// Where the commit is in the index.
     pub position: IndexPosition,
-    /// The bits of what it leads to, compressed by [`Bits::compress`].
+    /// The bits of reachable objects, compressed by [`Bits::compress`].
     pub bitmap: Vec<u8>,
 }
 

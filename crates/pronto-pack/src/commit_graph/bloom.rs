@@ -1,4 +1,4 @@
-//! Filters that tell which paths a commit may have changed against its first parent. Format:
+//! Bloom filters of the paths that a commit may have changed relative to its first parent. Format:
 //! `gitformat-commit-graph(5)`; the hash is MurmurHash3 (32 bits).
 
 /// How the filters of a commit-graph are made.
@@ -25,7 +25,7 @@ impl Default for Settings {
 /// A commit that changes more paths than this gets a filter that says yes to everything.
 pub const MAX_CHANGED_PATHS: usize = 512;
 
-/// No sensible filter asks for more hashes; a file that does would cost its reader time.
+/// The limit of hashes. Filters use far fewer, and a larger number would cost the reader time.
 const MOST_HASHES: u32 = 1 << 10;
 
 const SEEDS: [u32; 2] = [0x293a_e76f, 0x7e64_6e2c];

@@ -1,4 +1,4 @@
-//! Where the files of a commit-graph are, and whether those of a chain belong together.
+//! Finds the files of a commit-graph, and checks that those of a chain belong together.
 
 use std::path::{Path, PathBuf};
 
@@ -77,8 +77,8 @@ pub(super) fn read_chain(
     Some(text)
 }
 
-/// The files listed in `text`, the lowest first, as far as they are there and belong together;
-/// and whether all do.
+/// Opens the files listed in `text`, the lowest first, as far as they exist and belong together.
+/// Also returns whether all do.
 pub(super) fn open_chain(
     text: &[u8],
     directories: &[impl AsRef<Path>],
@@ -87,7 +87,7 @@ pub(super) fn open_chain(
 ) -> (Option<CommitGraph>, bool) {
     let mut layers: Vec<Layer> = Vec::new();
     let mut complete = true;
-    // As many as the size leaves room for: a last line that is cut off is not looked at.
+    // As many lines as the size allows: a truncated last line is ignored.
     let count = text.len() / (options.kind.len_in_hex() + 1);
     for line in text.split(|byte| *byte == b'\n').take(count) {
         let hex_len = options.kind.len_in_hex();
@@ -134,7 +134,7 @@ fn find_layer(
         })
 }
 
-/// Puts `layer` on top of `layers`, if it was made for that.
+/// Adds `layer` on top of `layers`, if it fits.
 fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
     let mut refuse = |message: String| {
         remarks.push(Remark::warning(message));

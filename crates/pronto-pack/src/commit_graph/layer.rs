@@ -1,4 +1,4 @@
-//! One file of a commit-graph: its header, its chunks, and what stands in them.
+//! A file of a commit-graph: its header and its chunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,8 @@ pub(super) struct Row {
 }
 
 impl Layer {
-    /// Takes `view` for a commit-graph; what is wrong with it is added to `remarks`. Costs the
-    /// same whatever the size.
+    /// Parses `view` as a commit-graph; problems are added to `remarks`. The cost does not depend
+    /// on the size.
     pub(super) fn parse(
         view: View,
         path: &Path,
@@ -197,7 +197,7 @@ impl Layer {
         Ok(row)
     }
 
-    /// By how much the generation of `row` is above its time, if the file says so.
+    /// Returns the offset of the generation of `row` from its time, if the file contains it.
     pub(super) fn generation_offset(&self, row: u32) -> Result<Option<u64>, Error> {
         let Some(start) = self.generations else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Bits on their way out, the lowest first (RFC 1951, 3.1.1).
+//! An output of bits, the lowest first (RFC 1951, 3.1.1).
 
 /// Where the output is: what is behind it can be given up by going back to it.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl<'a> Bits<'a> {
         (self.at, self.waiting, self.count) = (mark.at, mark.waiting, mark.count);
     }
 
-    /// Goes on at the next whole byte.
+    /// Continues at the next whole byte.
     pub(super) fn align(&mut self) {
         self.flush();
         if self.count > 0 {

@@ -1,4 +1,4 @@
-//! The codes of a block: what each literal, length and distance is written as.
+//! The codes of a block for literals, lengths and distances.
 
 use std::sync::LazyLock;
 
@@ -53,7 +53,7 @@ pub(super) struct Codes {
     pub(super) distances: [Word; DISTANCES + 2],
     /// Of literals, the end and lengths.
     code_lengths: [u8; LITERALS],
-    /// What tells the codes to a reader.
+    /// The encoded form of the codes.
     header: Vec<Word>,
 }
 
@@ -124,7 +124,7 @@ impl Codes {
     }
 }
 
-/// The lengths of the codes as they are told (RFC 1951, 3.2.7).
+/// Encodes the lengths of the codes (RFC 1951, 3.2.7).
 fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     let used = |lengths: &[u8]| lengths.iter().rposition(|length| *length > 0);
     let literals = &literals[..used(literals).map_or(0, |at| at + 1).max(FIRST_LENGTH)];
@@ -165,7 +165,7 @@ fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     header
 }
 
-/// Adds the steps that say `length` so many times: symbols, and what follows them.
+/// Adds the symbols for a run of `length`, with their extra bits.
 fn push_run(steps: &mut Vec<(u8, Word)>, length: u8, mut times: usize) {
     let mut repeat = |symbol, (least, most): (usize, usize), bits, times: &mut usize| {
         while *times >= least {

@@ -1,13 +1,14 @@
-//! Deflating fast: the first match is taken as it comes, and written at once.
+//! Fast deflation: the first match is taken and written at once.
 //!
-//! What makes other encoders slow where contents are small is that each block is gone over twice,
-//! to count its symbols and to write them in a code that was made for it. Here a block is written in the
-//! code of the one before it, the first one in a code that suits text: nothing is kept between
-//! finding and writing, and nothing is looked at again. Where the first block would have been much smaller
-//! in its own code it is written again in that. A block that does not become smaller is stored.
+//! Other encoders are slow for small contents because they process each block twice: to count its
+//! symbols, and to write them in a code made for it. This one writes a block in the code of the
+//! previous block, and the first block in a code for text. Nothing is stored between finding and
+//! writing. If the first block would be much smaller in a code of its own, it is written again in
+//! that. A block that does not become smaller is stored.
 //!
-//! Cost: for each byte that is not in a match a hash, a look into a table and a write of eight bytes; for
-//! each match three of these and the comparison. 64 KiB of memory, of which small contents use less.
+//! Cost: for each byte outside of a match a hash, a lookup in a table and a write of eight bytes;
+//! for each match three of these and the comparison. 64 KiB of memory, of which small contents use
+//! less.
 
 use super::bits::Bits;
 use super::codes::{Codes, Counts, TEXT_CODES};
@@ -26,16 +27,16 @@ const FIRST_BLOCK: usize = 16 << 10;
 const COUNTED: usize = 8 << 10;
 /// What a last block takes at least.
 const LAST_BLOCK: usize = 8 << 10;
-/// So many bytes are read at once.
+/// The number of bytes that are read at once.
 const WORD: usize = 8;
-/// Matches are looked for up to so many bytes before the end.
+/// Matches are searched up to this many bytes before the end.
 const MARGIN: usize = WORD + 4;
-/// After so many bytes without a match every other one is looked at, and fewer still from there on.
+/// After this many bytes without a match every second position is tried, and fewer from there on.
 const PATIENCE: usize = 64;
 /// What a stored block may hold.
 const STORED: usize = 0xffff;
 
-/// Smaller contents are not taken: to tell their code takes some 80 bytes.
+/// Smaller contents are not accepted: their code would take about 80 bytes.
 pub(super) const LEAST_BYTES: usize = 512;
 /// Larger contents are not taken.
 pub(super) const MOST_BYTES: usize = 1 << 30;
@@ -275,7 +276,8 @@ fn same(content: &[u8], mut before: usize, at: usize) -> usize {
     now - at
 }
 
-/// Whether `counts` would take much less in a code of their own, which has to be told as well.
+/// Returns whether `counts` would take much less space in a code of their own, including its
+/// description.
 fn is_ill_suited(codes: &Codes, counts: &Counts) -> bool {
     let total: u32 = counts.literals.iter().sum();
     let whole = log2(total);

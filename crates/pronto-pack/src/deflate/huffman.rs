@@ -1,4 +1,4 @@
-//! Codes of the least redundancy, of limited length.
+//! Huffman codes of limited length.
 
 /// Codes are no longer than this.
 pub(super) const LONGEST_CODE: usize = 15;

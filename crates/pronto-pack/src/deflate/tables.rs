@@ -1,4 +1,4 @@
-//! What the format says of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
+//! The tables of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
 
 /// Literals, the end of a block, and lengths.
 pub(super) const LITERALS: usize = 286;
@@ -48,7 +48,7 @@ pub(super) static LENGTH: [Length; LONGEST - SHORTEST + 1] = {
     let mut table = [none; LONGEST - SHORTEST + 1];
     let (mut slot, mut at) = (0, 0);
     while slot < LENGTHS {
-        // The longest has a symbol of its own.
+        // The longest length has a separate symbol.
         if slot == LENGTHS - 1 {
             at = table.len() - 1;
         }

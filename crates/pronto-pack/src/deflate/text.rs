@@ -1,6 +1,6 @@
-//! Lengths of codes that suit text: what greedy matching left of source code in a dozen languages, of
-//! documentation in plain text, Markdown, reStructuredText and HTML, and of translations, each kind
-//! counted as much as the others. Each symbol has a code, at a price.
+//! Code lengths for text. They were computed from the symbols that greedy matching makes of source
+//! code in a dozen languages, documentation in plain text, Markdown, reStructuredText and HTML, and
+//! translations, each kind with the same weight. Each symbol has a code.
 
 use super::tables::{DISTANCES, LITERALS};
 

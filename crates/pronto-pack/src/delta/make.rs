@@ -1,9 +1,9 @@
-//! Making deltas: which parts of an object stand in a base, and where.
+//! Makes deltas: finds the parts of an object that a base contains.
 //!
-//! A base is cut into blocks of 16 bytes whose hashes go into a table. A window of as many bytes
-//! rolls over the target; where its hash is in the table the two are compared, and what is equal
-//! in both directions becomes a copy. Costs 8 bytes of memory for each block and 4 for each slot, and
-//! time in proportion to both sizes; equal blocks are looked at up to 64 times.
+//! A base is cut into blocks of 16 bytes, whose hashes go into a table. A window of the same size
+//! moves over the target. If its hash is in the table, the two are compared, and what is equal in
+//! both directions becomes a copy. Costs 8 bytes of memory for each block and 4 for each slot, and
+//! time in proportion to both sizes; of equal blocks up to 64 are compared.
 
 /// Bytes of a block, and of the window over the target.
 const BLOCK: usize = 16;
@@ -23,10 +23,10 @@ const LONGEST_COPY: usize = 0x10000;
 /// What one insertion takes at most.
 const LONGEST_INSERT: usize = 127;
 
-/// Larger bases are not looked at: offsets are of 32 bits.
+/// Larger bases are not used: offsets have 32 bits.
 pub const LARGEST_BASE_BYTES: usize = u32::MAX as usize;
 
-/// So many bytes that seem new may still turn out to be the end of a match.
+/// The number of apparently new bytes that may still become the end of a match.
 const SLACK: usize = 256;
 
 const FACTOR: u32 = 0x0100_0193;
@@ -82,7 +82,7 @@ impl Blocks {
         let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
         for (number, block) in base.chunks_exact(BLOCK).enumerate() {
             let hash = hash(block);
-            // Of blocks that repeat only the first counts: a match goes on from there.
+            // Of repeated blocks only the first counts: a match continues from there.
             if found.last().is_none_or(|last| last.0 != hash) {
                 found.push((hash, (number * BLOCK) as u32));
             }

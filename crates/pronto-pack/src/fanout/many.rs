@@ -1,5 +1,5 @@
-//! The search of many ids in any order, side by side: as many places of the table are read for each
-//! as in the search of one, but all of a group are asked for before the first is waited for.
+//! Searches many ids in any order, side by side. Each needs as many memory accesses as a single
+//! search, but the accesses of a group are started before the first is awaited.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ struct Step {
     left: u32,
 }
 
-/// Searches `group`, of at most [`GROUP`] ids; what became of each stands where the id does. `hint`
-/// is told the row of each that is found, before any is used.
+/// Searches `group`, of at most [`GROUP`] ids. Each result is at the place of its id. `hint` is
+/// called with the row of each id that is found, before any row is used.
 #[inline]
 pub(super) fn search(
     table: Ids<'_>,

@@ -16,7 +16,7 @@ const LINE_LEN: usize = 64;
 /// cost more memory than they save guesses, half as many the reverse (measured).
 const FEW_ROWS: u32 = 16;
 
-/// How many rows are looked at one by one where the next of many ids may be.
+/// The number of rows that are compared one by one for the next of many ids.
 const NEAR_ROWS: u32 = 4;
 
 /// From how many rows of a bucket on it takes one more guess to come as near.
@@ -54,10 +54,10 @@ impl<'a> Ids<'a> {
         self.search_near(rows, guess, id)
     }
 
-    /// The search of `id` among `rows`, where it should be near `guess`. Few rows are halved without
-    /// a branch that depends on them, so that the processor goes on to what comes next (another
-    /// search, say) while it waits for memory. A table that is not spread evenly costs steps of
-    /// doubling width and bisection, never a wrong answer.
+    /// Searches `id` among `rows`, where it should be near `guess`. A few rows are halved without a
+    /// branch that depends on them, so the processor continues with the following code (for example
+    /// another search) while it waits for memory. An uneven table costs steps of doubling width and
+    /// bisection, but never gives a wrong answer.
     #[inline]
     pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());
@@ -86,14 +86,14 @@ impl<'a> Ids<'a> {
         Err(row)
     }
 
-    /// As [`search`](Self::search), without guesses: for rows that are not all of a bucket.
+    /// Like [`search`](Self::search), without guesses: for rows that are not all of a bucket.
     pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());
         let row = self.bisect(rows.start, rows.end, wanted);
         self.decide(row..rows.end, wanted, id)
     }
 
-    /// As [`search`](Self::search), of an id that is not before `row`, where the search before it
+    /// Like [`search`](Self::search), of an id that is not before `row`, where the search before it
     /// ended.
     #[inline]
     pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> Search {
@@ -104,7 +104,7 @@ impl<'a> Ids<'a> {
         near.unwrap_or_else(|| self.search(rows, id, |_| ()))
     }
 
-    /// Looks at `rows` one after the other; `None` if `id` belongs behind them.
+    /// Compares `rows` one after another; `None` if `id` is behind them.
     #[inline]
     fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
         let wanted = prefix64(id.as_bytes());
@@ -133,8 +133,8 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// A guess that is better than `guess`, by how far the prefix there is from `wanted`; asks for
-    /// the memory that is read next: that of the next correction, or after the last one that of
+    /// Returns a better guess than `guess`, computed from the distance of the prefix there to
+    /// `wanted`. Prefetches the memory of the next step: the next correction, or after the last one
     /// [`search_near`](Self::search_near).
     #[inline]
     pub(super) fn better_guess(
@@ -157,7 +157,7 @@ impl<'a> Ids<'a> {
         guess
     }
 
-    /// Asks for the memory with the prefixes of `count` rows from `first` on.
+    /// Prefetches the prefixes of `count` rows from `first` on.
     #[inline]
     pub(super) fn prefetch_rows(&self, first: u32, count: u32) {
         let place = first as usize * self.row_len + self.id_offset;

@@ -86,7 +86,7 @@ impl Index {
         self.intact()
     }
 
-    /// As [`scan`](Self::scan), of the ids alone.
+    /// Like [`scan`](Self::scan), of the ids alone.
     ///
     /// # Errors
     /// `Io` when the file cannot be read.

@@ -243,8 +243,8 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Recent contents by the number of their entry. The oldest goes first, unless it was of use since
-/// it was last looked at.
+/// Recent contents by entry number. The oldest is evicted first, unless it was used since the last
+/// pass.
 struct Cache {
     limit: usize,
     used: usize,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) const BATCH_BYTES: usize = 512 << 10;
 /// How many entries travel together at most.
 const BATCH_ITEMS: usize = 2048;
-/// How many blocks and lists are kept that nobody uses.
+/// The number of unused blocks and lists that are kept.
 const MOST_SPARE: usize = 32;
 
 /// Memory for inflated entries, of [`BATCH_BYTES`] unless it holds one that is larger.
@@ -22,7 +22,7 @@ pub(super) struct Item {
     /// Where it starts in the pack.
     pub(super) offset: u64,
     pub(super) base: Base,
-    /// What it is, or for a delta what its root is; unknown where a base is named by id.
+    /// The type, or for a delta that of its root; unknown if a base is named by id.
     pub(super) kind: Option<ObjectKind>,
     /// Where its bytes are in the block.
     pub(super) range: Range<usize>,
@@ -98,7 +98,7 @@ struct Spare {
 }
 
 impl Pool {
-    /// A block, whatever it holds.
+    /// Returns a block with arbitrary content.
     pub(super) fn block(&self) -> Block {
         let spare = self.spare().blocks.pop();
         spare.unwrap_or_else(|| vec![0; BATCH_BYTES])
@@ -109,7 +109,7 @@ impl Pool {
         self.spare().lists.pop().unwrap_or_default()
     }
 
-    /// Takes back what nobody else holds of `batch`.
+    /// Takes back the parts of `batch` that no other owner holds.
     pub(super) fn put(&self, batch: Batch) {
         let Batch { block, mut items } = batch;
         items.clear();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Smaller contents live in buffers of this size.
 const SMALLEST_BYTES: usize = 256;
-/// What a pool keeps at most of buffers that nobody uses.
+/// The limit for unused buffers in a pool.
 const SPARE_LIMIT_BYTES: usize = 16 << 20;
 /// A spare buffer this many classes larger will do: less than twice the size.
 const LARGER_CLASSES: usize = 3;
@@ -64,7 +64,7 @@ impl Content {
 pub(super) struct Pool {
     classes: Vec<Class>,
     spare_bytes: usize,
-    /// Counts what was taken, to tell classes that are in use from those that were.
+    /// Counts taken buffers, which shows the size classes that are in use.
     taken: u64,
 }
 

@@ -8,11 +8,11 @@ use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId};
 
-/// How many ids are asked about at once.
+/// The number of ids in one query.
 const ASKED_AT_ONCE: usize = 1 << 16;
 
-/// Compares what exists with what came. Objects that do not exist cost a place in a sorted list
-/// of ids, and nothing else.
+/// Compares received objects with existing ones. An object that does not exist costs only a place
+/// in a sorted list of ids.
 pub(super) fn check(
     (kind, limits): (Kind, Limits<'_>),
     existing: &dyn Existing,

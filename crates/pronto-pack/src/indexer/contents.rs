@@ -10,7 +10,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, oid};
 use std::cell::RefCell;
 
-/// All objects of a pack, for whoever inspects it to ask once it is complete.
+/// All objects of a complete pack, for the inspector.
 pub trait Contents {
     /// What the object is; none if the pack does not have it.
     fn kind(&self, id: &oid) -> Option<ObjectKind>;

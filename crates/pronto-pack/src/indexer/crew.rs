@@ -1,5 +1,5 @@
-//! The threads of the first phase besides the receiver: workers that take inflated entries, and
-//! look ahead when none are there.
+//! The threads of the first phase besides the receiver: workers that process inflated entries, and
+//! look ahead when there are none.
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::{Batch, Pool};
@@ -16,7 +16,7 @@ const BATCHES_WAITING: usize = 8;
 /// How many segments are read ahead besides one for each thread.
 const SEGMENTS_BESIDE: usize = 6;
 
-/// What a worker is asked to do.
+/// A task for a worker.
 enum Task {
     Take(Batch),
     /// There may be something to look ahead at.
@@ -109,7 +109,7 @@ impl Deliver for Crew<'_> {
     fn offer(&mut self, segment: &Arc<Segment>) {
         self.ahead.offer(Arc::clone(segment));
         for tasks in &self.tasks {
-            // Who has a full queue has no time, and will look for himself.
+            // A worker with a full queue is busy, and looks for segments itself later.
             let _ = tasks.try_send(Task::LookAhead);
         }
     }

@@ -68,7 +68,7 @@ impl Digests {
         }
     }
 
-    /// Finds the ids of `objects`, records them, and shows them to whoever inspects.
+    /// Computes the ids of `objects`, records them, and passes the objects to the inspector.
     pub(super) fn digest(
         &mut self,
         surroundings: &Surroundings<'_>,
@@ -138,7 +138,7 @@ pub(super) fn attack(collision: Collision) -> Error {
     .on_object(collision.id())
 }
 
-/// Gives a large blob that is never held whole to whoever inspects.
+/// Passes a large blob, which is never in memory as a whole, to the inspector.
 pub(super) fn inspect_large(
     inspect: Option<&dyn Inspect>,
     id: &ObjectId,

@@ -1,4 +1,4 @@
-//! Looking at all objects of a pack that arrives without keeping it.
+//! Examines all objects of an arriving pack without storing it.
 
 use super::spool::Store;
 use super::tables::Base;
@@ -13,7 +13,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A pack all of whose objects have been looked at. It goes when this is dropped.
+/// A pack whose objects have all been examined. Dropping it removes the file.
 pub struct Examined {
     outcome: Outcome,
     pack: Arc<Pack>,
@@ -28,7 +28,7 @@ impl Examined {
         &self.outcome
     }
 
-    /// As [`outcome`](Self::outcome), where the pack is needed no longer.
+    /// Like [`outcome`](Self::outcome), where the pack is needed no longer.
     pub fn into_outcome(self) -> Outcome {
         self.outcome
     }
@@ -54,7 +54,7 @@ impl Examined {
 /// its deltas make. [`Context::inspect`] sees what is not a delta.
 ///
 /// # Errors
-/// As [`index_stream`](super::index_stream), but for those about deltas.
+/// Like [`index_stream`](super::index_stream), but for those about deltas.
 pub fn scan_stream(
     input: &mut dyn Read,
     options: &Options,
@@ -67,7 +67,7 @@ pub fn scan_stream(
     run(&options, context).scan(input)
 }
 
-/// As [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
+/// Like [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
 /// is written to `directory` under a temporary name only, without waiting for the disk, and gets
 /// no index.
 ///

@@ -1,5 +1,5 @@
-//! The deltas that wait when the pack has arrived, as trees: what can be made out of what. Plain
-//! arrays indexed by the numbers of entries; nothing is allocated for each delta.
+//! The deltas that wait when the pack has arrived, as trees by their bases. Plain arrays indexed by
+//! entry numbers; nothing is allocated for each delta.
 
 use super::arrive::Pending;
 use super::digesting::Ids;
@@ -215,7 +215,7 @@ fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBase
     unknown
 }
 
-/// What is in the forest: the deltas that wait, and those with ids on the way to them.
+/// Returns the members of the forest: the waiting deltas, and those with ids on the way to them.
 fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
     let mut states = vec![State::Apart; tables.len()];
     for pending in pending {

@@ -1,5 +1,5 @@
-//! Inflated deltas that wait for their base, in large chunks: as many as the budget allows. Those
-//! that do not fit are inflated once more when their time comes.
+//! Inflated deltas that wait for their base, in large chunks, as far as the budget allows. The
+//! others are inflated again when their base is available.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! What may be held in memory of one object, and where larger ones are made.
+//! Limits for objects in memory, and the place where larger ones are made.
 
 use super::InFiles;
 use super::buffers::{Content, Pool};

@@ -1,4 +1,4 @@
-//! The phases of one call, and the threads of the first of them.
+//! The phases of indexing, and the threads of the first one.
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::Pool;
@@ -51,7 +51,7 @@ pub(super) struct Indexed {
     pub(super) added: u32,
 }
 
-/// What came of it, before any file has its name.
+/// The result of the first phase, before any file has its name.
 pub(super) struct Done {
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
@@ -65,7 +65,7 @@ pub(super) struct Done {
 }
 
 impl Run<'_> {
-    /// Indexes what `input` gives; the bytes go to `store`, or are there already.
+    /// Indexes `input`. The bytes go to `store`, or are there already.
     pub(super) fn index(&self, input: &mut dyn Read, store: Store) -> Result<(Done, Store), Error> {
         let before = self.surroundings(Meter::new("", None));
         let arrival = {

@@ -1,4 +1,4 @@
-//! Entries of the pack that has just been written, read back.
+//! Reads entries back from the pack that has just been written.
 
 use super::buffers::{Content, Pool};
 use super::limits::Limits;

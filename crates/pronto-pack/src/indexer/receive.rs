@@ -1,5 +1,5 @@
-//! The thread that takes the pack in: finds where entries begin and end, which takes inflating
-//! them, and deals them out to the workers.
+//! The receiver thread: finds the ends of entries by inflating them, and distributes the entries to
+//! workers.
 
 use super::batch::{BATCH_BYTES, Batch, Filling, Item, Pool};
 use super::digesting::{self, Ids};
@@ -26,7 +26,7 @@ pub(super) trait Deliver {
     /// How many segments shall be read ahead, if the input has them; one is none.
     fn segments(&self) -> usize;
 
-    /// Offers a segment to whoever has time to look ahead.
+    /// Offers a segment to idle threads, which look ahead in it.
     fn offer(&mut self, segment: &Arc<Segment>);
 
     /// Looks ahead in a segment that was offered. False if there is none left.
@@ -63,8 +63,8 @@ pub(super) struct Receiver<'a, 'w> {
     ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// One for each worker, being filled.
     batches: Vec<Filling>,
-    /// What is known of the segment of this number: of the first, which nobody can have looked at,
-    /// nothing.
+    /// The results for the segment of this number; none for the first, in which no thread looks
+    /// ahead.
     scouted: Scouted,
     scouted_number: u64,
     /// The worker that whole objects go to, for now.
@@ -208,7 +208,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// What the entry is based on, what it is if that can be known, and who shall have it.
+    /// Returns the base of the entry, its type if known, and the worker that gets it.
     fn place(
         &mut self,
         header: &Header,

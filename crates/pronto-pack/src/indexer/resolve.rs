@@ -1,6 +1,5 @@
-//! Makes the objects of the deltas that wait, tree by tree, on all threads. A walk holds the
-//! contents on the way to where it is, and of these only the ones with children still to come:
-//! at most one for each halving of the tree.
+//! Resolves the waiting deltas, tree by tree, on all threads. A walk holds only those contents on
+//! its way that have children still to be resolved: at most one for each halving of the tree.
 
 use super::Surroundings;
 use super::buffers::{Content, Pool};
@@ -103,7 +102,7 @@ impl<'a> Work<'a> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for work that somebody gives away; none once nobody has any.
+    /// Waits for work that another thread gives away; `None` once no thread has any.
     fn wait(&self) -> Option<Frame> {
         let mut given = self.lock();
         given.waiting += 1;
@@ -216,7 +215,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Makes everything that is made out of `frame`, for who drives a walker by himself.
+    /// Resolves all deltas based on `frame`, for a caller that runs a single walker.
     pub(super) fn walk(&mut self, frame: Frame) -> Result<(), Error> {
         self.stack.push(frame);
         while !self.stack.is_empty() {

@@ -1,12 +1,11 @@
-//! Looking ahead: threads that have nothing else to do inflate entries that the receiver has not
-//! come to.
+//! Scouts: idle threads that look ahead and inflate entries that the receiver has not reached.
 //!
-//! Where entries begin is not known there. But few places look like the header of an entry with a
-//! zlib header behind it, and a stream that ends in the checksum of as many bytes as the header
-//! claims is no accident. Still it may be: a blob that holds a pack, stored without compression,
-//! looks just like a pack. So nothing that a scout found counts until the receiver, who knows,
-//! has come to exactly the place where the scout saw an entry begin; what does not fit is
-//! forgotten. A wrong guess costs time, never truth.
+//! A scout does not know where entries begin. But few places look like an entry header followed by
+//! a zlib header, and a stream whose checksum and length match the header is rarely accidental. It
+//! can still be wrong: a blob that contains a pack, stored without compression, looks like a pack.
+//! So a result counts only if the receiver, which knows the starts of entries, reaches exactly the
+//! place where the scout saw an entry begin. All other results are discarded. A wrong guess costs
+//! time, but never gives a wrong result.
 
 use super::batch::{BATCH_BYTES, Block, Pool};
 use super::segment::Segment;
@@ -18,7 +17,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How far a scout looks for the first entry.
+/// How far a scout searches the first entry.
 const SEARCH_BYTES: usize = 128 << 10;
 /// What one segment may become: 16 blocks, 8 MiB.
 const MOST_BLOCKS: usize = 16;
@@ -41,14 +40,14 @@ pub(super) struct Scouted {
     pub(super) blocks: Vec<Arc<Block>>,
 }
 
-/// Segments that nobody has looked at, the nearest first. No more than are read ahead.
+/// Segments without a scout, the nearest first; as many as are read ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     open: Mutex<VecDeque<Arc<Segment>>>,
 }
 
 impl Ahead {
-    /// Adds one, and lets go of those that the receiver has come to.
+    /// Adds a segment, and drops those that the receiver has reached.
     pub(super) fn offer(&self, segment: Arc<Segment>) {
         let mut open = self.open();
         while open.front().is_some_and(|segment| !segment.is_open()) {
@@ -89,7 +88,7 @@ impl<'a> Scout<'a> {
         }
     }
 
-    /// Looks at one segment, if there is one that nobody has looked at.
+    /// Examines one segment, if there is one without a scout.
     pub(super) fn look(&mut self) -> bool {
         while let Some(segment) = self.ahead.next() {
             if let Some(claim) = segment.claim() {

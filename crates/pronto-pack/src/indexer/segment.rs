@@ -1,5 +1,5 @@
-//! A piece of the stream as it was read, for all who look at it: the receiver who parses it,
-//! scouts who look ahead, and the writer.
+//! A segment of the stream, shared by its users: the receiver that parses it, scouts that look
+//! ahead, and the writer.
 
 use super::scout::Scouted;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub(super) struct Segment {
 
 /// How far looking ahead has come.
 enum Scouting {
-    /// Nobody has looked.
+    /// No thread has looked ahead.
     Open,
     /// A scout is at it.
     UnderWay,
@@ -29,9 +29,9 @@ enum Scouting {
     Over,
 }
 
-/// What the receiver is told when it gets to a segment.
+/// The state in which the receiver finds a segment.
 pub(super) enum Arrival {
-    /// Nobody looked ahead, nor will anyone now.
+    /// No thread looked ahead, and none will.
     Unknown,
     /// A scout is not done yet.
     UnderWay,
@@ -40,7 +40,7 @@ pub(super) enum Arrival {
 }
 
 impl Segment {
-    /// An empty segment that uses `buffer`, or memory of its own.
+    /// Creates an empty segment that uses `buffer`, or new memory.
     pub(super) fn new(buffer: Option<Vec<u8>>) -> Segment {
         Segment {
             buffer: buffer.unwrap_or_else(|| vec![0; SEGMENT_BYTES]),
@@ -74,12 +74,12 @@ impl Segment {
         self.buffer
     }
 
-    /// Whether somebody may still begin to look ahead here.
+    /// Returns whether a thread may still begin to look ahead here.
     pub(super) fn is_open(&self) -> bool {
         matches!(*self.scouting(), Scouting::Open)
     }
 
-    /// Takes it upon the caller to look ahead here, if nobody has.
+    /// Claims the segment for looking ahead, unless another thread has.
     pub(super) fn claim(&self) -> Option<Claim<'_>> {
         let mut scouting = self.scouting();
         matches!(*scouting, Scouting::Open).then(|| {
@@ -88,7 +88,8 @@ impl Segment {
         })
     }
 
-    /// What is known when the receiver gets here. Nobody begins to look ahead after that.
+    /// Returns the results when the receiver reaches the segment. No thread may begin to look ahead
+    /// afterwards.
     pub(super) fn arrive(&self) -> Arrival {
         let mut scouting = self.scouting();
         match std::mem::replace(&mut *scouting, Scouting::Over) {
@@ -120,13 +121,13 @@ impl Segment {
     }
 }
 
-/// The right, and the duty, to say what a segment holds.
+/// The right, and the duty, to report what a segment holds.
 pub(super) struct Claim<'a> {
     segment: &'a Segment,
 }
 
 impl Claim<'_> {
-    /// Tells what was found.
+    /// Stores the results.
     pub(super) fn settle(self, scouted: Scouted) {
         self.segment.settle(Scouting::Done(scouted));
         std::mem::forget(self);
@@ -134,7 +135,7 @@ impl Claim<'_> {
 }
 
 impl Drop for Claim<'_> {
-    /// A scout that failed keeps nobody waiting.
+    /// A scout that failed does not block the receiver.
     fn drop(&mut self) {
         self.segment.settle(Scouting::Over);
     }

@@ -1,5 +1,5 @@
-//! The pack on its way to disk: written under a temporary name and digested, on a thread of its
-//! own if there is one to spare.
+//! Writes the arriving pack under a temporary name and digests it, on a thread of its own if one is
+//! available.
 
 use super::segment::Segment;
 use crate::error::{Error, ErrorKind};
@@ -23,7 +23,7 @@ pub(super) trait Sink {
     /// Takes a segment of which the first `len` bytes are to be written.
     fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error>;
 
-    /// The memory of a segment that nobody needs any more, if there is one.
+    /// Returns the memory of a segment that is no longer needed, if there is one.
     fn spare(&mut self) -> Option<Vec<u8>>;
 }
 
@@ -138,7 +138,7 @@ impl Spool {
             self.write(&mut pieces)?;
             for (segment, _) in together {
                 if let Some(segment) = Arc::into_inner(segment) {
-                    // The receiver may be gone: then nobody needs the memory.
+                    // The receiver may be gone; then the memory is not needed.
                     let _ = spare.send(segment.into_buffer());
                 }
             }

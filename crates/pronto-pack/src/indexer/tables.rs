@@ -1,5 +1,5 @@
-//! What is known of every entry of the pack, by its number. The tables grow as entries arrive:
-//! 18 bytes for each, none for what the pack merely claims to hold.
+//! Data of every entry of the pack, by entry number. The tables grow as entries arrive: 18 bytes
+//! for each, and nothing for entries that the pack only claims to contain.
 
 use gix_object::Kind as ObjectKind;
 

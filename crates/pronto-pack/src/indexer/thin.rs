@@ -1,5 +1,4 @@
-//! A thin pack lacks the bases of some deltas: they are taken from what the destination has and
-//! put at the end of the pack, which then stands alone.
+//! Completes a thin pack: missing bases of deltas are read from the destination and appended.
 
 use super::buffers::Pool;
 use super::digesting::Ids;
@@ -20,7 +19,7 @@ use sirocco::Format;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-/// What it takes to complete a thin pack.
+/// The parts needed to complete a thin pack.
 pub(super) struct Fix<'a> {
     pub(super) surroundings: &'a Surroundings<'a>,
     pub(super) existing: Option<&'a dyn Existing>,
@@ -38,7 +37,7 @@ struct Added {
 
 /// A thin pack that has been completed.
 pub(super) struct Fixed {
-    /// The ids of the added and of what was made out of them.
+    /// The ids of the appended bases and of the objects made from them.
     pub(super) ids: Ids,
     pub(super) added: u32,
     /// The new checksum, if anything was added.
@@ -228,7 +227,7 @@ fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
     ));
 }
 
-/// What the destination has must be what it says it is.
+/// Checks that an object of the destination has its claimed id.
 fn check_id(hash: Kind, kind: ObjectKind, content: &[u8], id: &ObjectId) -> Result<(), Error> {
     let (header, header_len) = super::digesting::header(kind, content.len() as u64);
     match pronto_hash::digest(hash, &[&header[..header_len], content]) {

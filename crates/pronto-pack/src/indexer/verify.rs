@@ -1,5 +1,5 @@
-//! Packs that are there already, looked at without writing anything: whether their index is the
-//! right one, and what they are made of.
+//! Verifies existing packs without writing: whether their index is right, and which entries they
+//! have.
 
 use super::pipeline::{Done, duplicate};
 use super::spool::Store;
@@ -28,7 +28,7 @@ pub struct Checked {
 pub struct Listed {
     /// The object.
     pub id: ObjectId,
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// The size of what the entry holds once it is inflated: of a delta, that of its instructions.
     pub size_bytes: u64,
@@ -38,7 +38,7 @@ pub struct Listed {
     pub offset: u64,
     /// How many deltas lead to it.
     pub depth: u32,
-    /// What it is a delta of.
+    /// The delta base.
     pub base: Option<ObjectId>,
 }
 
@@ -61,7 +61,7 @@ impl Checked {
         &self.done.checksum
     }
 
-    /// Whether `index` is the one that belongs to the pack.
+    /// Returns whether `index` belongs to the pack.
     ///
     /// # Errors
     /// `Rejected` if the pack holds an object twice; those of reading.
@@ -161,7 +161,7 @@ impl Checked {
     }
 }
 
-/// Compares what is written to it with what is there.
+/// Compares written bytes with an existing file.
 struct Comparison<'a> {
     view: &'a View,
     at: u64,

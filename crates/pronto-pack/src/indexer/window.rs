@@ -1,5 +1,5 @@
-//! The stream as it arrives: segments that are parsed in place and then handed on to be written.
-//! No byte is copied except the few of a header that the end of a segment cuts in two.
+//! The arriving stream: segments that are parsed in place and then handed to the writer. No byte is
+//! copied except those of a header that crosses the end of a segment.
 
 use super::segment::Segment;
 use super::spool::Sink;
@@ -197,7 +197,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Goes over an entry of `len` bytes that lies in the segment as a whole.
+    /// Skips an entry of `len` bytes that is completely in the segment.
     pub(super) fn pass_entry(&mut self, len: usize) -> Result<(), Error> {
         debug_assert!(self.at + len <= self.segments[0].bytes().len());
         self.consume(len)
@@ -229,9 +229,8 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Reads ahead until there are `most` segments, or `ready` says that the next byte may not
-    /// have come. Each that will not grow any more goes to `full`. What goes wrong is said when
-    /// the place is reached.
+    /// Reads ahead until there are `most` segments, or `ready` says that a read may block. Complete
+    /// segments are passed to `full`. An error is reported when its position is reached.
     pub(super) fn read_ahead(
         &mut self,
         most: usize,
@@ -316,7 +315,7 @@ impl<'a> Window<'a> {
         len
     }
 
-    /// Goes over bytes that have been read, wherever they lie.
+    /// Skips bytes that have been read, in any segment.
     fn skip(&mut self, mut len: usize) -> Result<(), Error> {
         while len > self.available().len() {
             let part = self.available().len();
@@ -365,7 +364,7 @@ impl<'a> Window<'a> {
         self.segments.push_back(Arc::new(segment));
     }
 
-    /// Reads once into the last segment, which must have room. Then nobody else has seen it.
+    /// Reads once into the last segment, which must have room. No other thread has seen it.
     fn read(&mut self) -> std::io::Result<()> {
         let last = self.segments.back_mut().and_then(Arc::get_mut);
         let last = last.expect("a segment with room is not shared");
@@ -388,7 +387,8 @@ impl<'a> Window<'a> {
         error.at_offset(self.offset)
     }
 
-    /// Hands the first segment on, of which all is parsed, and goes on in the next.
+    /// Hands the first segment, which is parsed completely, to the writer, and continues in the
+    /// next one.
     fn hand_on(&mut self) -> Result<(), Error> {
         let Some(first) = self.segments.pop_front() else {
             return Ok(());
@@ -432,7 +432,7 @@ fn wrong_size(longer: bool) -> Error {
     Error::new(ErrorKind::Corrupt, format!("inflate returned {returned}")).with_hint(size)
 }
 
-/// What is wrong with a stream, of which `start` holds the first bytes if it failed there.
+/// Returns the error about a stream, of which `start` holds the first bytes if it failed there.
 #[cold]
 fn broken(error: InflateError, start: Option<&[u8]>) -> Error {
     let reason = match (error, start) {

@@ -1,4 +1,4 @@
-//! Chains of multi-pack-indexes, each of which covers packs that those below do not. Format:
+//! Chains of multi-pack-indexes. Each layer covers packs that the layers below do not. Format:
 //! Git's technical documentation of the multi-pack-index.
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error
     parse(&text, &directory, kind).map_err(|error| error.at_path(&path))
 }
 
-/// As [`files`], of the content of the list.
+/// Like [`files`], of the content of the list.
 ///
 /// # Errors
 /// As [`files`].

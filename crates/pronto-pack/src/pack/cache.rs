@@ -1,4 +1,4 @@
-//! Bases of deltas, kept between objects: shared among threads in shards, bounded in bytes.
+//! The cache of delta bases: shared among threads in shards, limited in bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,7 +17,7 @@ const OVERHEAD: usize = 96;
 /// From which size on a base is one of the large ones.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Large bases get one part in so many of a cache.
+/// Large bases get this fraction of a cache.
 const LARGE_PART: usize = 4;
 
 /// Names one opened pack in a cache, for as long as the process runs.
@@ -34,17 +34,17 @@ impl PackKey {
 /// An object that others are deltas of.
 #[derive(Clone, Debug)]
 pub struct CachedBase {
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// Its content.
     pub bytes: Arc<Vec<u8>>,
 }
 
-/// A bounded cache of delta bases. Share it among all packs and threads behind an [`Arc`]. A look
-/// takes one short lock of one shard, and another one of all large bases while there are any; what
-/// has not been asked for since the last time round goes first. Bases of a MiB and more have a
-/// quarter of it to themselves: who reads a chain of them needs only the last few, and they would
-/// push out all that is small.
+/// A limited cache of delta bases. Share it among all packs and threads in an [`Arc`]. A lookup
+/// takes one short lock of a shard, and another one of all large bases while there are any. Entries
+/// that were not used since the last pass are evicted first. Bases of a MiB and more have a quarter
+/// of the cache: a reader of a chain needs only the last few, and they would evict everything
+/// small.
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],

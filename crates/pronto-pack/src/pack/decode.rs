@@ -1,5 +1,4 @@
-//! From an entry to an object: chains of deltas are followed to their end and back, without
-//! recursion.
+//! Decodes an entry to an object: follows the delta chain to its end and back, without recursion.
 
 use std::sync::Arc;
 
@@ -79,10 +78,10 @@ impl Decoder {
         }
     }
 
-    /// The object at `offset` of `pack`, into `out`, whose former content is lost.
+    /// Decodes the object at `offset` of `pack` into `out`, replacing its content.
     ///
-    /// Inflates and applies what the cache does not have of its chain, and keeps what lies on the
-    /// way there, but not the object itself.
+    /// Inflates and applies the parts of its chain that are not cached, and caches intermediate
+    /// results, but not the object itself.
     ///
     /// # Errors
     /// `Corrupt` or `Truncated` when the pack is damaged, `Missing` when a base named by id is not
@@ -100,8 +99,8 @@ impl Decoder {
         }
     }
 
-    /// As [`decode`](Self::decode), but `None` if the object, or what it is made of, takes at least
-    /// `below` bytes: then nothing of that size has been allocated. See
+    /// Does the same as [`decode`](Self::decode), but returns `None` if the object, or a base,
+    /// takes at least `below` bytes: then nothing of that size has been allocated. See
     /// [`Pack::reader`](Pack::reader) and [`Pack::spool`](Pack::spool).
     ///
     /// # Errors
@@ -119,9 +118,9 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    /// Kind and size of the object at `offset` of `pack`. Inflates at most the first bytes of a
-    /// delta, where the size is; the kind is at the end of the chain, or at the first base whose
-    /// kind this decoder found out lately.
+    /// Returns type and size of the object at `offset` of `pack`. Inflates at most the first bytes
+    /// of a delta, which contain the size. The type is at the end of the chain, or at the first
+    /// base whose type this decoder has determined lately.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
@@ -197,8 +196,8 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    /// As [`follow`](Self::follow), but `None` if the end or a delta on the way, which now are in
-    /// the chain, takes at least `below` bytes.
+    /// Does the same as [`follow`](Self::follow), but returns `None` if the end or a delta of the
+    /// chain takes at least `below` bytes.
     fn follow_below(
         &mut self,
         pack: &Pack,
@@ -304,7 +303,7 @@ impl Decoder {
         Ok(gix_object::Header { kind, size })
     }
 
-    /// Walks from `offset` to the first thing that is whole, noting the deltas on the way.
+    /// Walks from `offset` to the first whole entry or cached base, recording the deltas.
     fn follow(&mut self, pack: &Pack, offset: PackOffset, bases: Bases<'_>) -> Result<End, Error> {
         let mut at = offset;
         loop {

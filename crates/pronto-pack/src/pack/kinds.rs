@@ -1,4 +1,4 @@
-//! What kind of object each entry of a pack is.
+//! Determines the object type of each entry of a pack.
 
 use gix_object::Kind as ObjectKind;
 

@@ -1,5 +1,5 @@
-//! What entries were found to be lately, so that the next header above one of them does not follow
-//! the chain of deltas to its end again.
+//! Recently determined types of entries, so that reading the header of a delta above one of them
+//! does not follow the whole chain again.
 
 use gix_object::Kind as ObjectKind;
 

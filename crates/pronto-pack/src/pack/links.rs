@@ -1,15 +1,15 @@
-//! What the trees of a pack lead to, all of them at once.
+//! The objects that the trees of a pack name, computed for all trees at once.
 //!
 //! Each delta of a tree is inflated once, right after its base, and only the entries that it does
-//! not copy are parsed and looked up. Trees of different whole ones are worked on side by side.
+//! not copy are parsed and looked up. Families of different whole trees are processed in parallel.
 //!
-//! Budget: for each tree one inflation, one copy of its content and four bytes for each entry
-//! while something is made of it; for each entry that is not copied one search in the index and
-//! one in the table of names. What stays: 16 bytes for each object of the pack, 12 for each entry
-//! that is not copied and for each run of entries that are, each name once for each thread. All in
-//! all at most 192 MiB and 192 bytes for each object of the pack, and 64 MiB of names a thread; the
-//! contents that a thread works on take at most 64 MiB. What would take more is left out: it is
-//! *unknown*, and whoever needs it reads it as any object.
+//! Costs: for each tree one inflation, one copy of its content, and four bytes for each entry while
+//! it is a base; for each entry that is not copied one search in the index and one in the table of
+//! names. The result takes 16 bytes for each object of the pack, 12 for each entry that is not
+//! copied and for each run of copied entries, and each name once for each thread. In all at most
+//! 192 MiB and 192 bytes for each object of the pack, and 64 MiB of names for each thread; contents
+//! take at most 64 MiB for each thread. A tree that would exceed this is left out: it is *unknown*,
+//! and is read like any other object.
 
 mod scan;
 pub(super) mod shape;
@@ -56,7 +56,7 @@ pub enum Piece<'a> {
     },
     /// An entry.
     Entry {
-        /// What it is.
+        /// The entry.
         child: Child,
         /// Where it leads.
         to: Found<'a>,
@@ -231,7 +231,7 @@ enum Next<'a> {
     Copied(Range<u32>),
 }
 
-/// A tree whose entries in a range are gone over.
+/// A tree of which a range of entries is being traversed.
 struct Level<'a> {
     tree: Tree<'a>,
     next: usize,

@@ -1,4 +1,4 @@
-//! The entries of a pack in the order in which they lie there: where one ends, and whose it is.
+//! The entries of a pack in pack order: the end of each, and its row in the index.
 
 use super::{Pack, PackOffset};
 use crate::error::{Error, ErrorKind};
@@ -37,7 +37,7 @@ impl PackOrder {
         })
     }
 
-    /// As [`new`](Self::new), of what was sorted before: costs one pass without sorting.
+    /// Like [`new`](Self::new), of what was sorted before: costs one pass without sorting.
     ///
     /// # Errors
     /// As [`new`](Self::new); `Corrupt` when `reverse` does not list the entries in their order.

@@ -1,5 +1,5 @@
-//! Large objects that are deltas: each step of the chain is made in a file without a name, which is
-//! mapped as the base of the next one, so that memory does not grow with the object.
+//! Large deltified objects: each step of the chain is made in a nameless file, which is mapped as
+//! the base of the next step, so memory does not grow with the object.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ use crate::temporary::{mapped, unnamed};
 /// An object in a file without a name, which stands at its start.
 #[derive(Debug)]
 pub struct Spooled {
-    /// What it is.
+    /// The type.
     pub kind: ObjectKind,
     /// Its content.
     pub file: File,
@@ -29,7 +29,7 @@ pub struct Spooled {
     pub size_bytes: u64,
 }
 
-/// A delta on the way to its base.
+/// A delta of the chain.
 struct Link {
     data_offset: u64,
     size_bytes: u64,
@@ -80,7 +80,7 @@ impl Pack {
     /// Reads a header for each step.
     ///
     /// # Errors
-    /// As [`spool`](Self::spool), but for those of writing.
+    /// Like [`spool`](Self::spool), but for those of writing.
     pub fn root(
         &self,
         offset: PackOffset,
@@ -89,7 +89,7 @@ impl Pack {
         self.follow(offset, find, &mut |_, _| {})
     }
 
-    /// Walks from `offset` to what is stored whole, showing the deltas on the way.
+    /// Walks from `offset` to a whole entry, passing the deltas to the caller.
     fn follow(
         &self,
         offset: PackOffset,

@@ -1,4 +1,4 @@
-//! Reading a large object piece by piece.
+//! Reads a large object piece by piece.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The bytes of a pack that may be broken, and the streams in it, inflated as zlib does it.
+//! The bytes of a possibly damaged pack, and its streams, inflated like zlib does.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ const WINDOW_BITS: u8 = 15;
 
 /// What zlib says at the end of a stream.
 pub(super) const STREAM_END: i32 = 1;
-/// What it says when it needs room or bytes, and there are none.
+/// The code for a lack of room or input.
 pub(super) const BUFFER_ERROR: i32 = -5;
 
 /// The bytes of the pack.
@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from `input`, of at most so many bytes, a pack with a checksum of `kind`.
+    /// Reads a pack with a checksum of `kind` from `input`, at most `limit_bytes`.
     pub(super) fn new(input: &'a mut dyn Read, kind: Kind, limit_bytes: Option<u64>) -> Reader<'a> {
         Reader {
             input,
@@ -102,7 +102,7 @@ pub(super) struct Stream<'a, 'b> {
     pub(super) code: Option<i32>,
     /// Why it ended so, for zlib.
     error: Option<InflateError>,
-    /// What went wrong besides while it was [read](Read).
+    /// An error of [reading](Read).
     pub(super) failure: Option<Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the entries of a pack go: into files of a directory, or down a stream.
+//! Destinations of pack entries: files of a directory, or a stream.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use pronto_hash::{ObjectId, TrailerDigester, oid};
 use super::PackWriter;
 use crate::error::{Error, ErrorKind};
 
-/// Takes the bytes of entries, one after the other, and is told where each begins.
+/// Receives the bytes of entries in order, and the start of each entry.
 pub trait Sink {
     /// Takes the next bytes, which may be those of many entries, or of a part of one.
     ///
@@ -15,7 +15,7 @@ pub trait Sink {
     /// `Io` when they cannot be written.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Takes note of an entry that begins at `start`: called once for each, in their order.
+    /// Records an entry that begins at `start`: called once for each, in their order.
     ///
     /// # Errors
     /// `Limit` when there are more than were announced.
@@ -40,8 +40,8 @@ impl Sink for PackWriter {
     }
 }
 
-/// A pack that goes down a stream while it is made. Copies nothing: what is put is passed on as
-/// it comes, so small pieces should be gathered by who puts them, or by the stream.
+/// A pack that is written to a stream while it is made. Copies nothing: data are passed on
+/// immediately, so the caller or the stream should gather small pieces.
 pub struct PackStream<'a> {
     out: &'a mut dyn Write,
     digester: TrailerDigester,

@@ -1,6 +1,8 @@
 //! Threads that look ahead in the input: they change nothing but the time it takes.
 
-use super::support::{Maker, Random, Repository, delta, files, id_of, paths};
+use test_support::Random;
+
+use super::support::{Maker, Repository, delta, files, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_pack::Error;
@@ -18,7 +20,7 @@ fn noise(random: &mut Random, len: usize) -> Vec<u8> {
 /// A pack of many segments, with entries of every kind in them: such as are larger than a batch or
 /// a segment, such as lie far from their base, and blobs that look like packs themselves.
 fn large() -> Vec<u8> {
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     let mut inner = Maker::new(200);
     for number in 0..200 {
         inner.blob(format!("entry {number} of a pack that is a blob").as_bytes());
@@ -89,7 +91,7 @@ fn damage_is_found_where_it_is() {
         ready: Some(&|| true),
         ..Context::default()
     };
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..30 {
         let mut broken = pack.clone();
         let at = random.below(pack.len() as u64) as usize;

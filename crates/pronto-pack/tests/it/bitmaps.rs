@@ -13,7 +13,9 @@ use pronto_pack::pack::{Pack, PackOrder, PackPosition};
 use pronto_pack::rev::ReverseIndex;
 use pronto_pack::{Error, ErrorKind};
 
-use super::support::{Random, Repository, forking_history, paths};
+use test_support::Random;
+
+use super::support::{Repository, forking_history, paths};
 
 pub(crate) fn with_history(kind: Kind, options: &[&str]) -> Repository {
     let repository = Repository::empty(kind);
@@ -310,7 +312,7 @@ fn entries(bytes: &[u8]) -> usize {
 
 /// Changes and cuts at random must never make a panic.
 fn shaken(bytes: &[u8], open: impl Fn(Vec<u8>)) {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..300 {
         let mut broken = bytes.to_vec();
         for _ in 0..=random.below(3) {

@@ -1,6 +1,8 @@
-//! Packs that are not sound: an error that says where, no panic, nothing left behind.
+//! Packs that are invalid: an error that says where, no panic, nothing left behind.
 
-use super::support::{Maker, Random, Repository, deflate, delta, id_of, paths};
+use test_support::Random;
+
+use super::support::{Maker, Repository, deflate, delta, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_io::view::Access;
@@ -267,7 +269,7 @@ fn a_pack_cut_anywhere_is_truncated() {
 fn damage_anywhere_is_found() {
     let repository = Repository::with_history(Kind::Sha1, 5);
     let pack = repository.pack(&["--delta-base-offset"]);
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..300 {
         let mut broken = pack.clone();
         let at = random.below(pack.len() as u64) as usize;
@@ -280,7 +282,7 @@ fn damage_anywhere_is_found() {
 fn damage_under_a_right_trailer_is_found_or_harmless() {
     let repository = Repository::with_history(Kind::Sha1, 5);
     let pack = repository.pack(&[]);
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for round in 0..300 {
         let mut broken = pack[..pack.len() - 20].to_vec();
         for _ in 0..=random.below(2) {

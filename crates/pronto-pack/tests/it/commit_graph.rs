@@ -7,7 +7,9 @@ use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::view::{Access, View};
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, Options, Position, Remark, bloom};
 
-use super::support::{Random, Repository, forking_history};
+use test_support::Random;
+
+use super::support::{Repository, forking_history};
 
 fn options(kind: Kind) -> Options {
     Options {
@@ -370,7 +372,7 @@ fn each_kind_of_damage_is_told() {
 #[test]
 fn random_damage_does_no_harm() {
     let (bytes, _) = sound();
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..3000 {
         let mut broken = bytes.clone();
         for _ in 0..1 + random.below(4) {

@@ -152,7 +152,7 @@ fn input_in_drops_is_read_to_its_end_and_not_beyond() {
 
 #[test]
 fn objects_larger_than_a_window() {
-    let mut random = super::support::Random(1);
+    let mut random = test_support::Random::new(1);
     let noise: Vec<u8> = (0..3_000_000).map(|_| random.below(256) as u8).collect();
     let mut maker = Maker::new(4);
     maker.blob(&noise);

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use test_support::Random;
 
 /// A bare repository that goes when it is dropped.
 pub(crate) struct Repository {
@@ -107,21 +108,8 @@ pub(crate) fn paths(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A linear congruential generator: the same numbers on every machine.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
-    }
-}
-
 fn history(commits: u32) -> String {
-    let mut random = Random(u64::from(commits));
+    let mut random = Random::new(u64::from(commits));
     let mut files: Vec<Vec<String>> = Vec::new();
     let mut stream = String::new();
     for number in 0..commits {
@@ -252,7 +240,7 @@ pub(crate) fn delta(base_len: u8, insert: &[u8]) -> Vec<u8> {
 /// A stream for `fast-import` of a history that forks and merges, up to five parents at once, with
 /// clocks that go wrong, dates beyond 32 bits, and paths in which bytes are above 127.
 pub(crate) fn forking_history(seed: u64, commits: u32) -> String {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut stream = String::new();
     for number in 1..=commits {
         let time = match random.below(20) {

@@ -1,7 +1,7 @@
-//! One segment on its way in: indexed while it comes, or kept in a file until all of it has come.
+//! A received segment: indexed while it arrives, or stored in a file until it is complete.
 //!
-//! A client indexes at once, in a thread. A server keeps the bytes in a file without a name first:
-//! the indexer's memory is then needed only while this side works, however slow the peer is.
+//! A client indexes at once, in a thread. A server first stores the bytes in a nameless file, so
+//! the memory of the indexer is needed only while this side works, however slow the peer is.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
@@ -319,7 +319,7 @@ impl Contents for Visible<'_> {
     }
 }
 
-/// Pieces of a pack as one stream, which ends when nobody sends any more.
+/// Pieces of a pack as one stream, which ends when the sender is gone.
 struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Who is let in to what.
+//! Decides which peers may access which repositories.
 
 use std::net::TcpStream;
 use std::path::{Component, Path, PathBuf};
@@ -31,7 +31,7 @@ pub(super) struct Arrival {
     /// The socket, to see whether the peer is still there.
     pub(super) socket: Arc<TcpStream>,
     pub(super) signal: Arc<Signal>,
-    /// Is told the repository.
+    /// Receives the name of the requested repository.
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
@@ -100,7 +100,8 @@ fn has_gone(socket: &TcpStream) -> bool {
 }
 
 impl Server {
-    /// The peer that has this key, if it is trusted. What is said to others is the way to be let in.
+    /// Returns the peer with this key, if it is trusted. Others get an error that says how to be
+    /// admitted.
     pub(super) fn known_peer(&self, key: &PublicKey) -> Result<KnownPeer, Error> {
         let known = KnownPeers::read(&self.options.peers).map_err(failed)?;
         let denied = |message| Err(Error::new(ErrorKind::Denied, message));

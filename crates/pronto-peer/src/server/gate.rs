@@ -1,6 +1,6 @@
-//! Memory for work: what is needed to read, pack or index, only while this side works.
+//! Memory for work: reading, packing and indexing need it only while this side works.
 //!
-//! No work waits for a peer, or for other work, so each permit is free again after a while.
+//! No work waits for a peer, or for other work, so each permit becomes free again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! A repository whose work waits for a permit: memory for it is held only while this side works.
+//! A repository whose work waits for a permit, so that it holds memory only while this side works.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Gated {
         permit.ok_or_else(|| Error::new(ErrorKind::Busy, "the server has no time for this session"))
     }
 
-    /// Takes note that sending holds so much more.
+    /// Records that sending holds so much more.
     fn sending(&mut self, bytes: u64) -> Result<(), Error> {
         self.sent_bytes += bytes;
         self.place.hold(self.held_bytes + self.sent_bytes)

@@ -1,7 +1,7 @@
-//! Strangers: connections whose peer has not shown a known key and said what it wants.
+//! Strangers: connections whose peer has not yet shown a known key and sent a request.
 //!
-//! Each costs a thread, a socket and less than 256 KiB for a few seconds. Their number is bounded, in
-//! all and for each network; a new one takes the place of the oldest of the network that has most.
+//! Each costs a thread, a socket and less than 256 KiB for a few seconds. Their number is limited,
+//! in total and for each network. A new one replaces the oldest of the network that has most.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};

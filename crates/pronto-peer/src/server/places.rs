@@ -1,9 +1,8 @@
 //! Places of sessions, shared fairly among peers.
 //!
-//! A session has a place from the time at which it is let in until its end. Each peer has a quarter
-//! of them at most, so a few peers that stall leave places for others. When all are taken, who waits
-//! takes the place of a session whose peer is slow, or of a peer or network that has more than it
-//! itself has.
+//! A session has a place from its admission to its end. Each peer has at most a quarter of them, so
+//! a few stalled peers leave places for others. When all are taken, a waiting session takes the
+//! place of one whose peer is slow, or of a peer or network that has more places than its own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -92,7 +91,7 @@ struct Holder {
     signal: Arc<Signal>,
 }
 
-/// A place. It is free again when this is dropped, if nobody was given it before.
+/// A place. Dropping it frees it, unless it was given to another session before.
 pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
@@ -134,8 +133,8 @@ impl Places {
     /// Waits for a place for the session of this number.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that nobody
-    /// needs it any more.
+    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that the
+    /// place is no longer needed.
     pub(super) fn take(
         self: &Arc<Self>,
         number: u64,

@@ -213,7 +213,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
 #[test]
 fn a_delta_cannot_read_what_is_hidden() {
     let scene = Scene::new();
-    // As somebody would write it who has no more than the name: a delta on the hidden object.
+    // Written by an attacker who knows only the id: a delta on the hidden object.
     scene.sandbox.git("", &["clone", "-q", "victim", "forge"]);
     for (name, end) in [("old", ""), ("new", "and more\n")] {
         let text = "a secret that nobody may read\n".repeat(50) + end;
@@ -262,7 +262,7 @@ fn broken_and_evil_segments_leave_nothing() {
     broken[40] ^= 1;
     fails(&broken, 3, "a segment is refused: ");
     fails(&[&pack[..], b"x"].concat(), 3, "a segment is refused: ");
-    // What would take over a work tree.
+    // What would take over a worktree.
     let tree = scene.tree(&format!("040000 tree {tree}\t.git"));
     fails(&scene.pack("thief", &[&tree]), 1, "hasDotgit");
     // A second session has to wait for the first.
@@ -482,7 +482,7 @@ fn hidden_refs_are_neither_shown_nor_moved() {
     git(&["update-ref", "refs/heads/secret/a", &hidden]);
     git(&["update-ref", "refs/heads/secret/b", "main"]);
     git(&["config", "transfer.hideRefs", "refs/heads/secret"]);
-    // Only main is told.
+    // Only main is advertised.
     let mut victim = scene.looked_at(true);
     let offers = [offer("refs/heads/secret/a", &hidden, None)];
     assert_eq!(victim.complete(&offers).expect("they are read"), [false]);

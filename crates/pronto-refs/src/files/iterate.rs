@@ -1,4 +1,4 @@
-//! All references below a prefix, in order of their names, loose before packed.
+//! Iterates over refs below a prefix, in order of their names, loose before packed.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use pronto_hash::ObjectId;
 use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
 use pronto_config::{Result, path};
 
-/// How deep directories of references are looked into.
+/// The deepest nesting of directories of refs.
 const MAX_DEPTH: usize = 256;
 
 /// One reference during an iteration.
@@ -38,16 +38,16 @@ pub enum Broken<'a> {
 /// What an iteration came across.
 pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
 
-type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
+pub(super) type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
 
 impl References {
-    /// Calls `visit` for each reference whose name starts with `prefix`, in order of names, until
-    /// it breaks off. References that lead nowhere are skipped.
+    /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until it
+    /// breaks. Dangling refs are skipped.
     ///
-    /// Costs one read per loose reference below the prefix; packed ones cost no allocation.
+    /// Costs one read per loose ref below the prefix; packed ones cost no allocation.
     ///
     /// # Errors
-    /// The packed references cannot be read, or `visit` failed.
+    /// The packed refs cannot be read, or `visit` failed.
     pub fn for_each(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -59,7 +59,7 @@ impl References {
         })
     }
 
-    /// As [`for_each`](Self::for_each), with what is broken on the way.
+    /// Like [`for_each`](Self::for_each), with what is broken on the way.
     ///
     /// # Errors
     /// The packed references cannot be read, or `visit` failed.
@@ -69,6 +69,9 @@ impl References {
         mut visit: impl FnMut(Found<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let prefix = prefix.as_ref().as_bstr();
+        if let Some(tables) = self.tables() {
+            return self.for_each_in_tables(tables, prefix, &mut visit);
+        }
         let names = self.loose_names(prefix);
         let file = self.packed()?;
         let mut packed = file
@@ -126,11 +129,11 @@ impl References {
         }
     }
 
-    /// All references whose name starts with `prefix`, in order of names, those left out that lead
-    /// nowhere. Symbolic ones stay symbolic.
+    /// Returns all refs whose name starts with `prefix`, in order of names, without dangling ones.
+    /// Symbolic refs stay symbolic.
     ///
     /// # Errors
-    /// The packed references cannot be read.
+    /// The packed refs cannot be read.
     pub fn all(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<Reference>> {
         let mut all = Vec::new();
         self.for_each(prefix, |reference| {
@@ -234,7 +237,7 @@ fn visit_packed(reference: PackedRef<'_>, visit: Visit<'_>) -> Result<ControlFlo
 }
 
 struct Walk<'a> {
-    /// Leave out what each work tree has of its own.
+    /// Whether per-worktree refs are left out.
     skip_own: bool,
     visit: &'a mut dyn FnMut(&BStr),
 }

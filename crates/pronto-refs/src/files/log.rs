@@ -1,4 +1,4 @@
-//! The logs of references: what they held, since when, and why.
+//! Reflogs: the former values of refs, with times and reasons.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
@@ -29,7 +29,7 @@ pub struct LogLine<'a> {
 }
 
 impl<'a> LogLine<'a> {
-    /// Reads one line; `None` when it is not well formed.
+    /// Reads one line; `None` when it is malformed.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut parts = line.splitn(3, |&byte| byte == b' ');
         let old = ObjectId::from_hex(parts.next()?).ok()?;
@@ -53,11 +53,16 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// A log read into memory. Lines that are not well formed are skipped.
+/// A log read into memory. Lines that are malformed are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Vec<u8>);
 
 impl Log {
+    /// A log with the content of a file.
+    pub(super) fn of(content: Vec<u8>) -> Log {
+        Log(content)
+    }
+
     /// The lines, the newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
         let lines: Vec<&[u8]> = self.0.lines().collect();
@@ -79,8 +84,10 @@ impl References {
 
     /// Whether `name` has a log. Costs one system call.
     pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
-        RefNameRef::existing(name.as_ref().as_bstr())
-            .is_ok_and(|name| self.log_path(name).is_file())
+        RefNameRef::existing(name.as_ref().as_bstr()).is_ok_and(|name| match self.tables() {
+            Some(tables) => self.has_log_in_tables(tables, name).unwrap_or(false),
+            None => self.log_path(name).is_file(),
+        })
     }
 
     /// The log of `name`, if it has one.
@@ -91,6 +98,9 @@ impl References {
         let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
             return Ok(None);
         };
+        if let Some(tables) = self.tables() {
+            return self.log_in_tables(tables, name);
+        }
         let file = self.log_path(name);
         match pronto_io::untrusted::content(&file) {
             Ok(bytes) => Ok(Some(Log(bytes))),

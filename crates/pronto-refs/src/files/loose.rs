@@ -1,4 +1,4 @@
-//! References in files of their own.
+//! Loose refs.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Conten
 }
 
 fn read_start(file: &Path, content: &mut [u8]) -> Result<usize, Errno> {
-    // A FIFO in the place of the file must not make this wait.
+    // A FIFO in place of the file must not make this wait.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(file, flags, Mode::empty())?;
     rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *content))

@@ -1,4 +1,4 @@
-//! Packing: references with files of their own go into `packed-refs`, and the files go.
+//! Packs refs: writes loose refs into `packed-refs` and removes their files.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::glob::{self, How};
@@ -80,22 +80,28 @@ struct Candidate {
 }
 
 impl dyn Host + '_ {
-    /// Packs references as `git pack-refs` does: writes `packed-refs`, then removes the file of
-    /// each reference that still holds what was packed, under its lock. Symbolic and broken references
-    /// and those that each work tree has of its own are never packed. At every moment each
-    /// reference can be read, and a process that is killed loses none.
+    /// Packs refs like `git pack-refs`: writes `packed-refs`, then removes the file of each ref
+    /// that still holds the packed value, under its lock. Symbolic, broken and per-worktree refs
+    /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
-    /// Waits for the lock of `packed-refs` as long as `core.packedRefsTimeout` says. References that
-    /// lead to missing objects are [complained](Host::complain) of.
+    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs of missing
+    /// lead to missing objects are [reported](Host::report).
     ///
-    /// Costs a read and a look at the object for each loose reference, a copy of `packed-refs`, and some
-    /// seven system calls for each file that is removed.
+    /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
+    /// needed to keep their number small.
+    ///
+    /// Costs a read and an object lookup for each loose ref, a copy of `packed-refs`, and about
+    /// seven system calls for each removed file.
     ///
     /// # Errors
     /// The lock is held for longer, a file cannot be read or written, or the hook
     /// `reference-transaction` refused.
     pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
         let mut report = PackRefsReport::default();
+        if let Some(tables) = self.refs().tables() {
+            tables.compact(!options.auto)?;
+            return Ok(report);
+        }
         if options.auto && !self.should_pack_refs(options)? {
             return Ok(report);
         }
@@ -115,14 +121,18 @@ impl dyn Host + '_ {
         Ok(report)
     }
 
-    /// Whether `pack_refs` with these options and `auto` would pack: there are as many loose references to
-    /// pack as five times the binary logarithm of the number of packed ones, and at least sixteen.
+    /// Returns whether `pack_refs` with these options and `auto` would pack: the number of loose
+    /// refs to pack is at least five times the binary logarithm of the number of packed ones, and
+    /// at least sixteen.
     ///
-    /// Costs a read of each loose reference up to that number.
+    /// Costs a read of each loose ref up to that number.
     ///
     /// # Errors
-    /// `packed-refs` cannot be looked at, or an object cannot be read.
+    /// `packed-refs` cannot be read, or an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
+        if let Some(tables) = self.refs().tables() {
+            return tables.needs_compaction();
+        }
         let file = self.refs().common_dir.join("packed-refs");
         let size = match std::fs::metadata(&file) {
             Ok(metadata) => metadata.len(),
@@ -163,7 +173,7 @@ impl dyn Host + '_ {
                 continue;
             }
             if !self.has_object(&id)? {
-                self.complain(format!("{found} does not point to a valid object!"));
+                self.report(format!("{found} does not point to a valid object!"));
                 continue;
             }
             if options.includes(found.as_bstr()) {
@@ -224,7 +234,7 @@ impl dyn Host + '_ {
         text.push(&PackedRef {
             name: candidate.name.as_bstr(),
             id: candidate.id,
-            // Of a broken tag nothing is said, as Git does.
+            // A broken tag is not reported, as in Git.
             peeled: self.peel_tag(candidate.id).ok().flatten(),
         });
     }

@@ -1,4 +1,4 @@
-//! References packed into one sorted file, searched in place.
+//! Packed refs, searched in place in their sorted file.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

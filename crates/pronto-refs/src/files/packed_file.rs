@@ -1,7 +1,7 @@
-//! Writing `packed-refs`: its lock, its text, and the file that takes its place.
+//! Writing `packed-refs`: its lock, its text, and the file that replaces it.
 //!
-//! The lock outlives the moment when the new file is in place: whoever deletes references holds it
-//! until their own files are gone too, so that nobody packs these meanwhile.
+//! The lock is held beyond the replacement: a process that deletes refs holds it until their loose
+//! files are gone, so that no other process packs them meanwhile.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,13 +1,15 @@
-//! Changing references: all together or not at all.
+//! Transactions of refs: all changes or none.
 //!
-//! Each reference is locked, its old value compared, and its new value written beside it before
-//! the first one is moved into place. The hook `reference-transaction` may refuse in between.
+//! Each ref is locked, its old value is compared, and its new value is written to the lock file
+//! before the first one is renamed. The hook `reference-transaction` may refuse in between.
 
 pub(super) mod hook;
 mod initial;
 mod packed;
 mod prepare;
+mod tables;
 
+use super::tables::LogChange as LogIds;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
@@ -31,7 +33,7 @@ pub enum Expected {
     Symbolic(BString),
 }
 
-/// What becomes of a reference.
+/// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It holds this from now on.
@@ -47,7 +49,7 @@ pub enum Change {
 pub struct Edit {
     /// The full name of the reference.
     pub name: BString,
-    /// What becomes of it.
+    /// The change.
     pub change: Change,
     /// What it must hold before.
     pub expected: Expected,
@@ -78,6 +80,8 @@ pub struct Prepared<'r> {
     edits: Vec<Edit>,
     steps: Vec<Step>,
     packed: Option<PackedLock>,
+    /// The locks on reftables.
+    stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
 }
 
@@ -94,6 +98,8 @@ struct Step {
     lock: Option<Lock>,
     must_move: bool,
     is_loose: bool,
+    /// The reference is in a reftable.
+    in_tables: bool,
 }
 
 impl<'r> Transaction<'r> {
@@ -196,7 +202,7 @@ impl<'r> Transaction<'r> {
         let repository = self.repository;
         let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
         if self.edits.iter().any(sets) {
-            // From now on no object that is there is pruned.
+            // From now on no present object is pruned.
             repository.begin_writing()?;
         }
         let mut prepared = prepare::prepare(repository, self.edits)?;
@@ -221,12 +227,11 @@ impl<'r> Transaction<'r> {
         self.prepare()?.commit()
     }
 
-    /// Commits into a repository that has no references yet and that nobody else uses: the
-    /// objects go into `packed-refs` at once, without logs and without hooks. Costs one file
-    /// whatever the number of references.
+    /// Commits into a repository without refs that no other process uses: the refs are written to
+    /// `packed-refs` at once, without reflogs and hooks. Costs one file for any number of refs.
     ///
     /// # Errors
-    /// A name is impossible, or a file cannot be written.
+    /// A name is invalid, or a file cannot be written.
     pub fn commit_initial(self) -> Result<()> {
         initial::commit(self.repository, &self.edits)
     }
@@ -240,6 +245,10 @@ impl Prepared<'_> {
     pub fn commit(mut self) -> Result<()> {
         let repository = self.repository;
         let refs = repository.refs();
+        if let Some(stacks) = self.stacks.take() {
+            stacks.commit(repository, &self.steps)?;
+        }
+        self.steps.retain(|step| !step.in_tables);
         let mut who = None;
         for step in &mut self.steps {
             if step.only_log || step.must_move {
@@ -256,7 +265,8 @@ impl Prepared<'_> {
                 remove_empty_parents(refs, step.name.borrow(), true);
             }
         }
-        // The lock is held until the files of the references are gone: nobody may pack them again.
+        // The lock is held until the files of the refs are gone, so no other process packs them
+        // again.
         if let Some(packed) = &mut self.packed {
             packed.put_in_place()?;
         }
@@ -285,9 +295,15 @@ impl Prepared<'_> {
     /// The hook cannot be started.
     pub fn abort(mut self) -> Result<()> {
         self.aborts = false;
+        self.release();
+        self.run_hook("aborted").map(|_| ())
+    }
+
+    /// Gives all locks back.
+    fn release(&mut self) {
         self.steps.clear();
         self.packed = None;
-        self.run_hook("aborted").map(|_| ())
+        self.stacks = None;
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {
@@ -302,8 +318,8 @@ impl Prepared<'_> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if self.aborts {
-            self.steps.clear();
-            // There is nobody left to tell.
+            self.release();
+            // A failure here cannot be reported.
             let _ = self.run_hook("aborted");
         }
     }
@@ -315,19 +331,27 @@ pub fn bad_name(BadName { name }: BadName) -> Error {
     Error::new(ErrorKind::Reference, message)
 }
 
-fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
-    let refs = repository.refs();
-    let name = step.name.borrow();
-    let null = refs.object_hash().null();
+/// The old and the new id that the log says; `None` if it says nothing about the step.
+fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
+    let null = repository.refs().object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
         // What leads to a broken reference, or to itself, leads to no object.
-        Change::Set(Target::Symbolic(target)) => match refs.id_of(target) {
-            Ok(Some(id)) => id,
-            Ok(None) | Err(_) => return Ok(()),
-        },
+        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
         Change::Delete if step.only_log => null,
-        Change::Delete | Change::Verify => return Ok(()),
+        Change::Delete | Change::Verify => return None,
+    };
+    Some(LogIds {
+        old: step.old.unwrap_or(null),
+        new,
+    })
+}
+
+fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
+    let refs = repository.refs();
+    let name = step.name.borrow();
+    let Some(LogIds { old, new }) = logged_ids(repository, step) else {
+        return Ok(());
     };
     let wanted = step.create_log || refs.wants_log(&name);
     if !wanted && !refs.log_path(name).exists() {
@@ -337,7 +361,6 @@ fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Re
         Some(who) => who,
         None => who.insert(repository.log_signature()?),
     };
-    let old = step.old.unwrap_or(null);
     let mut line = format!("{old} {new} {who}").into_bytes();
     let message = log::clean_message(
         step.message

@@ -1,4 +1,4 @@
-//! What can be wrong with reftables.
+//! Errors of reftables.
 
 /// The error of this module: a kind and where it happened.
 pub type Error = pronto_io::error::Error<ErrorKind>;
@@ -6,7 +6,7 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 /// The outcome of what can fail so.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -1,4 +1,4 @@
-//! Records of references and of reflogs, borrowed from where they were read.
+//! Records of refs and reflogs, borrowed from the table.
 
 use bstr::BStr;
 use pronto_hash::oid;
@@ -45,7 +45,7 @@ impl<'a> RefValue<'a> {
         }
     }
 
-    /// Whether `id` is the object or what it is peeled to.
+    /// Returns whether `id` is the object or its peeled object.
     pub fn leads_to(&self, id: &oid) -> bool {
         self.object() == Some(id) || self.target() == Some(id)
     }
@@ -72,10 +72,10 @@ pub struct RefRecord<'a> {
 }
 
 impl<'a> RefRecord<'a> {
-    /// The name, if it is one that a new reference may have.
+    /// Returns the name, if a new reference may have it.
     ///
     /// # Errors
-    /// It is not: whoever wrote the table let a bad name in.
+    /// The program that wrote the table accepted an invalid name.
     pub fn checked_name(&self) -> Result<RefNameRef<'a>, BadName> {
         RefNameRef::new(self.name)
     }
@@ -113,10 +113,10 @@ pub struct LogRecord<'a> {
 }
 
 impl<'a> LogRecord<'a> {
-    /// The name of the reference, if it is one that a new reference may have.
+    /// Returns the name of the reference, if a new reference may have it.
     ///
     /// # Errors
-    /// It is not: whoever wrote the table let a bad name in.
+    /// The program that wrote the table accepted an invalid name.
     pub fn checked_name(&self) -> Result<RefNameRef<'a>, BadName> {
         RefNameRef::new(self.name)
     }

@@ -116,13 +116,13 @@ impl Stack {
         self.kind
     }
 
-    /// What the stack holds now. One `stat(2)` and a short lock if nothing has changed since the
-    /// last call; otherwise the list is read and tables that are new to us are opened. Never fails
-    /// because of a compaction that is going on: a list whose tables are gone is read again.
+    /// Returns the current content of the stack. One `stat(2)` and a short lock if nothing has
+    /// changed since the last call; otherwise the list is read and new tables are opened. Never
+    /// fails because of a concurrent compaction: if tables of the list are gone, the list is read
+    /// again.
     ///
     /// # Errors
-    /// As [`open`](Self::open); [`ErrorKind::Missing`] if the list names a table that is gone
-    /// for good.
+    /// As [`open`](Self::open); [`ErrorKind::Missing`] if the list names a missing table.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.list.is_current(&self.list_path)? {
@@ -131,7 +131,7 @@ impl Stack {
         Ok(loaded.snapshot.clone())
     }
 
-    /// What the stack held when it was last looked at. Asks nothing of the system.
+    /// Returns the content of the stack at the last check, without a system call.
     pub fn last_snapshot(&self) -> Snapshot {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.snapshot.clone()

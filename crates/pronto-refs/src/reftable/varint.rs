@@ -1,4 +1,4 @@
-//! Numbers of variable length, as the offsets of deltas in packs have them.
+//! Numbers of variable length, encoded like offsets of deltas in packs.
 
 /// The most bytes that a number has.
 const LONGEST: usize = 10;

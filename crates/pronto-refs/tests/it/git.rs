@@ -182,7 +182,7 @@ fn what_we_write_is_read_by_git() {
             repository.run(&["reflog", "list"], "").lines().count(),
             names.len()
         );
-        // Git goes on where we stopped, and we where it did.
+        // Git continues where pronto stopped, and pronto where git stopped.
         update(
             &repository,
             std::iter::once(format!("delete {}\n", names[5])),

@@ -1,5 +1,5 @@
-//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or
-//! over one request after the other.
+//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or over
+//! separate requests.
 
 use pronto_hash::{Kind, ObjectId};
 
@@ -56,11 +56,11 @@ enum State {
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a fetch of `request` from the side that said `greeting`. `stateless` says that each
-    /// request meets a new process that remembers nothing (HTTP).
+    /// Begins a fetch of `request` from the side that sent `greeting`. `stateless` says that each
+    /// request reaches a new process without state (HTTP).
     ///
     /// # Errors
-    /// If that side cannot do what is asked.
+    /// That side does not support the request.
     pub fn new(
         request: &'a Request,
         greeting: &'a Greeting,
@@ -96,8 +96,8 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Appends the next request to `out` and says what is due: [`Next::Receive`], or, where a
-    /// side that acknowledges only once has nothing more to say, [`Next::Pack`].
+    /// Appends the next request to `out` and returns the next step: [`Next::Receive`], or
+    /// [`Next::Pack`] if the other side acknowledges only once and has done so.
     ///
     /// # Errors
     /// If the negotiator fails, or a value is longer than a packet.

@@ -37,10 +37,10 @@ enum Section {
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a fetch of `request` from the side that said `greeting`.
+    /// Begins a fetch of `request` from the side that sent `greeting`.
     ///
     /// # Errors
-    /// If that side cannot do what is asked.
+    /// That side does not support the request.
     pub fn new(request: &'a Request, greeting: &'a Greeting) -> Result<Self, Error> {
         let capabilities = &greeting.capabilities;
         let shallow_wanted = !request.deepen.is_none() || !request.shallow.is_empty();

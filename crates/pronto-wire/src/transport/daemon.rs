@@ -54,7 +54,7 @@ pub(super) fn connect(
     Ok(Box::new(daemon))
 }
 
-/// Starts the program that makes connections in our place (`core.gitProxy`).
+/// Starts the program that makes the connection (`core.gitProxy`).
 fn through(program: &OsStr, target: &Target<'_>) -> Result<Process, Error> {
     let mut command = pronto_io::child::command(program);
     command.arg(target.host);
@@ -136,7 +136,7 @@ impl Connection for Daemon {
     }
 
     fn close(&mut self) -> Result<(), Error> {
-        // The daemon may have closed its side already: that is the end we want.
+        // The daemon may have closed its side already, which is fine.
         let _ = self.stream.shutdown(Shutdown::Both);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Smart HTTP: each request is a POST of its own (`gitprotocol-http(5)`).
+//! Smart HTTP: each request is a separate POST (`gitprotocol-http(5)`).
 
 use std::io::{self, Read};
 
@@ -30,7 +30,7 @@ pub enum Redirects {
     Always,
 }
 
-/// What proves who we are.
+/// Credentials of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// A name and a password, for the basic scheme.
@@ -65,15 +65,15 @@ impl Secret {
     }
 }
 
-/// What the user has set, looked up anew for each URL that requests go to.
+/// The user's settings, resolved for each URL that receives a request.
 ///
-/// A server can redirect to another URL. Whatever depends on the URL, secrets above all, is then
-/// looked up for the new one, so that nothing that was meant for one origin reaches another.
+/// A server can redirect to another URL. Everything that depends on the URL, above all secrets, is
+/// then resolved for the new one, so nothing intended for one origin reaches another.
 pub trait Settings: Send {
     /// What is set for `url`. Called before anything is sent there.
     ///
     /// # Errors
-    /// If a setting is not well formed, or is one that cannot be obeyed here
+    /// If a setting is malformed, or is one that cannot be obeyed here
     /// ([`ErrorKind::Unsupported`]).
     fn for_url(&mut self, url: &Url) -> Result<UrlSettings, Error>;
 }
@@ -123,7 +123,7 @@ pub(super) struct Http {
     plan: Plan,
     /// Where requests go.
     site: Site,
-    /// What tells whether the answer in progress goes on.
+    /// Shows whether the current response continues.
     current: dial::Current,
     answer: Option<BodyReader<'static>>,
     notice: Option<String>,

@@ -1,4 +1,4 @@
-//! How long a read from the network may take.
+//! Limits for the duration of reads from the network.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -12,8 +12,8 @@ pub struct Limits {
     pub connect: Duration,
     /// The longest time for one of several addresses.
     pub connect_address: Duration,
-    /// The longest time without a byte. A server that computes says so every few seconds while it
-    /// makes a pack, but not while it looks for what is common.
+    /// The longest time without a byte. A server sends signs of life every few seconds while it
+    /// makes a pack, but not while it negotiates.
     pub idle: Duration,
     /// The longest time for the head of an answer over HTTP, however many bytes of it arrive.
     pub head: Duration,
@@ -115,7 +115,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Takes note of `count` bytes for which `waited` was spent.
+    /// Records `count` bytes for which `waited` was spent.
     fn account(&mut self, count: usize, waited: Duration) -> io::Result<()> {
         let Some(low) = self.low else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A server as a child process: on this machine, or behind ssh.
+//! A server as a child process, on this machine or through ssh.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
 
-/// A pipe this large lets the server run ahead of us while we work.
+/// The size of the pipe. A large one lets the server run ahead.
 const PIPE_BYTES: usize = 1 << 20;
 
 /// A running server. Dropping it closes its streams and waits for its end.
@@ -23,7 +23,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `command` with its streams connected to us; what it prints as errors is seen.
+    /// Starts `command` with its streams connected to this process. Its error output is shown.
     pub(super) fn start(mut command: Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -90,7 +90,7 @@ impl Connection for Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.input = None;
-        // A server that is still sending would block for ever on a pipe that nobody reads.
+        // A server that is still sending would block forever on a pipe without a reader.
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -112,7 +112,7 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
-    // Who asks for nothing leaves the server what it may have been given, as Git does.
+    // Without a requested version the inherited variable stays, as in Git.
     if let Some(value) = version_parameter(options.version) {
         command.env("GIT_PROTOCOL", value);
     }
@@ -134,14 +134,8 @@ pub(super) fn shell(line: &BStr) -> Command {
 /// `program 'path'`, for a shell.
 pub(super) fn quoted_call(program: &BStr, path: &BStr) -> BString {
     let mut line = program.to_vec();
-    line.extend_from_slice(b" '");
-    for &byte in path.iter() {
-        match byte {
-            b'\'' | b'!' => line.extend_from_slice(&[b'\'', b'\\', byte, b'\'']),
-            _ => line.push(byte),
-        }
-    }
-    line.push(b'\'');
+    line.push(b' ');
+    pronto_io::shell::quote_into(path, &mut line);
     line.into()
 }
 

@@ -1,4 +1,4 @@
-//! Servers behind the ssh program of the system.
+//! Servers reached through the ssh program of the system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

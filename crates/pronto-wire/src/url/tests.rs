@@ -1,4 +1,4 @@
-//! Which texts are URLs, and what origin they have.
+//! Tests of parsing URLs and their origins.
 
 use super::*;
 

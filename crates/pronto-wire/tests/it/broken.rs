@@ -13,7 +13,7 @@ use pronto_wire::transport::Connection;
 
 use crate::support::Listener;
 
-/// Says the same whatever it is told, a few bytes at a time.
+/// A connection that sends recorded bytes, a few at a time, and ignores requests.
 struct Recording(Vec<u8>, usize);
 
 impl Read for Recording {

@@ -7,10 +7,12 @@ use pronto_wire::advertisement::Version;
 use pronto_wire::fetch::{Deepen, Nothing, Request};
 use pronto_wire::transport::{Options, http};
 
-use crate::servers::{Daemon, Login, Ssh, Tls, Web, skip};
+use test_support::skip;
+
+use crate::servers::{Daemon, Login, Ssh, Tls, Web};
 use crate::support::{Fixed, Scene, VERSIONS, connect, connect_with, fetch, find, git, refs};
 
-/// Clones `url` in each version and lets stock git check what came.
+/// Clones `url` in each protocol version and checks the result with stock git.
 fn clone_in_all_versions(url: &str, options: &Options, scene: &Scene, format: &str) {
     clone_with(url, options, &http::Options::default(), scene, format);
 }
@@ -100,7 +102,7 @@ fn daemon() {
 #[test]
 fn ssh() {
     let Some(ssh) = Ssh::start() else {
-        return skip("sshd");
+        skip!("sshd is not installed");
     };
     let scene = Scene::new("sha1");
     let mut options = Options::default();
@@ -119,7 +121,7 @@ fn ssh() {
 fn http() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     clone_in_all_versions(&web.url("origin"), &Options::default(), &scene, "sha1");
     clone_in_all_versions(
@@ -140,10 +142,10 @@ fn http() {
 fn https() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let Some(tls) = Tls::before(web.port()) else {
-        return skip("openssl");
+        skip!("openssl is not installed");
     };
     let options = Options::default();
     let error = connect(&tls.url("origin"), &options).err();
@@ -166,7 +168,7 @@ fn cut_histories_and_filters() {
     let scene = Scene::new("sha1");
     let daemon = Daemon::start(scene.path());
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let local = scene.origin();
     let local = local.to_str().expect("a name in ASCII").to_owned();

@@ -4,7 +4,9 @@ use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::negotiate::Consecutive;
 use pronto_wire::transport::Options;
 
-use crate::servers::{Daemon, Login, Web, skip};
+use test_support::skip;
+
+use crate::servers::{Daemon, Login, Web};
 use crate::support::{Local, Scene, VERSIONS, connect, fetch, find, git, refs};
 
 #[test]
@@ -12,7 +14,7 @@ fn only_what_is_new_is_sent() {
     let scene = Scene::new("sha1");
     let daemon = Daemon::start(scene.path());
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let urls = [
         format!("file://{}", scene.origin().display()),

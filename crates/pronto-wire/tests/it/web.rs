@@ -9,14 +9,16 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::transport::{Options, http};
 
-use crate::servers::{Login, Web, skip};
+use test_support::skip;
+
+use crate::servers::{Login, Web};
 use crate::support::{Fixed, Listener, Password, Scene, connect, connect_with, refs};
 
 #[test]
 fn passwords_are_asked_for_and_remembered() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Basic) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let options = Options::default();
     let attempt = |password: &'static str| {
@@ -52,7 +54,7 @@ fn passwords_are_asked_for_and_remembered() {
 fn passwords_in_urls_and_headers() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Basic) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let options = Options::default();
     let url = web.url_with_login("me:secret", "origin");
@@ -73,7 +75,7 @@ fn passwords_in_urls_and_headers() {
 fn redirections_are_told_and_can_be_refused() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let address = Address::parse(web.moved_url("origin").as_str().into()).expect("a URL");
     let listener = Listener::default();
@@ -97,7 +99,7 @@ fn redirections_are_told_and_can_be_refused() {
 fn what_is_no_repository_is_refused() {
     let scene = Scene::new("sha1");
     let Some(web) = Web::start(scene.path(), Login::Open) else {
-        return skip("lighttpd");
+        skip!("lighttpd is not installed");
     };
     let url = format!("http://127.0.0.1:{}/passwords", web.port());
     let error = connect(&url, &Options::default())

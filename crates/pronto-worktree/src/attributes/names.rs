@@ -1,4 +1,4 @@
-//! Which attributes there are at all.
+//! The names of all attributes.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Each directory is asked of once, however many threads come to it.
+//! Reads the attributes of each directory once, for all threads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub struct Once<S> {
     found: Mutex<HashMap<BString, Arc<Place>>>,
 }
 
-/// What is known of a directory: nothing yet, or what is there.
+/// The state of a directory: not yet read, or its content.
 type Place = Mutex<Option<Option<Vec<u8>>>>;
 
 impl<S> Once<S> {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
 
-    /// Counts how often it is asked, and fails the first time.
+    /// Counts the calls, and fails the first time.
     struct Counting(AtomicUsize);
 
     impl Source for Counting {

@@ -12,7 +12,7 @@ use super::State;
 
 pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 
-/// Longer lines are passed over (the limit is Git's).
+/// Longer lines are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
 
 /// One line of a file, as it was written.
@@ -22,7 +22,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// The attributes it names, in the order in which it does: a macro before what it stands for.
+    /// Returns the attributes it names, in their order: a macro before its expansion.
     pub(super) fn names(&self) -> impl Iterator<Item = &BStr> {
         let macro_name = match &self.target {
             Kind::Macro(name) => Some(name.as_str().into()),
@@ -33,7 +33,7 @@ impl Definition {
     }
 }
 
-/// The lines of a file that can be understood; the others are passed over.
+/// Parses the valid lines of a file; the others are ignored.
 pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
     gix_attributes::parse(bytes)
         .filter_map(Result::ok)
@@ -64,7 +64,7 @@ pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
         .collect()
 }
 
-/// The lines of a text of ours.
+/// Parses a built-in text.
 pub(super) fn parse_definition(text: &str) -> Vec<Definition> {
     parse(text.as_bytes(), true)
 }
@@ -79,7 +79,7 @@ pub(super) struct Names {
     macros: Vec<Assignments>,
 }
 
-/// Numbered attributes and what is said of them, the strongest first.
+/// Numbered attributes with their states, the strongest first.
 type Assignments = Vec<(usize, State)>;
 
 impl Names {
@@ -183,8 +183,8 @@ impl List {
         self.rules.is_empty()
     }
 
-    /// Fills in what no stronger rule has said of `path`. `basename` is where its last component
-    /// starts.
+    /// Fills in states of `path` that no stronger rule has set. `basename` is the start of its last
+    /// component.
     pub(super) fn apply(
         &self,
         (path, is_directory): (&BStr, bool),
@@ -241,8 +241,8 @@ fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
     }
 }
 
-/// Says `state` of attribute `number` unless something has been said; gives what a macro that is
-/// set by this stands for.
+/// Sets `state` of attribute `number` unless it is set. Returns the expansion of a macro that is
+/// set by this.
 fn set<'n>(
     number: usize,
     state: &State,

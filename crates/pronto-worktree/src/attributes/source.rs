@@ -1,4 +1,4 @@
-//! Where the `.gitattributes` of a directory is read from.
+//! The source of a directory's `.gitattributes`.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;
@@ -37,8 +37,7 @@ impl Source for Directories {
     }
 }
 
-/// From the worktree, and where it has none, from `otherwise`: what holds while files are looked
-/// at and added.
+/// From the worktree, and if it has none, from `otherwise`: for examining and adding files.
 pub struct FromWorktree<S> {
     /// The top of the worktree.
     pub top: Directory,
@@ -131,8 +130,8 @@ impl Growing {
 }
 
 impl<O> FromIndex<O> {
-    /// The blobs of attributes among the entries of an index. Of what is in conflict, ours counts,
-    /// as in Git.
+    /// Returns the blobs of attributes files among the entries of an index. For a conflict our side
+    /// counts, as in Git.
     pub fn find_in_index<'a>(
         entries: impl IntoIterator<Item = EntryRef<'a>>,
     ) -> HashMap<BString, ObjectId> {
@@ -152,7 +151,7 @@ impl<O> FromIndex<O> {
     }
 }
 
-/// The directory of which the file at `path` tells the attributes, if it does.
+/// Returns the directory whose attributes are in the file at `path`, if it is an attributes file.
 fn directory_of(path: &BStr) -> Option<&BStr> {
     let directory = path.strip_suffix(NAME)?;
     match directory.split_last() {
@@ -176,7 +175,7 @@ impl<O: Objects> Source for FromIndex<O> {
     }
 }
 
-/// What came of looking for the attributes of a directory.
+/// The result of looking for the attributes file of a directory.
 enum Found {
     /// A file, unless it is too large or no file.
     File(Option<Vec<u8>>),
@@ -222,7 +221,7 @@ fn is_link_error(error: &std::io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
 }
 
-/// What is larger than Git's limit, or no regular file, is passed over.
+/// Reads a file; `None` if it exceeds Git's limit or is not a regular file.
 fn read_limited(file: &std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
     match untrusted::read_open(file, LARGEST_TEXT_BYTES) {
         Ok(content) => Ok(Some(content)),

@@ -1,6 +1,6 @@
-//! Paths that the file system takes for one another. Whoever came first while many wrote is
-//! chance, so it is settled here: the last in the order of the index stays, as when Git writes
-//! one after another, and everyone involved is reported.
+//! Paths that the file system treats as equal. Which of them was written first by parallel workers
+//! is arbitrary, so the conflict is resolved here: the last one in index order stays, as if Git
+//! wrote them one after another, and all of them are reported.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use super::write::Writer;
 use super::{Context, Obstructions, Options, Outcome, Plan, split};
 use crate::recorded::recorded;
 
-/// What tells one file from another.
+/// The identity of a file.
 type Identity = (u32, u32);
 
 fn identity(stat: &Stat) -> Identity {
@@ -59,7 +59,7 @@ pub(super) fn settle(
         involved.insert(*at);
         involved.extend(holder);
         if holder.is_some_and(|holder| holder > *at) {
-            // It is in the index all the same, and its facts match nothing.
+            // The entry is in the index anyway, with stat data that match nothing.
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }
@@ -86,15 +86,16 @@ pub(super) fn settle(
     outcome.collided = collided;
 }
 
-/// Which part of a path something is in the way of.
+/// The part of a path that is obstructed.
 enum Part {
-    /// A directory on the way.
+    /// A leading directory.
     Leading,
     /// The name itself.
     Last,
 }
 
-/// What is in the way of `path`: the first component that is no directory, or what bears its name.
+/// Returns the obstruction of `path`: the first component that is not a directory, or a file of its
+/// name.
 fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
     let mut directory = None;
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {

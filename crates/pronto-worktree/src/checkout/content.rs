@@ -1,4 +1,4 @@
-//! What is put in a place, and how.
+//! Writes the content of a path.
 
 use std::io::{self, Read};
 
@@ -19,9 +19,9 @@ const PIECE_LEN: usize = 256 * 1024;
 /// What is put in a place.
 pub(super) enum Content<'a> {
     File(&'a [u8]),
-    /// A file whose content has not been looked at yet.
+    /// A file whose content has not been read yet.
     Stream(&'a mut dyn Read),
-    /// A file whose content another work tree may have; and space to check it in.
+    /// A file of another worktree that may have the content, and a buffer for verifying it.
     Twin(&'a Twin<'a>, &'a mut Vec<u8>),
     Symlink(&'a [u8]),
     Submodule,
@@ -35,7 +35,7 @@ pub(super) enum Trouble {
 }
 
 impl Content<'_> {
-    /// Puts it into the file that is there, if that can be and comes to the same as a new file.
+    /// Replaces the content of the existing file, if the result equals a new file.
     pub(super) fn overwrite(
         &self,
         in_place: Option<&Overwriter>,
@@ -55,7 +55,7 @@ impl Content<'_> {
         })
     }
 
-    /// Puts it there, where nothing may be. After [`Trouble::Exists`] it can be tried again.
+    /// Creates the file, which must not exist. After [`Trouble::Exists`] it can be tried again.
     pub(super) fn create(
         &mut self,
         (directory, name): (&Directory, &BStr),
@@ -128,10 +128,10 @@ fn fill_file(
     })
 }
 
-/// Whether a file may be there that `error` says could not be made: a file system at the far end of
-/// a network may make it and then fail to say so, or to tell its attributes. With these errors the
-/// kernel had looked for the name and found it free. After any other, an empty file of that name is
-/// somebody else's.
+/// Returns whether the file may exist although creating it failed with `error`. A network file
+/// system may create a file and then fail to report it or its attributes. With these errors the
+/// kernel had looked up the name and found it free. After any other error, an empty file of that
+/// name belongs to another process.
 fn may_have_made(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

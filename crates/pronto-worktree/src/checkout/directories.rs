@@ -1,4 +1,4 @@
-//! What all workers know: the directories that files are written into, which are opened, and made where
+//! State that workers share: the open directories that files are written into, which are created if
 //! they are missing; and how files are replaced in them.
 
 use std::collections::HashMap;
@@ -16,12 +16,12 @@ pub(super) struct Directories<'a> {
     top: &'a Directory,
     /// Directories that are known to be there, and whether this checkout made them.
     known: Mutex<HashMap<BString, bool>>,
-    /// The worktree was empty at the start: what is not known is not there. Otherwise what is in the way
-    /// of a directory may be removed.
+    /// Whether the worktree was empty at the start: unknown paths do not exist then. Otherwise
+    /// obstructions of a directory may be removed.
     fresh: bool,
     /// How files get new content in place, if they may.
     pub(super) in_place: Option<Overwriter>,
-    /// Held by whoever has a large content in memory.
+    /// Held by the worker that has a large content in memory.
     large: Mutex<()>,
 }
 
@@ -36,8 +36,8 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// Waits until nobody has a large content in memory, and keeps others from it until the guard
-    /// is dropped.
+    /// Waits until no worker has a large content in memory, and keeps others from it until the
+    /// guard is dropped.
     pub(super) fn one_large_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,7 +89,7 @@ impl<'a> Opened<'a> {
             return Ok(self.shared.top);
         }
         if let Some(at) = self.kept.iter().rposition(|(kept, _)| kept == path) {
-            // The last is the one that is asked for next.
+            // The last one is used next.
             if at + 1 != self.kept.len() {
                 let entry = self.kept.remove(at);
                 self.kept.push(entry);

@@ -1,5 +1,5 @@
-//! Directories that become empty while files are removed: each goes as soon as nothing is left to be
-//! done in it, by whoever did the last of it, and then perhaps the one above it.
+//! Removes directories that become empty. The worker that completes the last removal in a directory
+//! removes it, and then perhaps the one above.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ impl<'a> Emptied<'a> {
             if is_gone {
                 place.is_lighter.store(true, Ordering::Relaxed);
             }
-            // Whoever is the last sees what the others have seen.
+            // The last worker sees the results of the others.
             if place.left.fetch_sub(1, Ordering::AcqRel) > 1 {
                 return;
             }

@@ -1,6 +1,6 @@
-//! Files whose content a long-running process makes: one conversation, held by a thread of its own
-//! beside the workers. Requests follow one another without waiting where the process puts answers
-//! off (`delay`); what it owes is fetched in the end, as it becomes ready.
+//! Files whose content a long-running filter process makes: one conversation on a thread of its
+//! own, beside the workers. If the process can delay answers (`delay`), requests follow one another
+//! without waiting, and delayed contents are fetched at the end, as they become ready.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender};
@@ -40,7 +40,7 @@ pub(super) struct Job<'a> {
     pub(super) meter: &'a Meter,
 }
 
-/// What it has done.
+/// The results.
 pub(super) struct Done<'a> {
     pub(super) writer: Writer<'a>,
     pub(super) interrupted: bool,
@@ -178,7 +178,7 @@ impl<'a> Lane<'a> {
             _ => return false,
         };
         for path in ready {
-            // A process that names what it does not owe cannot be relied on.
+            // A process that sends an unrequested path is unreliable.
             let Some(at) = self
                 .owed
                 .get_mut(process)

@@ -1,6 +1,6 @@
-//! The order of work: directory by directory, so that each is opened once; directories in the
-//! order of their first blob in the pack, and blobs within them likewise, so that the pack is
-//! read from front to back and neighbours share delta bases.
+//! The order of work: directory by directory, so that each is opened once; directories in the order
+//! of their first blob in the pack, and blobs within them likewise, so that the pack is read from
+//! front to back and neighbours share delta bases.
 
 use pronto_io::pool;
 use pronto_odb::Location;

@@ -1,4 +1,4 @@
-//! The first part of a plan: files go, then the directories that are empty.
+//! The first part of a plan: removes files, then empty directories.
 
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -79,7 +79,7 @@ impl Done {
                     None
                 }
                 Err(error) => {
-                    // The next file there tries again, and is told of, too.
+                    // The next file there tries again and is reported, too.
                     self.directory = None;
                     self.warn(at, removal, Err(error));
                     return false;

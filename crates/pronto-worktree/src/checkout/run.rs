@@ -1,4 +1,4 @@
-//! A plan from beginning to end.
+//! Runs a plan from beginning to end.
 
 use std::ops::{ControlFlow, Range};
 
@@ -49,14 +49,14 @@ fn workers_for(count: usize, options: &Options) -> Workers {
     }
 }
 
-/// What the workers found out, over all items.
+/// The results of the workers, over all items.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) collided: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
 }
 
-/// Where workers leave what they found out.
+/// The place where workers store their results.
 #[derive(Default)]
 struct Gathered {
     done: Gather<(u32, Stat)>,
@@ -74,7 +74,7 @@ impl Gathered {
     }
 }
 
-/// For fewer files nobody asks whether they can get new content in place.
+/// For fewer files replacement in place is not tried.
 const FEWEST_OVERWRITTEN: usize = 16;
 
 /// How files that are replaced get new content in place, if they may.

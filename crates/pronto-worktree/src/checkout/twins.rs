@@ -1,12 +1,12 @@
-//! Contents that another work tree of the repository has already. On file systems that can, a new
-//! file shares the blocks of that file, copy on write, instead of being written.
+//! Content that another worktree of the repository already has. On file systems that support it, a
+//! new file shares the blocks of that file (copy on write) instead of being written.
 //!
-//! Nothing is believed of the other file. The new file gets what the other one holds at one moment,
-//! and stays only if the digest of that is the id of the blob. The other file is digested, whose
-//! content is mostly in memory; if its metadata shows that it was changed meanwhile, or could have
-//! been within the tick of the clock, the new file is read back instead. So it does not matter who
-//! changes the other file, how its content came about, or whether its index tells the truth: those
-//! facts only save attempts that would fail.
+//! The other file is not trusted. The new file gets the content of the other file at one moment,
+//! and is kept only if its digest is the id of the blob. The digest is computed over the other
+//! file, whose content is mostly in memory. If its metadata show that it was changed meanwhile, or
+//! could have been within one clock tick, the new file is read back instead. So it does not matter
+//! which process changes the other file, where its content comes from, or whether its index is
+//! right. The index only saves attempts that would fail.
 
 use std::fmt;
 use std::fs::File;
@@ -27,16 +27,16 @@ use super::Item;
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind};
 
-/// For fewer files the indexes of other work trees are not read.
+/// For fewer files the indexes of other worktrees are not read.
 const FEWEST_FILES: usize = 16;
-/// No more work trees than these are asked.
+/// The number of worktrees that are considered.
 const MOST_SIBLINGS: usize = 4;
 /// A file is read back in pieces of this many bytes.
 const PIECE_LEN: usize = 256 * 1024;
 /// A file that was changed so recently could be changed again without its metadata showing it.
 const SETTLED_AFTER_SECONDS: i64 = 2;
 
-/// Another work tree of the repository.
+/// Another worktree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its top.
@@ -45,7 +45,7 @@ pub struct Place {
     pub index: PathBuf,
 }
 
-/// The other work trees, looked for when they are needed.
+/// The other worktrees, opened on first use.
 pub struct Twins {
     kind: Kind,
     always: bool,
@@ -59,11 +59,11 @@ pub struct Twins {
 struct Sibling {
     top: Directory,
     index: Index,
-    /// Its file system shares nothing with ours.
+    /// Whether its file system cannot share blocks with this one.
     is_unfit: AtomicBool,
 }
 
-/// An open file of another work tree that may hold what is wanted.
+/// An open file of another worktree that may have the wanted content.
 pub(super) struct Twin<'a> {
     twins: &'a Twins,
     sibling: &'a Sibling,
@@ -73,8 +73,9 @@ pub(super) struct Twin<'a> {
 }
 
 impl Twins {
-    /// Those that `find` names, the most promising first. With `always`, however few files there are,
-    /// they are shared on any file system that lets them, and it is said if none does.
+    /// Creates the list of worktrees that `find` returns, the most promising first. With `always`,
+    /// any number of files is shared on any file system that permits it, and a message is printed
+    /// if none does.
     pub fn new(
         kind: Kind,
         always: bool,
@@ -89,8 +90,8 @@ impl Twins {
         }
     }
 
-    /// Gets ready for so many files below `top`. Costs one system call, and where files can be
-    /// shared the reading of some indexes.
+    /// Prepares for `count` files below `top`. Costs one system call, and if files can be shared
+    /// the reading of some indexes.
     pub(super) fn prepare(&self, top: &Directory, count: usize) {
         let is_worth_it = self.always
             || (count >= FEWEST_FILES && top.file_system().is_ok_and(FileSystem::shares_blocks));
@@ -135,7 +136,7 @@ impl Twins {
         })
     }
 
-    /// What there is to say in the end.
+    /// Returns the final message.
     pub(super) fn warning(&self) -> Option<String> {
         let reason = self.refusal.get().filter(|_| self.always)?;
         Some(format!(
@@ -233,7 +234,7 @@ impl Twin<'_> {
         Ok(digester.finish().ok().filter(|_| offset == size))
     }
 
-    /// Takes note of an error that the other files would have, too.
+    /// Records an error that the other files would have, too.
     fn refused(&self, error: &io::Error) -> Error {
         use io::ErrorKind as Io;
         let reason = pronto_io::error::reason(error);

@@ -1,8 +1,8 @@
-//! One worker: one path after another, from blob to file.
+//! A worker of the checkout: writes one path after another from blob to file.
 //!
-//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and of what it is converted to. A
-//! larger one that stays as it is goes from the object store to the file in pieces of 256 KiB. One
-//! that must be converted is held whole, by one worker at a time, and let go of afterwards.
+//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and its converted form. A larger
+//! one that is not converted is copied from the object store to the file in pieces of 256 KiB. One
+//! that must be converted is held as a whole, by one worker at a time, and freed afterwards.
 
 use std::io;
 
@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, objects};
 /// the contents of all workers together take 64 MiB at most.
 pub(super) const STREAMED_FROM_BYTES: u64 = 1 << 20;
 
-/// What became of one item.
+/// The result for an item.
 pub(super) enum Written {
     /// It is there.
     Done(Stat),
@@ -58,12 +58,12 @@ pub(super) struct Writer<'a> {
     programs: Option<Programs>,
     /// What a program has made.
     pub(super) filtered: Vec<u8>,
-    /// What was found out, by item.
+    /// The stat data, by item.
     pub(super) done: Vec<(u32, Stat)>,
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
-    /// What else there is to say, by item.
+    /// Further messages, by item.
     pub(super) warnings: Vec<(u32, String)>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the item and remembers what became of it.
+    /// Writes the item and records the result.
     pub(super) fn write(&mut self, next: Next, item: &Item) {
         let written = self
             .try_write(item, next.position)
@@ -189,7 +189,7 @@ impl<'a> Writer<'a> {
         written
     }
 
-    /// Lets the file share its content with that of another work tree, if one has it.
+    /// Makes the file share its blocks with one of another worktree, if one has the content.
     fn share(&mut self, item: &Item, conversion: &Conversion) -> Option<Written> {
         let twins = self.options.twins.as_deref()?;
         if !conversion.keeps_towards_worktree(self.context.settings) {
@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
         }
         let mut piece = std::mem::take(&mut self.blob);
         let mut twins = twins.of(item);
-        // Whatever went wrong: the file is written then, and that tells whether it can be.
+        // On any failure the file is written instead, which reports errors.
         let shared = twins.find_map(|twin| {
             let content = Content::Twin(&twin, &mut piece);
             self.place(item, content).ok()
@@ -267,7 +267,7 @@ impl<'a> Writer<'a> {
         self.programs.get_or_insert_with(|| Programs::new(settings))
     }
 
-    /// Puts the finished content where it belongs.
+    /// Renames the finished content into place.
     pub(super) fn place(
         &mut self,
         item: &Item,
@@ -293,7 +293,7 @@ impl<'a> Writer<'a> {
                 self.meter.add_bytes(metadata.size_bytes);
                 return Ok(Written::Done(recorded(&metadata)));
             }
-            // Whatever it says: creating the file tells whether something is in the way.
+            // A failure is ignored: creating the file reports whether something is in the way.
             let _ = directory.remove_file(name);
         }
         for _ in 0..4 {

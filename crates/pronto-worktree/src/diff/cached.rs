@@ -1,4 +1,4 @@
-//! The cached trees that an index can have: those it has, and those of a tree it agrees with.
+//! The possible cached trees of an index: its own, and those of a tree that it matches.
 
 use super::tree::{ReadTree, TreeEntry, read_tree};
 use crate::Error;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// that is at its place in the tree `root` gets that. Reads the trees that are not known.
 ///
 /// # Errors
-/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is not sound.
+/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
 pub fn cached_trees(
     root: &oid,
     (index, cached): (&Index, Option<&CachedTree>),

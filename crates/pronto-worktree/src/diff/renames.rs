@@ -1,12 +1,12 @@
-//! Deletions and additions that are the same file under another name, found in Git's order:
-//! equal content, then equal base names, then everything against everything.
+//! Rename detection in Git's order: equal content, then equal base names, then every pair of
+//! deletion and addition.
 
 use super::{Chunks, Difference, MOST_SIMILAR, Origin, Side};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
 
-/// Whether and how renames are looked for.
+/// Whether and how renames are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renames {
     /// Files that were modified count as origins as well (`copies`).
@@ -30,7 +30,7 @@ impl Default for Renames {
 
 /// How many origins are kept in mind for each addition.
 const CANDIDATES: usize = 4;
-/// Of many files with the same content only so many are looked at.
+/// Of many files with the same content only this many are compared.
 const MOST_ALTERNATIVES: usize = 100;
 
 /// A file that may have got another name.

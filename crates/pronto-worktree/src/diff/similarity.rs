@@ -1,4 +1,4 @@
-//! How similar two files are: how many bytes of one are in lines, or in pieces of 64 bytes of
+//! The similarity of two files: the number of bytes of one in lines, or in pieces of 64 bytes of
 //! longer lines, that the other one has as well.
 
 use super::MOST_SIMILAR;

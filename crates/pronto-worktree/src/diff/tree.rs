@@ -1,4 +1,4 @@
-//! A tree against the index. Directories whose cached tree is the tree's own are not looked into.
+//! Compares a tree with the index. Directories with an equal cached tree are not entered.
 
 use super::{Difference, Side};
 use crate::names::{Name, compare};
@@ -20,8 +20,8 @@ pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 pub struct Comparison {
     /// What differs, in the order of paths.
     pub differences: Vec<Difference>,
-    /// There are directories that make their tree while no cached tree says so:
-    /// [`cached_trees`](super::cached_trees) would know more.
+    /// Whether directories match their tree although no cached tree says so:
+    /// [`cached_trees`](super::cached_trees) would find more.
     pub is_cache_stale: bool,
 }
 
@@ -39,7 +39,7 @@ pub enum Announced {
 /// differs or whose cached tree is not known.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is not sound.
+/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is invalid.
 pub fn tree_and_index(
     root: Option<&oid>,
     (index, cached): (&Index, Option<&CachedTree>),
@@ -172,7 +172,7 @@ impl Walk<'_, '_> {
                 .filter(|child| child.is_sparse(self.index, prefix.len()))
                 .map(|child| self.index.entry(child.entries.start).id);
             if self.pathspec.directory(prefix.as_bstr()) == pathspec::Directory::Outside {
-                // Nothing in it is asked for.
+                // Nothing in it is selected.
             } else if let Some(id) = sparse {
                 prefix.push(b'/');
                 let old = tree.map(|tree| tree.side.id);

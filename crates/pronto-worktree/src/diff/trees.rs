@@ -1,4 +1,4 @@
-//! A tree against a tree. Subtrees that both share are not read.
+//! Compares two trees. Shared subtrees are not read.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -20,11 +20,11 @@ pub struct Depth {
     pub show_trees: bool,
 }
 
-/// How the tree `new` differs from `old` (`None` for the empty one), in the order of trees. Reads
-/// the trees of each directory that differs and is gone into.
+/// Returns how the tree `new` differs from `old` (`None` for the empty one), in tree order. Reads
+/// the trees of each differing directory that is entered.
 ///
 /// # Errors
-/// A tree is missing or not sound; it is interrupted, which is looked at before each tree.
+/// A tree is missing or malformed; it is interrupted, which is checked before each tree.
 pub fn trees(
     objects: &dyn Objects,
     (old, new): (Option<ObjectId>, Option<ObjectId>),

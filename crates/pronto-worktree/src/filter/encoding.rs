@@ -1,7 +1,7 @@
-//! `working-tree-encoding`: blobs are UTF-8, files are what the attribute says.
+//! `working-tree-encoding`: blobs are UTF-8, files have the encoding of the attribute.
 //!
-//! The Unicode encodings and Latin-1 are done here, as iconv does them for Git; the others are
-//! those that `encoding_rs` knows.
+//! The Unicode encodings and Latin-1 are implemented here, like Git's iconv; the others are those
+//! of `encoding_rs`.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ enum Scheme {
     Unknown,
 }
 
-/// How the bytes of a unit are ordered, and whether a mark says so.
+/// The byte order of a unit, and whether a byte order mark states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     /// Little or big, as a mark says that must be there; written little.

@@ -39,8 +39,8 @@ fn find(text: &[u8], mut from: usize) -> Option<Found> {
     }
 }
 
-/// Whether the identifier holds something that is not ours: ours is `$Id: <hex> $` with no other
-/// space in it. Git leaves such keywords of other systems alone.
+/// Returns whether the identifier has a form other than `$Id: <hex> $` without other spaces. Git
+/// leaves such keywords of other systems alone.
 fn is_foreign(found: &[u8]) -> bool {
     let Some(inner) = found
         .strip_prefix(b"$Id:")

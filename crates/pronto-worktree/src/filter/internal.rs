@@ -6,7 +6,7 @@ use super::ident;
 use super::{Conversion, Encoding, Settings};
 use crate::{Error, ErrorKind};
 
-/// Converts blobs, one after another, with buffers of its own. One per thread.
+/// Converts blobs, one after another, with its own buffers. One per thread.
 #[derive(Debug, Default)]
 pub struct Internal {
     /// The result of the last step, and space for the next.
@@ -64,12 +64,12 @@ impl Internal {
         Ok(if changed { &self.current } else { blob })
     }
 
-    /// Gives back what large files took.
+    /// Frees the memory of large files.
     pub fn shrink(&mut self) {
         (self.current, self.next) = (Vec::new(), Vec::new());
     }
 
-    /// What there is to say about the files so far.
+    /// Takes the messages about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

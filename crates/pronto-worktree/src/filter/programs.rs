@@ -1,5 +1,5 @@
-//! The programs of `filter.<name>`: one run per file, or one long-running process that is given
-//! many files and may answer later.
+//! The programs of `filter.<name>`: one run for each file, or one long-running process that
+//! receives many files and may delay answers.
 
 use std::io::Read;
 use std::path::Path;
@@ -150,7 +150,7 @@ impl Programs {
             clean: given(&driver.clean),
             smudge: given(&driver.smudge),
             process: given(&driver.process),
-            // Then a failure comes back as one: what it means is decided here.
+            // A failure is returned as an error, which is interpreted here.
             required: true,
         };
         let answer =
@@ -226,7 +226,7 @@ impl Programs {
         Ok(())
     }
 
-    /// What there is to say about the files so far.
+    /// Takes the messages about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -255,7 +255,7 @@ fn prelude(directory: &Path) -> BString {
     for byte in directory.as_os_str().as_bytes() {
         match byte {
             b'\'' => text.extend_from_slice(b"'\\''"),
-            // What follows must not be taken for the place of a file name.
+            // Quoted, so that it does not look like a placeholder of a file name.
             b'%' => text.extend_from_slice(b"'%''"),
             _ => text.push(*byte),
         }

@@ -1,4 +1,4 @@
-//! From files to blobs: what `status`, `add` and `hash-object` need.
+//! Conversion of files to blobs, for `status`, `add` and `hash-object`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct ToGit {
     warnings: Vec<String>,
 }
 
-/// Puts the blob that the index has for the path into a buffer; `false` if it has none.
+/// Reads the blob of the path in the index into a buffer; `false` if it has none.
 pub type InIndex<'a> = dyn FnMut(&mut Vec<u8>) -> Result<bool, Error> + 'a;
 
 impl ToGit {
@@ -56,11 +56,11 @@ impl ToGit {
         Ok(self.conversion(path)?.keeps_towards_git(&self.settings))
     }
 
-    /// The blob of the file `path` with the content `file`. `in_index` is asked only where
-    /// `text=auto` must know whether the blob has CRLF already; say `Ok(false)` to renormalise.
+    /// Returns the blob of the file `path` with the content `file`. `in_index` is called only if
+    /// `text=auto` must know whether the blob has CRLF already; return `Ok(false)` to renormalise.
     ///
     /// # Errors
-    /// When a required program fails, or the content is not in the encoding it should be in.
+    /// A required program fails, or the content is not in its declared encoding.
     pub fn convert<'a>(
         &'a mut self,
         path: &BStr,
@@ -71,8 +71,8 @@ impl ToGit {
         self.convert_as(path, &conversion, file, in_index)
     }
 
-    /// As [`convert`](Self::convert), for whoever has asked for the
-    /// [`conversion`](Self::conversion) of `path` already.
+    /// Does the same as [`convert`](Self::convert) with a [`conversion`](Self::conversion) of
+    /// `path` that the caller has already queried.
     ///
     /// # Errors
     /// As [`convert`](Self::convert).
@@ -176,7 +176,7 @@ impl ToGit {
         })
     }
 
-    /// Gives back the memory of what was converted, where it is more than `kept_bytes`.
+    /// Frees the memory of conversions beyond `kept_bytes`.
     pub fn shrink(&mut self, kept_bytes: usize) {
         for buffer in [&mut self.current, &mut self.next] {
             if buffer.capacity() > kept_bytes {
@@ -185,7 +185,7 @@ impl ToGit {
         }
     }
 
-    /// What there is to say about the files so far.
+    /// Takes the messages about the files so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -236,7 +236,7 @@ fn to_lf(
     Ok(converted)
 }
 
-/// `core.safecrlf`: whether a checkout would bring back the line endings that are there now.
+/// `core.safecrlf`: warns if a checkout would not restore the present line endings.
 fn warn_of_line_endings(
     source: &[u8],
     converted: bool,

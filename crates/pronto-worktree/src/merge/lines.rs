@@ -1,9 +1,9 @@
-//! Which lines differ between two texts, as Git finds them: Myers' algorithm in linear space, with
+//! Line differences between two texts as Git finds them: Myers' algorithm in linear space, with
 //! Git's shortcuts for costly pairs, and groups of changes moved to where the other side changes,
-//! too. Merges show where hunks begin and end, so this must be Git's answer, not just a good one.
+//! too. Merges show the boundaries of hunks, so the result must be Git's, not just a good one.
 //!
-//! Costs: time by lines and differences, with a bound on how far one division is searched; memory
-//! of a few words a line.
+//! Costs: time by lines and differences, with a limit on the search of one division; memory of a
+//! few words for each line.
 
 mod compact;
 mod divide;

@@ -1,4 +1,4 @@
-//! Hunks as a text.
+//! Writes hunks as a text.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Mer
         options,
         merged: Merged::default(),
     };
-    // All that is not in a hunk is as ours.
+    // Everything outside of hunks is taken from our side.
     let mut done = 0;
     for hunk in hunks {
         let (take_ours, take_theirs) = match (hunk.taken, options.favor) {

@@ -1,13 +1,13 @@
-//! A closer look at conflicts: what both sides have in common is taken out of them, and conflicts
-//! with little between them become one again.
+//! Refines conflicts: removes the lines that both sides have in common, and joins conflicts with
+//! little between them.
 
 use super::lines::changes;
 use super::{Hunk, Taken, Texts};
 
-/// Conflicts with so many lines between them become one.
+/// Conflicts with at most this many lines between them are joined.
 const FEW_LINES: usize = 3;
 
-/// Looks at what differs between both sides of each conflict, and joins what is near.
+/// Finds the differences between both sides of each conflict, and joins close ones.
 pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation: bool) {
     let mut refined = Vec::with_capacity(hunks.len());
     for hunk in hunks.drain(..) {

@@ -1,4 +1,4 @@
-//! What merges look like.
+//! Tests of merges.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! One pathspec.
+//! A pathspec.
 
 use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};
@@ -239,7 +239,7 @@ impl Item {
             return false;
         }
         if literal.len() <= path.len() {
-            // Only a wildcard can go on below.
+            // Only a wildcard can match below.
             return self.literal_len < self.text.len();
         }
         literal[path.len()] == b'/'

@@ -1,4 +1,4 @@
-//! What a sparse checkout holds, as it is set, listed and written.
+//! The definition of a sparse checkout, as it is set, listed and written.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ pub enum Definition {
 }
 
 impl Definition {
-    /// Reads `info/sparse-checkout`. With `cone` it is taken as directories; if it is not of that
-    /// form, the second value says so, in Git's words, and it is taken as patterns.
+    /// Parses `info/sparse-checkout`. With `cone` it consists of directories; if it does not have
+    /// that form, the second value is a message in Git's words, and it consists of patterns.
     pub fn parse(text: &[u8], cone: bool) -> (Self, Option<String>) {
         let mut warning = None;
         if cone {
@@ -100,7 +100,7 @@ impl Definition {
         text
     }
 
-    /// What it says of paths.
+    /// Returns the rules for paths.
     pub fn to_sparse(&self, ignore_case: bool) -> Sparse {
         let is_cone = matches!(self, Definition::Directories(_));
         Sparse::parse(&self.to_text(), is_cone, ignore_case).0

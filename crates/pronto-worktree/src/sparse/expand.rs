@@ -1,4 +1,4 @@
-//! From a sparse index to one with an entry for each file.
+//! Expands a sparse index to one entry for each file.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -8,9 +8,9 @@ use crate::hostile::Protect;
 use crate::unpack::trees::{Go, Step, walk};
 use crate::{Error, ErrorKind, Objects};
 
-/// `index` with an entry for each file of those directories for which one entry stands and of
-/// which `wanted` says so by their path (a slash at its end). Reads their trees, each once, and
-/// copies all entries.
+/// Returns `index` with an entry for each file of those collapsed directories for which `wanted`
+/// returns true (by their path with a slash at its end). Reads their trees, each once, and copies
+/// all entries.
 ///
 /// # Errors
 /// A tree is missing, corrupt or has a name that must never be written.

@@ -1,4 +1,4 @@
-//! Directories of which nothing is to be in the worktree.
+//! Directories that are completely outside of a sparse checkout.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
-//! Reading the names of a directory before its files are looked at.
+//! Lists a directory before its files are examined.
 //!
-//! On many network file systems a listing brings what is known of the files as well (`READDIRPLUS`),
-//! so that looking at them afterwards asks nobody. Whether it does so nobody tells beforehand. It is
-//! tried in some directories, and done in all of them as long as it pays; only where threads wait for
-//! the file system at all.
+//! On many network file systems a listing also returns the attributes of the files (`READDIRPLUS`),
+//! so examining them needs no further round trip. Whether it does so cannot be queried. It is tried
+//! in some directories and continued as long as it helps, and only if threads wait for the file
+//! system at all.
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ const LOST: i32 = -2;
 /// What one directory more cannot add to.
 const MOST: i32 = 8;
 
-/// What the threads have found out about it.
+/// The results of the threads.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     votes: AtomicI32,
@@ -47,19 +47,20 @@ impl Ahead {
     }
 }
 
-/// The names of a directory that were read before its files are looked at.
+/// The names of a directory that were read before its files are examined.
 pub(super) struct Listed {
     pub(super) names: io::Result<Listing>,
-    /// As far as is known: looking at the files asks nobody.
+    /// Whether the attributes of the files are cached, as far as known.
     is_known: bool,
-    /// So many files had been looked at then.
+    /// The number of files that had been examined at that time.
     files: usize,
     /// So often the thread had waited by then.
     waits: u64,
 }
 
 impl Scanner<'_> {
-    /// Whether the directory of `entries` is to be listed first, though nobody asks for its names.
+    /// Returns whether the directory of `entries` is listed first, although its names are not
+    /// needed.
     pub(super) fn lists_ahead(&self, entries: &Range<usize>, prefix_len: usize) -> bool {
         self.pace.is_wide() && self.ahead.is_tried() && self.has_files(entries, prefix_len)
     }
@@ -80,7 +81,7 @@ impl Scanner<'_> {
             Ok(directory) => Ok((directory, lists || ahead)),
             Err(error) if is_missing(&error) => Err(error),
             Err(error) => {
-                // Who looks for its files one by one asks for it again each time.
+                // Examining its files one by one would revalidate it each time.
                 let directory = self.open(path)?;
                 if lists {
                     self.problem(path, error);
@@ -112,8 +113,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// `files` of the directory have been looked at since it was listed. Whether the others are known as
-    /// well, so that no other thread need help. A system may know only as many as fit into one answer.
+    /// Records that `files` of the directory have been examined since it was listed. Returns
+    /// whether the others are cached as well, so that no other thread need help. A system may cache
+    /// only as many as fit into one answer.
     pub(super) fn goes_on_alone(&self, listed: Option<&mut Listed>, files: usize) -> bool {
         let Some(listed) = listed else {
             return false;

@@ -1,4 +1,4 @@
-//! Comparing a file with its entry: by the facts of both, and by the content where they do not tell.
+//! Compares a file with its entry: by stat data, and by content where stat data do not decide.
 
 use super::content::digest_file;
 use super::scan::Scanner;
@@ -61,7 +61,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Decides by the content what the facts do not tell, or only seem to.
+    /// Compares the content if stat data do not decide, or only seem to.
     fn compare_content(
         &mut self,
         directory: &Directory,
@@ -85,7 +85,7 @@ impl Scanner<'_> {
                 return;
             }
             Ok(_) if matches => {
-                // Nothing but the content tells: leave a trace for the next reader.
+                // Only the content decides: leave a mark for the next reader.
                 let trace = Stat {
                     size_bytes: 0,
                     ..entry.stat
@@ -101,15 +101,15 @@ impl Scanner<'_> {
         self.report(position, Some(Change::Modified), now, clean);
     }
 
-    /// Whether facts other than nanoseconds, which Git does not go by, differ.
+    /// Returns whether stat data other than nanoseconds, which Git ignores here, differ.
     fn facts_differ(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
         let rules = self.job.options.rules;
         !entry.stat.matches(&now.without_nanoseconds(), rules)
             || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
     }
 
-    /// Whether a file whose facts differ, or say too little, counts as modified without a look at
-    /// its content.
+    /// Returns whether a file whose stat data differ, or are not sufficient, counts as modified
+    /// without reading its content.
     fn is_settled(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
         let recorded_size = entry.stat.size_bytes;
         let size = Stat::recorded_size(metadata.size_bytes);

@@ -1,4 +1,4 @@
-//! Whether a file holds what its entry says.
+//! Compares the content of a file with its entry.
 
 use bstr::BStr;
 use pronto_hash::{Digester, Kind, ObjectId, oid};

@@ -1,4 +1,4 @@
-//! Ignore files that several threads come by: each is read once.
+//! Ignore files shared by threads: each is read once.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

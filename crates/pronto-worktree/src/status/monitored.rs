@@ -1,5 +1,5 @@
-//! What a file system monitor vouches for, as the walk uses it: entries that are not looked at,
-//! and parts of the untracked cache that are taken as they are.
+//! What a file system monitor vouches for: entries that are not examined, and parts of the
+//! untracked cache that are used unchanged.
 
 use super::Untracked;
 use super::remember::{Place, Remembered};
@@ -16,7 +16,7 @@ pub struct Monitored {
 }
 
 impl Monitored {
-    /// Whether an entry of `entries` has to be looked at. Logarithmic.
+    /// Returns whether an entry of `entries` must be examined. Logarithmic.
     fn touches(&self, entries: &Range<usize>) -> bool {
         self.dirty.as_ref().is_none_or(|dirty| {
             let first = dirty.partition_point(|&at| (at as usize) < entries.start);
@@ -36,8 +36,8 @@ pub(super) struct Vouched {
 }
 
 impl<'a> Remembered<'a> {
-    /// A monitor was asked, and what it named is marked as invalid in the cache: the rest is taken
-    /// as it is. Linear.
+    /// Records that a monitor was queried, and the paths it named are marked as invalid in the
+    /// cache: the rest is used unchanged. Linear.
     pub fn vouch(&mut self) {
         let count = |wanted: &dyn Fn(&UntrackedDirectory<'a>) -> bool| {
             let mut total = 0;
@@ -58,7 +58,7 @@ impl<'a> Remembered<'a> {
 }
 
 impl Scanner<'_> {
-    /// Whether the files of `entries` have to be looked at.
+    /// Returns whether the files of `entries` must be examined.
     pub(super) fn must_look(&self, entries: &Range<usize>) -> bool {
         self.job
             .monitored

@@ -1,10 +1,10 @@
-//! How fast a thread of the walk gets on.
+//! Measures the progress of a thread of the walk.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pronto_io::pool::{Clock, Tuner};
 
-/// Calls after which a thread looks at the clock for the first time.
+/// The number of calls before a thread first reads the clock.
 const CALLS_PER_LAP: u64 = 16;
 
 /// Counts the calls of one thread to the file system, and lets its tuner know how long they take.

@@ -1,4 +1,4 @@
-//! What the untracked cache says of directories that are as they were.
+//! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
 use super::remember::{Place, Seen};
@@ -163,8 +163,8 @@ impl Scanner<'_> {
         let known = &remembered.cache.directory(node).untracked;
         let files = known.iter().filter(|name| !name.ends_with(b"/"));
         let has_files = files.clone().next().is_some();
-        // What is recorded beside a monitor's answer is taken as it is from then on, so all of it
-        // has to be looked at.
+        // Data recorded beside a monitor's answer are used unchanged from then on, so everything
+        // must be examined.
         let will_be_vouched =
             self.records() && self.job.monitored.is_some() && remembered.vouched.is_none();
         if has_files && !will_be_vouched {
@@ -172,8 +172,8 @@ impl Scanner<'_> {
         }
         let below = self.look_below(full.as_bstr(), node, &|_| false, look.depth);
         if !has_files && below.untracked.is_empty() && !known.is_empty() {
-            // It was read up to the first directory with something in it, and that is empty now:
-            // what else there is nobody knows.
+            // It was read up to the first non-empty directory, which is empty now. Its other
+            // content is unknown.
             return self.read_state(full, (look, seen));
         }
         if below.differs {
@@ -228,7 +228,7 @@ impl Scanner<'_> {
                 below.untracked.push(with_slash.to_owned());
             }
         }
-        // A repository of its own is not looked into.
+        // A nested repository is not entered.
         for name in known.iter().filter(|name| name.ends_with(b"/")) {
             let bare = name.strip_suffix(b"/").unwrap_or(name).as_bstr();
             if cache.child(node, bare).is_none() {

@@ -1,5 +1,4 @@
-//! What was found untracked the last time, and what is found anew: the untracked cache as the walk
-//! uses it.
+//! The untracked cache in the form that the walk uses: earlier and new results.
 
 use super::monitored::Vouched;
 use super::scan::Scanner;
@@ -12,22 +11,22 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// A directory that changed so recently may change again without a trace in its facts.
+/// A directory that changed so recently may change again without a difference in its stat data.
 const TICK: Duration = Duration::from_millis(20);
 
-/// An untracked cache to go by.
+/// An untracked cache to be used.
 #[derive(Debug)]
 pub struct Remembered<'a> {
     /// The cache, which holds for this place and these exclude files.
     pub cache: UntrackedCache<'a>,
-    /// Note what is found anew, in [`Outcome::news`](super::Outcome::news): the cache is for the
-    /// untracked files that are asked for.
+    /// Whether new results are recorded in [`Outcome::news`](super::Outcome::news). This requires
+    /// that the walk looks for the untracked files that the cache is for.
     pub records: bool,
     pub(super) vouched: Option<Vouched>,
 }
 
 impl<'a> Remembered<'a> {
-    /// Goes by `cache`; `records` what is found anew.
+    /// Uses `cache`; `records` says whether new results are recorded.
     pub fn new(cache: UntrackedCache<'a>, records: bool) -> Remembered<'a> {
         Remembered {
             cache,
@@ -44,12 +43,12 @@ pub struct News {
     pub path: BString,
     /// It is not there any more: nothing else counts.
     is_gone: bool,
-    /// What it was like before it was looked at.
+    /// Its stat data before it was read.
     stat: Stat,
     is_valid: bool,
     check_only: bool,
     untracked: Vec<BString>,
-    /// The directories below that were looked at.
+    /// The directories below that were examined.
     below: Vec<BString>,
     exclude_id: ObjectId,
 }
@@ -270,7 +269,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes a directory that is looked at below the one at hand.
+    /// Records a directory that is examined below the current one.
     pub(super) fn note_below(&mut self, name: &[u8]) {
         if let Some(news) = self.noting.last_mut() {
             news.below.push(name.into());
@@ -293,7 +292,7 @@ pub fn blob_id(kind: Kind, content: &[u8], more: &[u8]) -> ObjectId {
     pronto_hash::digest(kind, &[header.as_bytes(), content, more]).unwrap_or(kind.null())
 }
 
-/// The cache with `news` in place of what it says of those directories.
+/// Returns the cache with `news` replacing the data of those directories.
 pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<'a> {
     let mut renewal = Renewal {
         old: cache,

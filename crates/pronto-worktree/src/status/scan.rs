@@ -1,4 +1,4 @@
-//! One thread's part of the walk.
+//! The part of the walk that one thread does.
 
 use super::ahead::Ahead;
 use super::pace::Pace;
@@ -12,7 +12,7 @@ use pronto_index::{EntryRef, Flags, Time};
 use pronto_io::dir::{Directory, EntryKind, Listing};
 use std::rc::Rc;
 
-/// Looks at directories, one after the other.
+/// Examines directories, one after another.
 pub(super) struct Scanner<'a> {
     pub(super) job: &'a Job<'a>,
     pub(super) root: &'a Directory,
@@ -25,7 +25,7 @@ pub(super) struct Scanner<'a> {
     pub(super) here: Option<Place>,
     /// Listings that are not in use, for the next directory.
     spare: Vec<Listing>,
-    /// How many changed and untracked files have been told of.
+    /// The number of changed and untracked files that were reported.
     told: (usize, usize),
     pub(super) pace: Pace<'a>,
     pub(super) ahead: &'a Ahead,
@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
         self.outcome
     }
 
-    /// Tells of what was found since the last time.
+    /// Reports the files found since the last call.
     pub(super) fn tell(&mut self, tell: Option<&Tell<'_>>) {
         let Some(tell) = tell else { return };
         for changed in &self.outcome.changed[self.told.0..] {
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
         self.told = (self.outcome.changed.len(), self.outcome.untracked.len());
     }
 
-    /// Looks at one directory; those below it that are to be looked at go to `tasks`.
+    /// Examines a directory. Directories below it that must be examined are added to `tasks`.
     pub(super) fn scan(&mut self, task: Task, tasks: &mut Vec<Task>) -> Result<(), Error> {
         match task {
             Task::Tracked {
@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
         });
     }
 
-    /// Takes note that an entry is as it was, if there is a monitor to vouch for it from now on.
+    /// Records that an entry is as it was, if there is a monitor to vouch for it from now on.
     pub(super) fn verify(&mut self, position: usize) {
         if self.job.monitored.is_some() {
             self.outcome.verified.push(position as u32);
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
         self.outcome.problems.push((path.to_owned(), error));
     }
 
-    /// Whether nothing about the file of `entry` counts, whatever it is.
+    /// Returns whether the file of `entry` is ignored, whatever its state.
     pub(super) fn is_exempt(&self, entry: &EntryRef<'_>) -> bool {
         (entry.flags.contains(Flags::ASSUME_VALID) && !self.job.options.looks_at_assumed)
             || (entry.flags.contains(Flags::SKIP_WORKTREE)
@@ -192,8 +192,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the index has an entry of exactly this name (a slash at its end aside): such a
-    /// path is not untracked whatever it is now.
+    /// Returns whether the index has an entry of exactly this name (without a trailing slash): such
+    /// a path is not untracked, whatever its state.
     pub(super) fn is_in_index(&self, path: &BStr) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         match self.job.index.find(path, 0) {

@@ -1,8 +1,8 @@
-//! Sharing the directories of a worktree between threads: each works depth first on what it
-//! found itself, and gives away the widest part of it when another one has nothing to do.
+//! Distributes the directories of a worktree to threads. Each works depth first on directories that
+//! it found, and gives away the widest part when another thread is idle.
 //!
-//! There is a thread for each processor at first. Where they mostly wait (a network file system, a
-//! disk that has not been read yet) more come, as long as more gets done.
+//! At first there is one thread for each processor. If threads mostly wait (a network file system,
+//! a cold disk), more are added, as long as throughput rises.
 
 use super::ahead::Ahead;
 use super::ignore_files::IgnoreFiles;
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
             .name("status".into())
             .spawn_scoped(scope, || self.work(scope));
         if spawned.is_err() {
-            // The machine has no thread for us: those that there are do it.
+            // If no thread can be started, the existing ones continue.
             self.alive.fetch_sub(1, Ordering::Relaxed);
             self.shared.leave(&mut Vec::new());
         }
@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The top once more for a thread that looks for files only, where that helps.
+    /// Opens the top again for a thread that only examines files, if that is faster.
     fn own_top(&self) -> Option<Rc<Directory>> {
         let helps = self.job.options.untracked == Untracked::No && self.is_local;
         let opened = helps.then(|| self.root.open_beneath(b""));
@@ -237,7 +237,8 @@ impl<'a> Walk<'a> {
         Pace::new(self.tuner.as_ref(), &self.is_wide)
     }
 
-    /// Whoever comes by when it is time looks at the measurements and sets the number anew.
+    /// Runs the periodic review in the calling thread: reads the measurements and sets the thread
+    /// count.
     fn review<'scope>(&'scope self, tuner: &Tuner, scope: &'scope Scope<'scope, '_>) {
         let Some(target) = tuner.review() else {
             return;
@@ -298,14 +299,14 @@ impl Shared {
         }
     }
 
-    /// Gives away what is furthest from being worked on: the widest directories.
+    /// Gives away the tasks that would be processed last: the widest directories.
     fn give(&self, own: &mut Vec<Task>) {
         let half = own.len() / 2;
         self.lock().tasks.extend(own.drain(..half));
         self.wake.notify_all();
     }
 
-    /// A worker goes, and the others do what it still had to do.
+    /// Ends a worker. The others take its remaining tasks.
     fn leave(&self, own: &mut Vec<Task>) {
         let mut given = self.lock();
         given.working -= 1;

@@ -1,12 +1,12 @@
-//! A directory with few tracked files of which nothing else is to be known.
+//! A directory with few tracked files, of which nothing else needs to be known.
 //!
-//! It is not opened: `openat2` and `close` cost as much as looking at three files. Its files are looked
-//! at by their paths from the top of the worktree, after one look at the directory itself, which must
-//! not be a link; those above it have been looked at before. A file whose content is to be read is
-//! reached as in any other directory.
+//! It is not opened: `openat2` and `close` cost as much as examining three files. Its files are
+//! examined by their paths from the top of the worktree, after the directory itself, which must not
+//! be a link; those above were examined before. A file whose content must be read is opened as in
+//! any other directory.
 //!
-//! Only on file systems of this machine, where the way to a file costs next to nothing: over a network
-//! each name on it can be a question.
+//! This is done only on local file systems, where resolving a path costs almost nothing. Over a
+//! network each component can cost a round trip.
 
 use super::Untracked;
 use super::scan::Scanner;
@@ -52,8 +52,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Looks at the files of the directory at `path`, and says which directories are in it; `None` if it
-    /// is not there.
+    /// Examines the files of the directory at `path`, and returns the directories in it; `None` if
+    /// it does not exist.
     fn scan_from(
         &mut self,
         top: &Directory,

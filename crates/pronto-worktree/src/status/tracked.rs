@@ -1,9 +1,9 @@
 //! A directory with tracked files.
 //!
-//! Budget of one in which nothing has changed, for each name in it: one pass over the bytes of its
+//! Cost for each name of a directory in which nothing has changed: one pass over the bytes of its
 //! entry, one `fstatat` with the name as it lies in the index, one comparison of numbers, and one
-//! step through the listing. Nothing is allocated or copied for a file. That there is nothing
-//! untracked is told by counting, see [`Scanner::has_only`].
+//! step through the listing. Nothing is allocated or copied for a file. The absence of untracked
+//! files is shown by counting, see [`Scanner::has_only`].
 
 use super::scan::Scanner;
 use super::scheduler::Task;
@@ -17,21 +17,23 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is known of the names in a directory once its tracked files have been looked at.
+/// The names in a directory after its tracked files have been examined.
 #[derive(Default)]
 pub(super) struct Met<'a> {
     /// Tracked directories.
     pub(super) directories: Vec<Name<'a>>,
-    /// Tracked files that are there, as something else than a directory.
+    /// The number of tracked files that exist, as something other than a directory.
     present: usize,
     /// Parts of the entries whose files are left to other threads.
     left: Vec<Range<usize>>,
 }
 
-/// Files of one directory that one thread looks at where the file system lets it wait.
+/// The number of files of a directory that one thread takes at a time when threads wait for the
+/// file system.
 const FILES_PER_PART: usize = 8;
 
-/// Whether the path of `entry` goes on below the directory of which it has `prefix_len` bytes.
+/// Returns whether the path of `entry` is below the directory whose path takes `prefix_len` bytes
+/// of it.
 fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
     let slash = entry.path[prefix_len..].find_byte(b'/');
     slash.is_some_and(|slash| slash > 0)
@@ -136,8 +138,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes over the name at `at`, in a directory whose entries end at `end`: its entry and its stages,
-    /// if it is a file to be looked at; a directory is put among those `below`.
+    /// Processes the name at `at`, in a directory whose entries end at `end`: returns its entry and
+    /// stages, if it is a file to be examined; a directory is added to `below`.
     pub(super) fn next_file(
         &self,
         at: &mut usize,
@@ -168,7 +170,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the file of `entry` is to be looked at.
+    /// Returns whether the file of `entry` must be examined.
     fn counts(&self, entry: &EntryRef<'_>, stages: &Range<usize>) -> bool {
         self.job.options.tracked
             && self.must_look(stages)
@@ -200,7 +202,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A task for each directory with tracked files that has to be looked at.
+    /// Adds a task for each directory with tracked files that must be examined.
     pub(super) fn go_below(
         &mut self,
         met: &Met<'_>,
@@ -264,7 +266,7 @@ impl<'a> Scanner<'a> {
     /// else there is as much as was found by its tracked name.
     fn has_only(&self, listing: &Listing, met: &Met<'_>) -> bool {
         if !met.left.is_empty() {
-            // How many of those are there is not known.
+            // It is not known how many of those exist.
             return false;
         }
         let mut others = 0;
@@ -284,7 +286,7 @@ impl<'a> Scanner<'a> {
         others == met.present
     }
 
-    /// A name in the listing of a directory with tracked files: passed over if it is tracked.
+    /// Handles a name in the listing of a directory with tracked files; tracked names are skipped.
     fn meet(
         &mut self,
         directory: &Directory,
@@ -301,7 +303,7 @@ impl<'a> Scanner<'a> {
         let kind = self.kind(directory, name, kind);
         let is_directory = kind == EntryKind::Directory;
         if is_directory {
-            // A directory below which there are entries is a task of its own.
+            // A directory that contains entries is a separate task.
             if find(true).is_some() {
                 return;
             }
@@ -393,14 +395,14 @@ impl<'a> Scanner<'a> {
         self.settle(looked, (directory, entries), entry)
     }
 
-    /// A file has been looked at.
+    /// Records that a file has been examined.
     pub(super) fn step(&mut self) {
         self.outcome.stat_count += 1;
         self.pace.step();
     }
 
-    /// The entry at `at`, if its file is to be looked at here and now, and unless there is more to it
-    /// than to most.
+    /// Returns the entry at `at`, if its file is to be examined here, and the entry is an ordinary
+    /// one.
     #[inline]
     pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
         let job = self.job;
@@ -436,8 +438,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// What it means for the entries (stages of one path, of which `entry` is the first) that their
-    /// file was `looked` at with this result. Whether something is there that is not a directory.
+    /// Applies the result of examining a file to its entries (stages of one path, of which `entry`
+    /// is the first). Returns whether something other than a directory exists.
     fn settle(
         &mut self,
         looked: io::Result<Metadata>,
@@ -464,7 +466,7 @@ impl<'a> Scanner<'a> {
         }
         let is_there = !metadata.is_directory();
         if entry.stage() != 0 {
-            // Git takes the mode from "ours" where the file system does not tell.
+            // Git uses the mode of our side if the file system has no modes.
             let ours = entries
                 .map(|at| job.index.entry(at))
                 .find(|e| e.stage() == 2);

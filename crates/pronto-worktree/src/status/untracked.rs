@@ -1,4 +1,4 @@
-//! What the index does not know: untracked and ignored files and directories.
+//! Untracked and ignored files and directories.
 
 use super::remember::{Place, Seen};
 use super::scan::Scanner;
@@ -24,7 +24,7 @@ pub(super) enum State {
     Untracked,
 }
 
-/// How an untracked directory is looked at.
+/// How an untracked directory is examined.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     /// Only its state is wanted, none of the names in it.
@@ -73,9 +73,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Decides about one name, adds it to what is named unless only a state is wanted, and says
-    /// what it adds to the state of its directory. Directories that are to be gone through in
-    /// full become tasks.
+    /// Decides about one name, adds it to the result unless only a state is wanted, and returns its
+    /// contribution to the state of its directory. Directories that must be walked completely
+    /// become tasks.
     fn judge(
         &mut self,
         directory: &Directory,

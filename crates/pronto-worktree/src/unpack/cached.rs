@@ -1,4 +1,4 @@
-//! The cached trees of the new index, out of those of the old one and a walk over trees.
+//! Computes the cached trees of the new index from those of the old one and a walk over trees.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -64,7 +64,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// A directory for which one entry goes on to stand.
+    /// Records a directory that stays a single entry.
     pub(super) fn stands(&mut self, subtree: &Subtree<'_>) {
         self.builder.enter(subtree.name(), subtree.new);
         self.builder.add_entries(1);

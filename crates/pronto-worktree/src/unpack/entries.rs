@@ -1,5 +1,5 @@
-//! The entries of a tree object, in the order of the index. Trees that come from elsewhere may have
-//! another order, and names twice.
+//! The entries of a tree object, in index order. Trees made by others may have another order, and
+//! duplicate names.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::TreeRefIter;
@@ -93,10 +93,10 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Puts the entries of `tree` in order; `prefix` is its path with a slash at the end.
+/// Sorts the entries of `tree`; `prefix` is its path with a slash at the end.
 ///
 /// # Errors
-/// Two entries have the same name, or one has a name that is no single component.
+/// Two entries have the same name, or a name is not a single component.
 pub(super) fn put_in_order(
     entries: &mut [TreeEntry],
     tree: ObjectId,
@@ -176,12 +176,11 @@ enum Names<'a> {
     Ordered,
     Unordered,
     Twice(&'a BStr),
-    /// An entry says nothing about what it is.
+    /// An entry without a mode.
     NoMode,
 }
 
-/// Looks at the names only, and no further than they can be read: who reads the entries meets the
-/// fault.
+/// Checks only names, as far as they can be parsed. Reading the entries reports malformed ones.
 fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
     let mut names = Beginnings::default();
     let mut last: Option<(&BStr, bool)> = None;

@@ -1,4 +1,4 @@
-//! Everything in a tree, into a worktree and an index where nothing is.
+//! Plans the checkout of a whole tree into an empty worktree and index.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
@@ -50,11 +50,11 @@ pub fn all(
     Ok(unpacked)
 }
 
-/// Tells `visit` all that is not a directory in `tree`, in the order of the index, but for
-/// directories that `enter` says no to.
+/// Calls `visit` for everything in `tree` that is not a directory, in index order, except in
+/// directories that `enter` rejects.
 ///
 /// # Errors
-/// When a tree is missing or corrupt, or has a name that must never be written.
+/// A tree is missing or corrupt, or has a name that must never be written.
 pub fn files(
     tree: ObjectId,
     (objects, protect): (&dyn Objects, Protect),

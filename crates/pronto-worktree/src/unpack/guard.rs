@@ -1,4 +1,4 @@
-//! Looks whether anything would be lost, at all paths of a plan at once.
+//! Checks all paths of a plan at once for content that would be lost.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -14,8 +14,8 @@ use super::refusal::Refusals;
 use super::situation::{Comparison, Look, Looker, Situation, is_absence};
 use crate::{Error, ErrorKind};
 
-/// Which entries of the index have files that are as the index says, with their facts now; which
-/// have none; which have others.
+/// The entries of the index whose files are unchanged, with their current stat data; those without
+/// a file; and those with a changed file.
 #[derive(Default)]
 pub(super) struct Compared {
     pub(super) same: Vec<(usize, Stat)>,
@@ -80,8 +80,8 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
     })
 }
 
-/// Whether the entry is marked so that nobody looks at its file. That may hold what nobody knows
-/// of: it is the one thing that a reset does not overwrite.
+/// Returns whether the entry is marked so that its file is not examined. The file may have unknown
+/// content, which is the only content that a reset does not overwrite.
 pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
     entry.flags.contains(Flags::ASSUME_VALID) || entry.flags.contains(Flags::SKIP_WORKTREE)
 }
@@ -160,7 +160,7 @@ pub(super) fn occupied_entries(
 /// A path that is to be there, or not, of which the index knows nothing.
 pub(super) struct Free<'a> {
     pub(super) path: &'a BStr,
-    /// What it becomes: `None` if only nothing may be there.
+    /// The new mode: `None` if the path must not exist.
     pub(super) mode: Option<u32>,
 }
 
@@ -204,7 +204,7 @@ pub(super) fn refuse_untracked(
     Ok(())
 }
 
-/// Those of `free` where something is, looked at by many threads.
+/// Returns those of `free` whose paths exist, examined by many threads.
 fn occupied(situation: &Situation<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
     let found = Gather::default();
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -261,7 +261,7 @@ fn obstacle(
     Ok(None)
 }
 
-/// A directory in the place of a file: everything in it must be tracked and leave, or be ignored.
+/// A directory in place of a file: everything in it must be tracked and leave, or be ignored.
 fn refuse_directory(
     situation: &Situation<'_>,
     free: &Free<'_>,
@@ -302,7 +302,7 @@ fn all_may_go(
         };
         let entries = directory.entries();
         let entries = entries.context(ErrorKind::Io, "cannot read directory", path.to_string())?;
-        // A repository of its own is never given up.
+        // A nested repository is never removed.
         if entries.iter().any(|(name, _)| name == b".git") {
             return Ok(false);
         }

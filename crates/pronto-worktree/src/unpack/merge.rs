@@ -1,8 +1,8 @@
-//! Up to three trees and the index into a new index, path by path: `read-tree -m` and its kin.
+//! Merges up to three trees and the index into a new index, path by path: `read-tree -m` and its
+//! variants.
 //!
-//! Unlike [`two_way`](super::two_way) it goes by recorded facts alone, as the plumbing of Git
-//! does. Directories that are the same in all trees and in the cached trees of the index are not
-//! looked into.
+//! Unlike [`two_way`](super::two_way) it compares stat data only, as Git's plumbing does.
+//! Directories that are equal in all trees and in the cached trees of the index are not read.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -38,17 +38,17 @@ pub use rules::Rule;
 pub struct Request<'a> {
     /// The trees, as many as the rule takes.
     pub trees: &'a [ObjectId],
-    /// What becomes of each path.
+    /// The rule for each path.
     pub rule: Rule,
     /// Local changes do not count.
     pub reset: bool,
     /// The worktree follows.
     pub update: bool,
-    /// Files are looked at; else only the index counts.
+    /// Whether files are examined; otherwise only the index counts.
     pub look: bool,
 }
 
-/// What came of it.
+/// The result of a merge.
 #[derive(Debug)]
 pub enum MergeDecision {
     /// Nothing is lost by this.
@@ -78,7 +78,7 @@ enum Part {
 }
 
 impl Merged {
-    /// Puts the facts of the files that were written into the entries.
+    /// Copies the stat data of the written files into the entries.
     pub fn record(&mut self, outcome: &Outcome) {
         for part in &mut self.parts {
             let Part::New(entry, Some(item)) = part else {
@@ -101,11 +101,12 @@ impl Merged {
     }
 }
 
-/// Brings trees and index together. `may_go` says which untracked files may be overwritten.
+/// Merges trees and index. `may_go` says which untracked files may be overwritten.
 ///
 /// # Errors
-/// A tree is missing, corrupt or hostile; a file cannot be looked at; it is interrupted;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) where files and directories change places in the index.
+/// A tree is missing, corrupt or hostile; a file cannot be examined; it is interrupted;
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if files and directories change places in the
+/// index.
 pub fn merge(
     request: &Request<'_>,
     situation: &Situation<'_>,
@@ -351,7 +352,7 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
-    /// Whether a reset would put a file in the place of a directory, if there is one, or take it
+    /// Whether a reset would put a file in place of a directory, if there is one, or take it
     /// away. As in Git that does not count where a tracked file should be already.
     fn takes_directory(&self, verdict: Verdict, has_entry: bool) -> bool {
         let request = self.request;

@@ -1,5 +1,4 @@
-//! The index becomes a tree and the worktree follows, whatever is there: `checkout -f`,
-//! `reset --hard`.
+//! Makes index and worktree equal to a tree, discarding changes: `checkout -f`, `reset --hard`.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
@@ -13,17 +12,18 @@ use super::{Decision, IndexChange, Unpacked, directory_entry, is_entry, new_entr
 use crate::Error;
 use crate::checkout::Removal;
 
-/// A plan after which index and worktree are what `tree` says. In the way can be the directory
-/// where the user is, files that were changed though their entries are marked assume-unchanged or
-/// skip-worktree, and untracked files: with `may_go` those of which it says no, else none.
+/// Computes a plan that makes index and worktree equal to `tree`. A plan is refused because of the
+/// current directory of the user, files that were changed although their entries are marked
+/// assume-unchanged or skip-worktree, and untracked files: with `may_go` those for which it returns
+/// false, otherwise none.
 ///
-/// Files whose facts are not those of their entries are written again, so that their bytes are
-/// those of a checkout. Entries of a sparse index that stand for directories of the tree become
-/// what it has there, and go on to stand for them. Trees that the index is known to make, by its
-/// cached trees, are not read.
+/// Files whose stat data differ from their entries are written again, so their bytes are those of a
+/// checkout. Entries of a sparse index that stand for directories of the tree get the tree's id
+/// there and stay single entries. Trees that the index is known to match, by its cached trees, are
+/// not read.
 ///
 /// # Errors
-/// When a tree that is read is missing, corrupt or hostile, a file cannot be looked at, or it is
+/// A required tree is missing, corrupt or hostile, a file cannot be examined, or the operation is
 /// interrupted.
 pub fn one_way(
     tree: ObjectId,
@@ -94,7 +94,7 @@ struct Reset<'a, 's> {
 }
 
 impl Reset<'_, '_> {
-    /// Goes over the tree, and gives the cached trees of an index that is as it says.
+    /// Walks the tree, and returns the cached trees of an index that equals it.
     fn tree(&mut self, tree: ObjectId) -> Result<CachedTree, Error> {
         let situation = self.situation;
         let known = situation.index.cached_tree();
@@ -260,7 +260,7 @@ impl Reset<'_, '_> {
         flags.contains(Flags::SKIP_WORKTREE)
     }
 
-    /// The file of an entry that does not stay must be as the entry says, if nobody looked at it.
+    /// The file of a removed entry must match the entry, if it was not examined before.
     fn verify(&mut self, position: usize) {
         if guard::is_unseen(&self.situation.index.entry(position)) {
             self.unseen.push(position);
@@ -309,7 +309,7 @@ impl Reset<'_, '_> {
         }
     }
 
-    /// Adds the files that are not as their entries say, and newer facts of those that are.
+    /// Adds the files that differ from their entries, and newer stat data of those that do not.
     fn finish(self) -> Result<Unpacked, Error> {
         let (situation, mut unpacked) = (self.situation, self.unpacked);
         let index = situation.index;

@@ -1,8 +1,8 @@
-//! Why a plan is not carried out: what it would lose.
+//! The reasons for which a plan is refused: content that it would lose.
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// The paths that are in the way, by reason, each list in the order of the index.
+/// The obstructing paths, by reason, each list in index order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
     /// Entries of the index that are neither as in the old tree nor as in the new.
@@ -13,21 +13,22 @@ pub struct Refusals {
     pub directories: Vec<BString>,
     /// The directory where the user is, which would become a file.
     pub current_directory: Vec<BString>,
-    /// Untracked files in the place of new ones.
+    /// Untracked files in place of new ones.
     pub overwritten: Vec<BString>,
-    /// Untracked files in the place of removed ones.
+    /// Untracked files in place of removed ones.
     pub removed: Vec<BString>,
-    /// Entries in the place of those of a tree that is read into a directory.
+    /// Entries in place of those of a tree that is read into a directory.
     pub overlapping: Vec<BString>,
 }
 
 impl Refusals {
-    /// Whether nothing is in the way.
+    /// Returns whether there is no obstruction.
     pub fn is_empty(&self) -> bool {
         *self == Refusals::default()
     }
 
-    /// Forgets the modified files below `path`, where something else is in the way.
+    /// Removes the modified files below `path` from the list, because something else is in the way
+    /// there.
     pub(super) fn forget_below(&mut self, path: &BStr) {
         self.modified
             .retain(|modified| !is_below(modified.as_bstr(), path));

@@ -1,4 +1,4 @@
-//! What is there before a plan is made: the index, the worktree, and how to compare them.
+//! The state before a plan is made: the index, the worktree, and how to compare them.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::sparse::Sparse;
 use crate::status::{Conversion, Unconverted, digest_file};
 use crate::{Error, ErrorKind, Objects};
 
-/// What is there, and the rules to see it by.
+/// The index and the worktree, with the rules for comparing them.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
     /// The index.
@@ -29,15 +29,15 @@ pub struct Situation<'a> {
     pub top: &'a Directory,
     /// Names that must never be written.
     pub protect: Protect,
-    /// Which recorded facts count.
+    /// How stat data are compared.
     pub rules: Rules,
-    /// A file whose facts are not the recorded ones is something else, whatever it holds.
+    /// Whether a file with other stat data counts as changed without comparing its content.
     pub facts_decide: bool,
     /// `core.fileMode`.
     pub file_mode: bool,
     /// `core.symlinks`.
     pub symlinks: bool,
-    /// Makes converters, one per thread: for files whose facts differ from the recorded ones.
+    /// Makes converters, one per thread, for files whose stat data differ from the recorded ones.
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
     /// Which paths are to be in the worktree; `None`: all.
     pub sparse: Option<&'a Sparse>,
@@ -47,7 +47,7 @@ pub struct Situation<'a> {
     pub given_up: &'a [BString],
     /// The directory where the user is, which may not become a file.
     pub keep_directory: Option<&'a BString>,
-    /// Looked at between files.
+    /// Checked between files.
     pub interrupt: &'a Interrupt,
 }
 
@@ -57,22 +57,22 @@ pub(super) enum Comparison {
     Missing,
     /// Something that is neither a directory nor a link is where a directory above it should be.
     Obstructed,
-    /// It is what the entry says; these are its facts now.
+    /// The file matches the entry; these are its current stat data.
     Same(Stat),
     /// It is something else.
     Modified,
 }
 
-/// Looks at files, one after another; cheapest when those of a directory come together. One per
+/// Examines files, one after another; cheapest if those of a directory are consecutive. One per
 /// thread.
 pub(super) struct Looker<'a> {
     situation: Situation<'a>,
     /// The last directory.
     open: Option<(BString, Opened)>,
-    /// A directory that is not there: nothing below it need be asked for. What is looked at comes
-    /// in order, so that one is enough.
+    /// A missing directory: nothing below it need be examined. Paths come in order, so one is
+    /// enough.
     missing: Option<BString>,
-    /// The directory in which a missing one was last looked for, and that is there.
+    /// The existing directory in which a missing one was last looked up.
     present: BString,
     to_git: Option<ToGit>,
     content: Vec<u8>,
@@ -83,7 +83,7 @@ fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
 }
 
-/// What came of opening a directory.
+/// The result of opening a directory.
 enum Opened {
     Yes(Directory),
     Missing,
@@ -125,7 +125,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// The uppermost thing on the way to `path` that is no directory, or `path` itself.
+    /// Returns the topmost leading path of `path` that is not a directory, or `path` itself.
     pub(super) fn obstacle<'p>(&mut self, path: &'p BStr) -> Result<&'p BStr, Error> {
         for slash in path.find_iter("/") {
             let above = path[..slash].as_bstr();
@@ -172,8 +172,8 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// The uppermost directory on the way to `path`, which is missing, that is missing too. One
-    /// call for each that is, and one for the directory above them unless it was met before.
+    /// Returns the topmost missing directory above `path`, which is missing, too. One call for each
+    /// missing directory, and one for the directory above them unless it was met before.
     fn uppermost_missing<'p>(&mut self, path: &'p BStr) -> &'p BStr {
         let mut missing = path;
         loop {
@@ -191,7 +191,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Compares the file of `entry` with it, by its content where its facts do not decide.
+    /// Compares the file of `entry` with it, by content if stat data do not decide.
     pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
         let metadata = match self.look(entry.path)? {
             Look::There(metadata) => metadata,
@@ -272,7 +272,7 @@ impl<'a> Looker<'a> {
             let digested = digest_file((directory, name), metadata, (path, entry.id), conversion);
             self.content = content;
             return match digested {
-                // It is not what was looked at, so it is not what the entry says.
+                // It changed after it was examined, so it does not match the entry.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(kind.null()),
                 digested => digested.context(ErrorKind::Io, "cannot read", unreadable()),
             };
@@ -293,16 +293,16 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Looks whether files have been changed without a trace in their facts.
+/// Finds files that were changed without a difference in their stat data.
 pub struct Checker<'a>(Looker<'a>);
 
 impl<'a> Checker<'a> {
-    /// Looks at nothing yet.
+    /// Creates a checker. Examines nothing yet.
     pub fn new(situation: &Situation<'a>) -> Self {
         Checker(Looker::new(situation))
     }
 
-    /// Whether the file's facts are the recorded ones while its content is not that of `entry`.
+    /// Returns whether the stat data of the file match while its content differs from `entry`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -319,16 +319,16 @@ impl<'a> Checker<'a> {
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
     }
 
-    /// Whether there is anything at `path`, through no link.
+    /// Returns whether something exists at `path`, without following links.
     ///
     /// # Errors
-    /// That cannot be told.
+    /// It cannot be determined.
     pub fn is_there(&mut self, path: &BStr) -> Result<bool, Error> {
         Ok(matches!(self.0.look(path)?, Look::There(_)))
     }
 
-    /// Whether there is a file whose facts are the recorded ones; where these cannot tell, by its
-    /// content.
+    /// Returns whether a file with the recorded stat data exists. If these cannot decide, its
+    /// content does.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -349,8 +349,8 @@ impl<'a> Checker<'a> {
         Ok(!is_racy || self.0.digest(entry, &metadata)?.as_ref() == entry.id)
     }
 
-    /// Whether there is a file that is as `entry` says, by its facts or else by its content; its
-    /// facts now.
+    /// Returns the current stat data of the file if it matches `entry`, by stat data or else by
+    /// content.
     ///
     /// # Errors
     /// The file cannot be read.

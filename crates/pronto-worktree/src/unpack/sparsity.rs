@@ -1,8 +1,8 @@
-//! Entries and files follow the patterns of a sparse checkout, as far as nothing is lost by it.
+//! Applies the patterns of a sparse checkout to entries and files, as far as nothing is lost.
 //!
-//! Costs: one look at the patterns for each entry (one for each directory if they are a cone), and
-//! one `lstat` for each file that comes or goes. Files that are there although their entries say
-//! that they are not to be have lost that mark when the index was read.
+//! Costs: one check of the patterns for each entry (one for each directory in cone mode), and one
+//! `lstat` for each file that appears or disappears. Files that are present in spite of the
+//! skip-worktree bit have lost it when the index was read.
 
 use bstr::{BStr, BString};
 use pronto_index::{EntryRef, Flags, mode};
@@ -52,11 +52,11 @@ impl Leftover {
     }
 }
 
-/// A plan after which entries and files follow the patterns of the situation, which must have
-/// some. No object changes.
+/// Computes a plan that makes entries and files follow the patterns of the situation, which must
+/// have some. No object changes.
 ///
 /// # Errors
-/// A file cannot be looked at, or it is interrupted.
+/// A file cannot be examined, or it is interrupted.
 pub fn sparsity(situation: &Situation<'_>) -> Result<Unpacked, Error> {
     let _region = pronto_io::region!("unpack_trees", "update_sparsity");
     let mut unpacked = Unpacked {
@@ -167,7 +167,7 @@ fn go(unpacked: &mut Unpacked, situation: &Situation<'_>, going: &[usize]) -> Re
         }
         mark(unpacked, &entry, true);
     }
-    // What something is in the way of shows as deleted.
+    // An obstructed file shows as deleted.
     let mut left: Vec<usize> = compared.modified;
     left.extend(compared.obstructed);
     left.sort_unstable();

@@ -1,4 +1,4 @@
-//! Walks two trees side by side, over what differs.
+//! Walks two trees side by side, where they differ.
 
 use std::cmp::Ordering;
 
@@ -37,7 +37,7 @@ pub(crate) enum Step<'a> {
     Change(Change<'a>),
     /// A directory of the new tree begins.
     Enter(Subtree<'a>),
-    /// A directory is the same in both trees: it is passed over.
+    /// A directory that is equal in both trees and is skipped.
     Same(Subtree<'a>),
     /// A directory of the old tree begins that the new one does not have: path and id.
     Gone(&'a BStr, ObjectId),
@@ -66,8 +66,8 @@ impl<'a> Subtree<'a> {
     }
 }
 
-/// Whether a directory is gone into. Only looked at after [`Step::Enter`] and [`Step::Gone`]; one
-/// that is not gone into is not left either.
+/// Whether a directory is entered. Only used after [`Step::Enter`] and [`Step::Gone`]; a directory
+/// that is not entered is not left either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
     On,
@@ -76,12 +76,12 @@ pub(crate) enum Go {
 
 type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
 
-/// Tells `visit` the paths that differ between the trees `old` and `new`, in the order of the
-/// index. A tree that is not given is empty.
+/// Calls `visit` for the paths that differ between the trees `old` and `new`, in index order. A
+/// tree that is not given is empty.
 ///
 /// # Errors
-/// When a tree is missing or corrupt, or the new one has a name that must never be written; those
-/// of `visit`.
+/// A tree is missing or corrupt, or the new one has a name that must never be written; those of
+/// `visit`.
 pub fn diff(
     objects: &dyn Objects,
     old: Option<ObjectId>,
@@ -99,8 +99,7 @@ pub fn diff(
     })
 }
 
-/// Like [`diff`], with all that happens on the way. With `protect` the names of the new tree are
-/// checked.
+/// Does the same as [`diff`], with all steps. With `protect` the names of the new tree are checked.
 pub(crate) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
@@ -138,8 +137,8 @@ impl Walk<'_> {
         Ok(buffer)
     }
 
-    // These three call one another, as deep as the tree is: what need not be held meanwhile is in
-    // functions of its own, so that they take little of the stack.
+    // These three functions call one another as deep as the tree is. Data that need not be held
+    // during the calls are in separate functions, so that each call takes little stack.
     fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
         objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
@@ -206,8 +205,8 @@ impl Walk<'_> {
         (self.visit)(step).map(|_| ())
     }
 
-    /// The first path that is not a directory at or below the entry that the walk has come to, as
-    /// Git names what it refuses; the entry itself if that cannot be found out.
+    /// Returns the first path that is not a directory at or below the current entry, as Git names
+    /// refused paths; the entry itself if that cannot be determined.
     fn first_below(&self, entry: EntryRef<'_>) -> BString {
         let mut path = self.path.clone();
         let (mut tree, mut buffer) = (entry.mode.is_tree().then(|| id(entry)), Vec::new());

@@ -1,5 +1,5 @@
-//! From one tree to another, as when switching branches: local changes stay where the trees
-//! agree, and where they do not, nothing is done if a local change would be lost.
+//! Moves from one tree to another, as when switching branches. Local changes stay where the trees
+//! agree. Elsewhere the plan is refused if a local change would be lost.
 //!
 //! The rules are the table of git-read-tree(1), "Two Tree Merge".
 
@@ -41,15 +41,15 @@ enum Standing {
     Yields,
 }
 
-/// A plan that leads from the tree `old` (`None`: from nothing) to the tree `new`.
+/// Computes a plan that leads from the tree `old` (`None`: nothing) to the tree `new`.
 ///
-/// Untracked files of which `may_go` says that they are ignored may be overwritten. Entries of a sparse
-/// index go on to stand for their directories, none of which may be there; [`Decision::Expand`] asks
-/// for an entry for each file where something else was staged in one.
+/// Untracked files may be overwritten if `may_go` reports them as ignored. Entries of a sparse
+/// index stay single entries for their directories, none of which may exist; [`Decision::Expand`]
+/// requests one entry for each file if something else was staged in one.
 ///
 /// # Errors
-/// When a tree is missing, corrupt or hostile, a file cannot be looked at, or it is interrupted.
-/// That something would be lost is no error: see [`Decision::Refused`].
+/// A tree is missing, corrupt or hostile, a file cannot be examined, or the operation is
+/// interrupted. A loss of content is not an error: see [`Decision::Refused`].
 pub fn two_way(
     old: Option<ObjectId>,
     new: ObjectId,
@@ -154,7 +154,7 @@ fn decide(
     let mut refuse = || refusals.staged.push(change.path.to_owned());
     let position = match index.find(change.path, 0) {
         Ok(position) => Some(position),
-        // A conflict is nobody's to overwrite.
+        // A conflict is never overwritten.
         Err(_) if !index.stages(change.path).is_empty() => return refuse(),
         Err(_) => None,
     };
@@ -163,9 +163,9 @@ fn decide(
         _ => false,
     };
     match (position, change.old, change.new) {
-        // It is what it shall be already.
+        // It has the new state already.
         (Some(_), _, Some(_)) if is(change.new) => {}
-        // It is as it was: it becomes what it shall be, or goes.
+        // It is unchanged: it gets the new state, or is removed.
         (Some(_), Some(_), _) if is(change.old) => {}
         // It is new here only, or was changed here.
         (Some(_), ..) => return refuse(),

@@ -14,6 +14,7 @@ use pronto_worktree::attributes::{Attributes, Files, FromIndex};
 use pronto_worktree::checkout::{self, Context, Item, Obstructions, Options, Outcome, Plan};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Settings};
 use pronto_worktree::{ErrorKind, Protect, unpack};
+use test_support::skip;
 
 use crate::support::{Memory, Scratch, git, git_with_input, id, listing, repository, write};
 
@@ -307,7 +308,7 @@ fn a_required_program_that_fails_fails_its_files_only() {
         b"y\n"
     );
     assert!(ours.scratch.join("c").exists());
-    // Each program that fails is told of with its code, and once more without, as git does.
+    // Each program that fails is reported with its code, and once more without it, as in git.
     let warnings = &ours.outcome.warnings;
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[0].ends_with("failed 3") && warnings[1].ends_with("failed"));
@@ -479,8 +480,7 @@ fn a_full_file_system_leaves_no_part_of_a_file() {
         .arg(scratch.path())
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED a_full_file_system_leaves_no_part_of_a_file: mounting is not allowed");
-        return;
+        skip!("mounting is not permitted", "run the tests as root");
     }
     let mut write: Vec<Item> = (0..8)
         .map(|number| item(&format!("d/large{number}"), ids[0], 0o100644))

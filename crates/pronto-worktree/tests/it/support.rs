@@ -2,29 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use gix_object::Kind;
 use pronto_hash::{ObjectId, oid};
 use pronto_worktree::{Error, ErrorKind, Objects};
-
-/// A directory that goes when it is dropped.
-pub(crate) struct Scratch(tempfile::TempDir);
-
-impl Scratch {
-    pub(crate) fn new() -> Self {
-        Scratch(tempfile::tempdir().expect("a temporary directory"))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.path().join(name)
-    }
-}
+pub(crate) use test_support::Scratch;
 
 fn command(directory: &Path) -> Command {
     let mut command = Command::new("git");

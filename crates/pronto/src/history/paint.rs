@@ -1,4 +1,4 @@
-//! A walk from two sides that finds out which commits each of them leads to.
+//! A walk from two sides that determines which commits are reachable from which.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -19,8 +19,8 @@ const QUEUED: u8 = 8;
 /// Its parents were told once already.
 const EXPANDED: u8 = 16;
 
-/// So many commits are looked at beyond the point where nothing can change if clocks were right.
-/// What Git allows for, too.
+/// The number of commits that are read beyond the point where nothing could change with correct
+/// clocks. Git uses the same.
 const SLOP: u32 = 5;
 
 /// How far a walk goes.
@@ -72,8 +72,8 @@ impl<'a> Painting<'a> {
         Ok(Painting::over(Commits::new(repository)?, until))
     }
 
-    /// As [`new`](Self::new), but a commit that is not there is taken for one without parents,
-    /// whichever side leads to it: whoever needs those of the left side reads them again.
+    /// Does the same as [`new`](Self::new), but treats a missing commit as one without parents,
+    /// whichever side leads to it. Callers that need the commits of the left side read them again.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -145,7 +145,7 @@ impl<'a> Painting<'a> {
         self.undecided -= usize::from(was_undecided);
     }
 
-    /// Takes the next commit out of the queue and tells its parents what leads to it.
+    /// Takes the next commit out of the queue and passes its sides to its parents.
     fn step(&mut self) -> Result<Option<Number>> {
         let Some((_, time, Reverse(number))) = self.queue.pop() else {
             return Ok(None);

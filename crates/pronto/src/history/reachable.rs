@@ -1,4 +1,4 @@
-//! All objects that some objects lead to and others do not.
+//! The objects that are reachable from some objects and not from others.
 
 use std::collections::HashSet;
 
@@ -22,15 +22,15 @@ pub struct Reachable {
 }
 
 impl Repository {
-    /// The objects that `wants` lead to and `haves` do not, themselves included. A commit leads
-    /// to its parents and its tree; submodules lead nowhere. What is not there of what `haves`
-    /// lead to is passed over.
+    /// Returns the objects that are reachable from `wants` and not from `haves`, themselves
+    /// included. A commit leads to its parents and its tree; submodules lead nowhere. Missing
+    /// objects reachable from `haves` are ignored.
     ///
-    /// Where there are bitmaps (and `pack.useBitmaps` allows) and history is as written, they answer for the commits that have
-    /// one; only what is younger is walked. Otherwise costs reading every commit and tree.
+    /// Bitmaps are used if they exist, `pack.useBitmaps` allows it and history has no replacements
+    /// or grafts; only younger history is walked. Otherwise every commit and tree is read.
     ///
     /// # Errors
-    /// Something that `wants` lead to is missing or malformed; or the walk was interrupted.
+    /// An object reachable from `wants` is missing or malformed, or the walk was interrupted.
     pub fn reachable(
         &self,
         wants: &[ObjectId],
@@ -41,7 +41,7 @@ impl Repository {
         self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
     }
 
-    /// As [`reachable`](Self::reachable), asking these bitmaps.
+    /// Like [`reachable`](Self::reachable), asking these bitmaps.
     ///
     /// # Errors
     /// As [`reachable`](Self::reachable).
@@ -88,7 +88,7 @@ impl Repository {
 struct Walk<'a> {
     repository: &'a Repository,
     bitmaps: Option<&'a Bitmapped>,
-    /// Whether what is missing is passed over.
+    /// Whether missing objects are ignored.
     lenient: bool,
     bits: Bits,
     others: HashSet<ObjectId>,
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes note of `id`; whether it was new.
+    /// Records `id`; whether it was new.
     fn add(&mut self, id: &oid) -> Result<bool> {
         let bit = match self.bitmaps {
             Some(bitmaps) => bitmaps.bit(id).map_err(from_odb)?,
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
         }
         let links = self.repository.commit_links(id, &mut self.buffer)?;
         self.commits.extend(links.parents);
-        // Not yet looked at: a bitmap may speak of it before its turn comes.
+        // Queued: a bitmap may cover it before its turn comes.
         self.trees.push(links.tree);
         Ok(())
     }

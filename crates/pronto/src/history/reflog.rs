@@ -1,9 +1,9 @@
-//! Upkeep of the logs of references: which there are, taking lines out, removing and adding
-//! (git-reflog(1)).
+//! Maintenance of reflogs: listing them, and removing and adding entries (git-reflog(1)).
 
 mod expire;
 mod reach;
 mod rewrite;
+mod tables;
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use pronto_hash::ObjectId;
 
 use crate::identity::{self, Care, Role};
 use crate::lock::Lock;
-use crate::refs::{LogLine, RefNameRef, name};
+use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
 
-/// How deep directories of logs are looked into.
+/// The deepest nesting of directories of reflogs.
 const MAX_DEPTH: usize = 256;
 
 /// A line that is added to a log as it is given.
@@ -32,11 +32,17 @@ pub struct NewLine {
 }
 
 impl Repository {
-    /// The names of all references that have a log, as this work tree sees them, sorted within each
-    /// directory.
+    /// Returns the names of all refs that have a reflog, as seen by this worktree, sorted within
+    /// each directory.
     ///
-    /// Costs one listing for each directory of logs. Directories that cannot be read are passed over.
+    /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
     pub fn logged_references(&self) -> Vec<BString> {
+        let mut names = self.logged_references_unsorted();
+        names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
+        names
+    }
+
+    fn logged_references_unsorted(&self) -> Vec<BString> {
         let is_linked = self.git_dir() != self.common_dir();
         let mut names = Vec::new();
         self.logs_below(self.common_dir(), &mut names);
@@ -47,15 +53,14 @@ impl Repository {
             own.retain(|found| name::is_per_worktree(found.as_bstr()));
             names.append(&mut own);
         }
-        names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
         names
     }
 
-    /// The names of all references that have a log, of this work tree and, but for those that all
+    /// The names of all references that have a log, of this worktree and, but for those that all
     /// share, of the others. `single` leaves the others out.
     ///
     /// # Errors
-    /// The work trees cannot be listed.
+    /// The worktrees cannot be listed.
     pub fn logged_references_everywhere(&self, single: bool) -> Result<Vec<BString>> {
         if single {
             return Ok(self.logged_references());
@@ -86,6 +91,11 @@ impl Repository {
     }
 
     fn logs_below(&self, directory: &Path, names: &mut Vec<BString>) {
+        if let Some(tables) = self.refs().tables() {
+            // As with directories, what cannot be read is passed over.
+            names.extend(logged_names(tables, directory).unwrap_or_default());
+            return;
+        }
         let root = directory.join("logs");
         let mut directories = vec![(root, BString::default(), 0)];
         while let Some((directory, prefix, depth)) = directories.pop() {
@@ -123,6 +133,9 @@ impl Repository {
     /// The name is impossible, the lock is held, or the file cannot be removed.
     pub fn drop_log(&self, name: &BStr) -> Result<()> {
         let safe = RefNameRef::existing(name).map_err(crate::refs::bad_name)?;
+        if let Some(tables) = self.refs().tables() {
+            return self.drop_log_in_tables(tables, safe);
+        }
         let _lock = self.lock_log(safe)?;
         let file = self.refs().log_path(safe);
         match std::fs::remove_file(&file) {
@@ -142,12 +155,12 @@ impl Repository {
         Ok(())
     }
 
-    /// Adds `line` to the log of the reference `name`, which is made if there is none. The committer is
-    /// who is named.
+    /// Adds `line` to the reflog of the ref `name`, which is created if necessary. The committer is
+    /// the configured one.
     ///
     /// # Errors
-    /// The name is impossible, the lock of the reference is held, nobody is the committer, or the file
-    /// cannot be written.
+    /// The name is invalid, the lock of the ref is held, there is no committer, or the file cannot
+    /// be written.
     pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
         let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
         let who = identity::signature(
@@ -156,6 +169,9 @@ impl Repository {
             self.config(),
             self.environment(),
         )?;
+        if let Some(tables) = self.refs().tables() {
+            return self.write_log_line_in_tables(tables, safe, line, &who.to_string());
+        }
         let _lock = self.lock_log(safe)?;
         let mut text = format!("{} {} {who}", line.old, line.new).into_bytes();
         let message = crate::refs::clean_message(line.message.as_bstr());

@@ -1,5 +1,5 @@
-//! Names of objects: references, ids and their beginnings, and the ways from one object to
-//! another that `gitrevisions` describes.
+//! Revisions: names of objects by refs and abbreviated ids, and the suffixes that `gitrevisions`
+//! describes.
 
 mod abbreviate;
 mod commit;
@@ -23,11 +23,10 @@ pub use path::{TreeEntries, TreeEntry};
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What sort of object a name is meant to lead to: decides which object the beginning of an id
-/// stands for where several have it.
+/// The expected type of a named object, which selects among objects with the same abbreviated id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
-    /// What `core.disambiguate` says, or anything.
+    /// The type of `core.disambiguate`, or any.
     #[default]
     Anything,
     /// A commit.
@@ -36,41 +35,41 @@ pub enum Want {
     Committish,
     /// A tree.
     Tree,
-    /// A tree, or what leads to one.
+    /// A tree, or an object that leads to one.
     Treeish,
     /// A file.
     Blob,
 }
 
-/// What a name leads to.
+/// A resolved name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The object.
     pub id: ObjectId,
-    /// The mode it has in the tree or index it was found in.
+    /// Its mode in the tree or index it was found in.
     pub mode: Option<u32>,
-    /// The path at which it was found there.
+    /// Its path there.
     pub path: Option<BString>,
 }
 
 impl Repository {
-    /// The object that `spec` names, by the rules of `gitrevisions`.
+    /// Resolves `spec` to an object by the rules of `gitrevisions`.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownRevision`] when it names nothing; [`ErrorKind::Ambiguous`] when it
-    /// could be several objects, which the hint lists; others when something on the way is broken
-    /// or is asked for what it does not have (a log with fewer entries, a branch without
-    /// upstream). Remarks, as that a name is ambiguous, are kept as warnings.
+    /// [`ErrorKind::UnknownRevision`] if it names nothing; [`ErrorKind::Ambiguous`] if it could be
+    /// several objects, which the hint lists; others if something on the way is malformed or lacks
+    /// what is requested (a reflog with fewer entries, a branch without upstream). Remarks, for
+    /// example that a name is ambiguous, are kept as warnings.
     pub fn resolve(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         self.try_resolve(spec, Want::Anything)?
             .ok_or_else(|| unknown(spec))
     }
 
-    /// The commit that `spec` names, tags followed.
+    /// Resolves `spec` to a commit, following tags.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve); and when it names something else.
+    /// As for [`resolve`](Self::resolve); and if it names something else.
     pub fn resolve_commit(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
@@ -82,10 +81,10 @@ impl Repository {
         })
     }
 
-    /// The tree that `spec` names, tags and commits followed.
+    /// Resolves `spec` to a tree, following tags and commits.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve); and when it names something else.
+    /// As for [`resolve`](Self::resolve); and if it names something else.
     pub fn resolve_tree(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
@@ -95,7 +94,7 @@ impl Repository {
             .ok_or_else(|| Error::new(ErrorKind::Object, "not a tree object"))
     }
 
-    /// The object that `spec` names, or `None` when it names nothing.
+    /// Resolves `spec` to an object, or `None` if it names nothing.
     ///
     /// # Errors
     /// As for [`resolve`](Self::resolve), but for unknown names.
@@ -103,7 +102,7 @@ impl Repository {
         Ok(self.look_up(spec, want)?.map(|found| found.id))
     }
 
-    /// What `spec` names, and where it was found.
+    /// Resolves `spec`, and returns where the object was found.
     ///
     /// # Errors
     /// As for [`resolve`](Self::resolve), but for unknown names.
@@ -138,8 +137,8 @@ impl Repository {
         self.find_in_tree(root, spec[colon + 1..].as_bstr())
     }
 
-    /// Whether `text` is a range: the revisions on both sides, and whether it has three dots. An
-    /// empty side stands for `HEAD`. A lone `..` is the parent directory.
+    /// Splits a range into the revisions of both sides, and whether it has three dots; `None` if
+    /// `text` is not a range. An empty side stands for `HEAD`. A lone `..` is the parent directory.
     pub fn split_range<'a>(&self, text: &'a BStr) -> Option<(&'a BStr, &'a BStr, bool)> {
         let at = text.find(b"..")?;
         let is_symmetric = text[at..].starts_with(b"...");

@@ -1,4 +1,4 @@
-//! Dates as people write them.
+//! Parses dates in the forms that users write.
 
 use bstr::{BStr, ByteSlice};
 use gix_date::time::CustomFormat;

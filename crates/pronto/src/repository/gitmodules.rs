@@ -1,4 +1,5 @@
-//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not trusted.
+//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not
+//! trusted.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::environment::Environment;
 /// What the file is called, at the top of a worktree.
 const NAME: &str = ".gitmodules";
 
-/// Larger files are passed over.
+/// Larger files are ignored.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// The settings of a `.gitmodules`.
@@ -29,7 +30,7 @@ pub fn is_in(top: &Path) -> bool {
 
 impl Gitmodules {
     /// Reads the file of the worktree at `top`: a regular file of moderate size, never through a
-    /// link. Everything else, and what is not well formed, counts as no file.
+    /// link. Everything else, and what is malformed, counts as no file.
     pub fn read(top: &Path) -> Gitmodules {
         let content = untrusted::read(&top.join(NAME), Links::Refuse, LARGEST_BYTES);
         let parsed = content.ok().map(Gitmodules::parse);
@@ -39,7 +40,7 @@ impl Gitmodules {
     /// Parses the content of a file. Includes are not followed.
     ///
     /// # Errors
-    /// It is not well formed.
+    /// It is malformed.
     pub fn parse(content: Vec<u8>) -> Result<Gitmodules> {
         let origin = Origin {
             scope: Scope::Local,

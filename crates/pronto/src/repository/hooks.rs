@@ -1,4 +1,4 @@
-//! Programs that the repository runs at certain moments.
+//! Hooks: programs that the repository runs at certain points.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind as Io, Write};
@@ -17,12 +17,12 @@ pub struct Call<'a> {
     /// Variables beyond those that tie it to the repository.
     pub variables: Vec<(&'a str, &'a OsStr)>,
     /// Where it runs, and finds by itself what repository that is; by default at the top of the
-    /// work tree.
+    /// worktree.
     pub elsewhere: Option<&'a Path>,
 }
 
-/// The program for hook `name`, if there is one that can be run. One that is there but may not be
-/// executed leaves a remark with the repository.
+/// Returns the program of hook `name`, if it exists and is executable. One that is not executable
+/// is recorded as a remark of the repository.
 pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     let path = repository.git_path(&format!("hooks/{name}"));
     match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
@@ -43,7 +43,7 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Runs hook `name` if there is one and waits for it. Its output goes to the standard error of
+/// Runs hook `name` if there is one and waits for it. Its output goes to standard error of
 /// this process.
 ///
 /// Returns the exit code, or `None` when there is no such hook. A hook ended by a signal counts as

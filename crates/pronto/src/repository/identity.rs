@@ -1,4 +1,4 @@
-//! Who someone is: accounts of the system, and the author and committer of what is recorded.
+//! Identities: accounts of the system, and the author and committer of commits.
 
 use std::sync::OnceLock;
 
@@ -81,7 +81,7 @@ pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> 
     signature_at(now(), (role, care), config, env)
 }
 
-/// As [`signature`], at this time unless the environment says another.
+/// Like [`signature`], at this time unless the environment says another.
 pub(crate) fn signature_at(
     time: Time,
     (role, care): (Role, Care),

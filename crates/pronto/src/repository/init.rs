@@ -1,6 +1,7 @@
-//! Making repositories.
+//! Creating repositories.
 
 pub use pronto_config::shared;
+mod storage;
 mod template;
 
 use std::io::ErrorKind as Io;
@@ -11,25 +12,28 @@ use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 
+pub use storage::unknown as unknown_storage;
 pub use template::Template;
 pub(crate) use template::{copy as copy_template, missing as missing_template};
 
 use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, PATIENCE};
-use crate::refs::name;
-use crate::repository::{Format, hash_name, hash_named};
+use crate::refs::{name, tables};
+use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// How to make a repository.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The top of its work tree; without one it is bare.
+    /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
     /// What to fill it with before anything else.
     pub template: Template,
     /// How objects are named; without a choice, as the environment says, or SHA-1.
     pub object_hash: Option<Kind>,
+    /// How references are stored; without a choice, as environment and configuration say, or in files.
+    pub ref_storage: Option<RefStorage>,
     /// The branch that `HEAD` is on; without a choice, as configuration says.
     pub initial_branch: Option<BString>,
     /// Who else may use it.
@@ -39,7 +43,7 @@ pub struct Options {
     pub separate_git_dir: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of an `init`.
 #[derive(Debug)]
 pub struct Outcome {
     /// The repository, open.
@@ -48,11 +52,11 @@ pub struct Outcome {
     pub existed: bool,
     /// Whether others may use it.
     pub is_shared: bool,
-    /// The name of the first branch, where nobody chose it: worth a piece of advice.
+    /// The name of the first branch, if the user did not choose it and should get advice.
     pub unchosen_branch: Option<BString>,
 }
 
-/// What a person is told who did not choose the name of the first branch.
+/// Returns the advice for a user who did not choose the name of the first branch.
 pub fn branch_advice(name: &BStr) -> String {
     format!(
         "Using '{name}' as the name for the initial branch. This default branch name\n\
@@ -66,12 +70,12 @@ pub fn branch_advice(name: &BStr) -> String {
 }
 
 impl Repository {
-    /// Makes a repository at `git_dir`, or brings the one that is there up to date: what is there
-    /// stays. The parent of `git_dir` must exist.
+    /// Creates a repository at `git_dir`, or updates an existing one, whose files stay. The parent
+    /// of `git_dir` must exist.
     ///
     /// # Errors
-    /// A directory or file cannot be made; a name or format is not well formed; or the repository
-    /// that is there is of another format.
+    /// A directory or file cannot be created; a name or format is malformed; or the existing
+    /// repository has another format.
     pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
         let git_dir = environment.absolute(git_dir);
         let original = real(&git_dir);
@@ -95,19 +99,26 @@ impl Repository {
             environment,
         };
         let existed = plan.has_head();
-        make_reference_directories(&git_dir)?;
-        let unchosen_branch = if existed {
-            None
-        } else {
-            plan.write_head(&config)?
+        let existing = format.as_ref().filter(|_| existed);
+        let choice = storage::Choice::of(existing, options, &config, environment)?;
+        let has_tables = choice.storage == RefStorage::Reftable;
+        match has_tables {
+            true if existed => {}
+            true => tables::prepare(&git_dir)?,
+            false => make_reference_directories(&git_dir)?,
+        }
+        let first = match existed {
+            true => None,
+            false => Some(plan.write_head(&config, choice.storage)?),
         };
         let is_version_one = object_hash != Kind::Sha1
+            || has_tables
             || format
                 .as_ref()
                 .is_some_and(|format| existed && format.version > 0);
         plan.write_config(
             existed,
-            is_version_one.then_some(object_hash),
+            is_version_one.then_some((object_hash, choice.storage)),
             sharing,
             &config,
         )?;
@@ -117,6 +128,12 @@ impl Repository {
             shared::apply(sharing, &git_dir, existed)?;
         }
         let repository = Repository::open(&git_dir, environment)?;
+        if let Some(first) = first.as_ref().filter(|_| has_tables) {
+            storage::write_first_head(&repository, first.name.as_bstr())?;
+        }
+        if let Some(warning) = choice.warning {
+            repository.warn(warning);
+        }
         if let Some(missing) = template::missing(&options.template, environment) {
             repository.warn(format!("templates not found in {}", missing.display()));
         }
@@ -124,9 +141,18 @@ impl Repository {
             repository,
             existed,
             is_shared,
-            unchosen_branch,
+            unchosen_branch: first
+                .filter(|first| first.is_unchosen)
+                .map(|first| first.name),
         })
     }
+}
+
+/// The first branch of a new repository.
+struct FirstBranch {
+    name: BString,
+    /// Whether nobody chose the name.
+    is_unchosen: bool,
 }
 
 /// What is being made.
@@ -143,9 +169,9 @@ impl Plan<'_> {
         self.git_dir.join("HEAD").symlink_metadata().is_ok()
     }
 
-    /// Puts `HEAD` on the first branch; returns its name if nobody chose it.
-    fn write_head(&self, config: &Config) -> Result<Option<BString>> {
-        let (branch, unchosen) = match &self.options.initial_branch {
+    /// Points `HEAD` to the first branch, unless refs are in reftables.
+    fn write_head(&self, config: &Config, storage: RefStorage) -> Result<FirstBranch> {
+        let (name, is_unchosen) = match &self.options.initial_branch {
             Some(chosen) => {
                 if !is_branch_name(chosen.as_bstr()) {
                     let message = format!("invalid initial branch name: '{chosen}'");
@@ -156,23 +182,33 @@ impl Plan<'_> {
             None => default_branch(config, self.environment)?,
         };
         let mut lock = Lock::acquire(self.git_dir.join("HEAD"), PATIENCE)?;
-        lock.write_and_close(format!("ref: refs/heads/{branch}\n").as_bytes())?;
+        let text = match storage {
+            RefStorage::Files => format!("ref: refs/heads/{name}\n").into_bytes(),
+            RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
+        };
+        lock.write_and_close(&text)?;
         lock.commit()?;
-        Ok(unchosen.then_some(branch))
+        Ok(FirstBranch { name, is_unchosen })
     }
 
     fn write_config(
         &self,
         existed: bool,
-        version_one: Option<Kind>,
+        version_one: Option<(Kind, RefStorage)>,
         sharing: Sharing,
         config: &Config,
     ) -> Result<()> {
         let mut pairs: Vec<(&str, BString)> = Vec::new();
         let version = if version_one.is_some() { "1" } else { "0" };
         pairs.push(("core.repositoryformatversion", version.into()));
-        if version_one == Some(Kind::Sha256) {
-            pairs.push(("extensions.objectformat", hash_name(Kind::Sha256).into()));
+        let (kind, storage) = version_one.unwrap_or((Kind::Sha1, RefStorage::Files));
+        if kind == Kind::Sha256 {
+            pairs.push(("extensions.objectformat", hash_name(kind).into()));
+        }
+        if storage == RefStorage::Reftable {
+            // The section of the extensions comes first, as git writes it.
+            pairs.push(("extensions.refstorage", storage.name().into()));
+            pairs.rotate_left(1);
         }
         let abilities = probe(self.git_dir)?;
         pairs.push(("core.filemode", abilities.keeps_modes.to_string().into()));
@@ -233,11 +269,11 @@ pub(crate) fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(&objects.join("info"))
 }
 
-/// The name for a first branch that nobody named on the command line, and whether nobody
-/// configured it either.
+/// Returns the name of a first branch that was not given on the command line, and whether it is not
+/// configured either.
 ///
 /// # Errors
-/// What is configured is not a name for a branch.
+/// The configured name is invalid.
 pub fn default_branch(config: &Config, environment: &Environment) -> Result<(BString, bool)> {
     let for_tests = environment.bytes("GIT_TEST_DEFAULT_INITIAL_BRANCH_NAME");
     if let Some(name) = for_tests.filter(|name| !name.is_empty()) {
@@ -303,6 +339,7 @@ fn choose_hash(format: &Option<Format>, options: &Options, env: &Environment) ->
 
 fn place(git_dir: &Path) -> Place {
     Place {
+        branch_in_tables: None,
         git_dir: git_dir.to_owned(),
         common_dir: git_dir.to_owned(),
         spoken_common_dir: git_dir.to_owned(),

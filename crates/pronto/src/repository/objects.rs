@@ -1,4 +1,4 @@
-//! The object store of a repository, and the small questions about objects that references ask.
+//! The object store of a repository, and simple queries about objects.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Packs on their way in: how configuration wants them indexed.
+//! Options of receiving packs, from the configuration.
 
 use pronto_hash::Kind;
 use pronto_pack::idx::Version;
@@ -45,10 +45,10 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     Ok(options)
 }
 
-/// How to write a pack of new objects, which would be loose otherwise.
+/// Returns how to write a pack of objects that would be loose otherwise.
 ///
-/// Its level is `pack.compression` or `core.compression`. If neither is set it is that of loose
-/// objects, which Git would write here: whoever repacks later deflates what is worth it.
+/// The level is `pack.compression` or `core.compression`, and otherwise that of loose objects,
+/// which Git would write here. A later repack compresses better.
 ///
 /// # Errors
 /// A configured value is not of its type, or out of range.

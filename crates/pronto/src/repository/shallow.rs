@@ -1,4 +1,4 @@
-//! The commits at which the history here is cut off: the file `shallow`.
+//! The commits at which local history ends: the file `shallow`.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
-//! Writing bitmaps of what commits lead to, of a pack or a multi-pack-index.
+//! Writes reachability bitmaps of a pack or a multi-pack-index.
 //!
-//! Trees are not walked: each commit is compared with its parents, once, and what it brings is
-//! noted. All that a commit leads to is then the union of what it and its ancestors bring.
+//! Trees are not walked for each commit. Each commit is compared once with its parents, and the
+//! objects it introduces are recorded. The objects reachable from a commit are then the union of
+//! those that it and its ancestors introduce.
 
 mod brought;
 mod commits;
@@ -27,12 +28,13 @@ use pronto_pack::pack::Pack;
 
 use crate::durability::Component;
 use crate::history::from_graph;
+use crate::objects::from_odb;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub(crate) use objects::{Member, Objects};
 
-/// Tells temporary files of this process apart.
+/// Distinguishes temporary files of this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// What bitmaps are written with; see [`Repository::bitmap_settings`].
@@ -190,7 +192,7 @@ impl Work<'_> {
         let history = commits::gather(self, objects, tips)?;
         let selected = history.select(self.progress, &tips.preferred);
         let history = history.ancestors_of(&selected);
-        // Those that are not there are told of before anything else that is not.
+        // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
         let reach = unite::unite(self, objects, (&history, &brought))?;
@@ -218,13 +220,14 @@ impl Work<'_> {
     /// Writes the file under another name and moves it into place, readable only.
     fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
         let failed = "unable to write bitmap index";
+        self.store.begin_writing().map_err(from_odb)?;
         let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
         let name = format!("tmp_bitmap_{:x}_{number:x}", std::process::id());
         let path = target.with_file_name(name);
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
-        // Only now is it ours to remove.
+        // Only now may this process remove it.
         let guard = Guard::new(&path);
         write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
         let synced = self
@@ -240,7 +243,7 @@ impl Work<'_> {
     }
 }
 
-/// What is said when a pack lacks what its commits lead to.
+/// Returns the error for a pack that lacks objects reachable from its commits.
 #[cold]
 fn lacking(id: &pronto_hash::oid) -> Error {
     let message = format!(

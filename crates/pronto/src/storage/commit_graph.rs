@@ -199,7 +199,7 @@ impl Work<'_> {
         self.interrupt.check().map_err(interrupted)
     }
 
-    /// The filters of changed paths, if they are asked for or there are some already.
+    /// Returns the filters of changed paths, if they are requested or there are some already.
     fn filters(
         &self,
         commits: &gather::Commits,

@@ -1,7 +1,7 @@
-//! Whether objects are what objects should be: the checks of `git fsck`, one object at a time.
+//! The checks of `git fsck`, one object at a time.
 //!
-//! [`Inspector`] makes them while the indexer has a pack in its hands. What is wrong has an
-//! identifier ([`Message`]), and [`Levels`] say what comes of it.
+//! [`Inspector`] runs them while the indexer has an object in memory. Each finding has an
+//! identifier ([`Message`]), and [`Levels`] determine its severity.
 
 mod inspector;
 mod levels;

@@ -1,4 +1,4 @@
-//! Writing, verifying and thinning out the multi-pack-index of a repository.
+//! Writing, verifying and expiring the multi-pack-index of a repository.
 
 mod bitmap;
 mod expire;
@@ -75,12 +75,12 @@ struct Work<'a> {
 }
 
 impl Repository {
-    /// Writes the multi-pack-index, unless it covers all packs already and has the bitmaps that are
-    /// asked for.
+    /// Writes the multi-pack-index, unless it covers all packs already and has the requested
+    /// bitmaps.
     ///
     /// # Errors
-    /// There is no pack, a pack cannot be read, the packs lack something that their commits lead to
-    /// where bitmaps are asked for, or the file cannot be written.
+    /// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
+    /// reachable from their commits, or the file cannot be written.
     pub fn write_multi_pack_index(
         &self,
         options: &WriteOptions,
@@ -122,8 +122,8 @@ impl Work<'_> {
         self.undisturbed(|last| self.write_once((options, dropped), last))
     }
 
-    /// False if it has to be done again, for somebody else has written or removed packs meanwhile,
-    /// unless this is the `last` time.
+    /// Returns `false` if it must be repeated because another process has written or removed packs
+    /// meanwhile, unless this is the `last` attempt.
     fn write_once(
         &self,
         (options, dropped): (&WriteOptions, &BTreeSet<BString>),
@@ -192,7 +192,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Fills a file that nobody reads yet; its checksum.
+    /// Fills a file without readers. Returns its checksum.
     fn fill(
         &self,
         (mut file, path): (&File, &Path),

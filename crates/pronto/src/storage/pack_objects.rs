@@ -1,5 +1,5 @@
-//! What belongs into a pack for someone who wants some objects and has others, and how the
-//! configuration wants packs made.
+//! Selects the objects of a pack for a receiver that wants some and has others, and reads the
+//! configuration of packs.
 //!
 //! ```no_run
 //! # use pronto::{Environment, Repository};
@@ -137,15 +137,14 @@ impl Repository {
         Ok(options)
     }
 
-    /// The objects that `wants` lead to and `haves` do not. What is not there of `haves` is passed
-    /// over. Replacements do not count.
+    /// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
+    /// `haves` are ignored, and so are replacements.
     ///
-    /// Costs reading the commits between the two, their trees as far as they are new, and those of
-    /// the commits where both meet along the same paths; with bitmaps only what is younger than
-    /// they are.
+    /// Costs reading the commits between the two, their new trees, and the trees of the boundary
+    /// commits along the same paths; with bitmaps only what is younger than they are.
     ///
     /// # Errors
-    /// Something that `wants` lead to is missing or malformed; or it was interrupted.
+    /// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
     pub fn select_objects(
         &self,
         wants: &[ObjectId],
@@ -238,7 +237,7 @@ impl Repository {
         let store = self.objects()?;
         let mut buffer = Vec::new();
         for mut id in tags {
-            // Tags of tags, down to what is there already.
+            // Tags of tags, down to existing ones.
             while chosen.insert(id) {
                 selection.members.push(Member { id, name_hash: 0 });
                 store.find(&id, &mut buffer).map_err(from_odb)?;
@@ -274,7 +273,7 @@ struct Walk<'a> {
     meter: Meter,
     /// What was selected.
     seen: HashSet<ObjectId>,
-    /// What the receiver has, as far as that was looked at.
+    /// The receiver's objects that were visited.
     hidden: HashSet<ObjectId>,
     selection: Selection,
     kept_whole: KeptWhole,
@@ -355,7 +354,7 @@ impl Walk<'_> {
 
     /// Selects the commits that only `wanted` lead to.
     fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
-        // What is missing on the left is found out below.
+        // Missing objects on the left are found below.
         let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
         for id in wanted {
             painting.left(id)?;

@@ -1,9 +1,9 @@
-//! Deleting objects that nothing leads to, and files that were left behind.
+//! Deletes unreachable objects, and abandoned temporary files.
 //!
-//! What leads to objects is looked at twice: first while others work, then again under the lock
-//! that keeps those out that write ([`pronto_odb::Store::begin_pruning`]), where only what is new
-//! is walked. Objects are deleted in pieces of bounded time, those that name others before those
-//! that they name: an object that is still there is whole at every moment, even after a crash.
+//! Reachability is computed twice: first while other processes work, then again under the lock that
+//! keeps writers out ([`pronto_odb::Store::begin_pruning`]), where only new objects are walked.
+//! Objects are deleted in batches of limited duration, and each object before those that it names.
+//! So every present object is complete at every moment, even after a crash.
 
 mod loose;
 mod marks;
@@ -44,7 +44,7 @@ pub struct Options {
     pub expire: Expiry,
     /// Objects that are kept with all that they lead to, beside what references keep.
     pub heads: Vec<ObjectId>,
-    /// Whether to tell only what would be deleted.
+    /// Whether deletions are only reported.
     pub dry_run: bool,
     /// How long to wait in sum for processes that write, before what is left is kept.
     pub patience: Duration,
@@ -64,7 +64,7 @@ impl Default for Options {
 /// Something that is deleted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// A loose object that nothing leads to. Its kind, if it can be read.
+    /// An unreachable loose object, with its type if it can be read.
     Object(ObjectId, Option<Kind>),
     /// A loose object that a pack has, too.
     Duplicate(PathBuf),
@@ -89,19 +89,18 @@ pub struct Outcome {
 }
 
 impl Repository {
-    /// Deletes loose objects that nothing leads to, loose objects that are in a pack as well,
-    /// temporary files, and commits that are gone from the list of those where history is cut off.
-    /// `tell` hears of each before it goes.
+    /// Deletes unreachable loose objects, loose objects that are packed as well, temporary files,
+    /// and missing commits from the list of shallow commits. Calls `tell` before each deletion.
     ///
-    /// What leads to objects: references, `HEAD`, logs, the index and operations in progress of
-    /// all work trees, `options.heads`, and what is younger than `options.expire`.
+    /// Objects are reachable from refs, `HEAD`, reflogs, the index and operations in progress of
+    /// all worktrees, from `options.heads`, and from objects younger than `options.expire`.
     ///
-    /// Costs reading every commit and tree, unless there are bitmaps or no loose object; memory
+    /// Costs reading every commit and tree, unless there are bitmaps or no loose objects; memory
     /// for the id of every object.
     ///
     /// # Errors
-    /// An object that something leads to is missing or malformed, or anything that leads to
-    /// objects cannot be read: then nothing more is deleted. Or it was interrupted.
+    /// A reachable object is missing or malformed, or a root of reachability cannot be read: then
+    /// nothing more is deleted. Or it was interrupted.
     pub fn prune(
         &self,
         options: &Options,
@@ -116,10 +115,10 @@ impl Repository {
         Ok(work.ended())
     }
 
-    /// Deletes loose objects that are in a pack as well, and directories that are empty then.
-    /// `tell` hears of each before it goes. Of the options `dry_run` and `patience` matter.
+    /// Deletes loose objects that are packed as well, and directories that become empty. Calls
+    /// `tell` before each deletion. Only the options `dry_run` and `patience` apply.
     ///
-    /// Costs a listing of all loose objects and a look into the index of each pack.
+    /// Costs a listing of all loose objects and a lookup in the index of each pack.
     ///
     /// # Errors
     /// An index or a directory cannot be read; or it was interrupted.
@@ -172,7 +171,7 @@ impl<'a> Work<'a> {
         self.outcome
     }
 
-    /// The objects that something leads to, walked the first time.
+    /// Returns the reachable objects, walked at the first call.
     fn marks(&mut self) -> Result<&mut Marks<'a>> {
         if self.marks.is_none() {
             let meter = self.watch.0.begin("Checking connectivity", None);
@@ -203,7 +202,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What is said when others write all the time.
+/// The warning if other processes write all the time.
 pub(crate) const GAVE_UP: &str =
     "other processes are writing objects all the time; what was to be deleted is kept";
 

@@ -1,9 +1,8 @@
-//! Putting the objects of a repository into few packs.
+//! Repacking the objects of a repository into few packs.
 //!
-//! At any moment every object that was there is there: a new pack is complete under its name before
-//! anything is removed, what no reference leads to is loose before its pack goes, an index of many
-//! packs names no pack that is about to go, and of loose objects only those are removed that are
-//! found in a pack that stayed.
+//! Every object is present at any moment. A new pack is complete under its name before anything is
+//! removed. Unreachable objects are loose before their pack is removed. A multi-pack-index names no
+//! pack that is about to be removed. Loose objects are removed only if a remaining pack has them.
 
 mod cruft;
 mod geometry;
@@ -30,25 +29,25 @@ use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
 use crate::{ErrorKind, Repository, Result, path};
 
-/// What becomes of the objects.
+/// The form of the repack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Those that are loose and that something leads to become a pack.
+    /// Reachable loose objects become a pack.
     Loose,
-    /// All that something leads to becomes one pack (`-a`).
+    /// All reachable objects become one pack (`-a`).
     All {
-        /// Whether what nothing leads to becomes loose when its pack goes (`-A`).
+        /// Whether unreachable objects become loose when their pack is removed (`-A`).
         loosen: bool,
     },
-    /// All that something leads to becomes one pack, and what nothing leads to another one, which
-    /// says when each object was last used (`--cruft`).
+    /// All reachable objects become one pack, and unreachable ones a cruft pack with the times of
+    /// their last use (`--cruft`).
     Cruft(Cruft),
     /// Packs are put together until each has at least so many times the objects of the next
     /// smaller one (`--geometric`); loose objects go along.
     Geometric(u32),
 }
 
-/// What becomes of objects that nothing leads to.
+/// What happens to unreachable objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cruft {
     /// Leave out what was last used before this moment, unless something younger leads to it
@@ -75,7 +74,7 @@ pub enum Bitmaps {
 /// How a repository is repacked.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What becomes of the objects.
+    /// The form of the repack.
     pub what: What,
     /// Whether packs and loose objects go that are of no use any more (`-d`).
     pub delete: bool,
@@ -279,7 +278,7 @@ impl Work<'_> {
         let (written, counts) = made.map_err(from_odb)?;
         let stem = written.pack.file_stem().unwrap_or_default();
         let stem: BString = path::as_bytes(Path::new(stem)).into();
-        // A pack of this name had the same objects, and what else was beside it is made anew.
+        // A pack of this name had the same objects. Its other files are written again.
         let bitmap = written.pack.with_extension("bitmap");
         if self.existing.iter().any(|pack| pack.stem == stem) {
             for extension in ["bitmap", "mtimes"] {
@@ -314,7 +313,7 @@ impl Work<'_> {
         }
         let hash_len = self.repository.object_hash().len_in_hex();
         let is_replaced = |pack: &&Existing| {
-            // Others than git's own are nobody's to remove.
+            // Packs with other names than git's are never removed.
             !pack.is_kept && pack.stem.len() >= hash_len && !new.contains(&pack.stem)
         };
         let replaced = self.existing.iter().filter(is_replaced);
@@ -381,7 +380,7 @@ fn existing(directory: &Path, keep: &[BString]) -> Result<Vec<Existing>> {
     for name in names(directory)? {
         let path = directory.join(&name);
         let name = path::as_bytes(Path::new(&name));
-        // One without an index may be on its way in: it is not ours to remove.
+        // A pack without an index may be incomplete, so it is not removed.
         let Some(stem) = name.strip_suffix(b".pack") else {
             continue;
         };

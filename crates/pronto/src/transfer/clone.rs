@@ -1,13 +1,13 @@
 //! Copying a repository: `git clone`.
 //!
-//! The new repository is put together under a name that nobody knows and gets its real one when it
-//! is whole, objects, references, configuration, index and files: whatever ends the process
-//! before, nothing is left that anyone takes for a repository. See [`clone`].
+//! The new repository is created under a temporary name and gets its real one when objects, refs,
+//! configuration, index and files are complete. Whatever ends the process before, nothing is left
+//! that looks like a repository. See [`clone`].
 
 mod announce;
 mod checkout;
 mod heads;
-mod local;
+pub(crate) mod local;
 mod objects;
 mod place;
 mod references;
@@ -35,53 +35,53 @@ use heads::Heads;
 use place::Place;
 use pronto_config::safety;
 
-/// What to clone and how. The default is what `git clone` does without options.
+/// Options of a clone. The default is `git clone` without options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Makes a repository without a work tree.
+    /// Whether the repository has no worktree.
     pub bare: bool,
-    /// Takes all references under their own names, and keeps doing so; implies `bare`.
+    /// Whether all refs keep their names, also in later fetches; implies `bare`.
     pub mirror: bool,
-    /// Whether to check out the files.
+    /// Whether files are checked out.
     pub checkout: bool,
-    /// The branch, or tag, to check out.
+    /// The branch or tag to check out.
     pub branch: Option<BString>,
-    /// Takes only what this reference or commit leads to, and detaches `HEAD` there.
+    /// Fetches only this ref or commit, and detaches `HEAD` there.
     pub revision: Option<BString>,
-    /// What to call the remote.
+    /// The name of the remote.
     pub origin: Option<BString>,
-    /// Where to cut the history off.
+    /// The limits of a shallow history.
     pub deepen: Deepen,
-    /// Takes only one branch. By default where the history is cut off.
+    /// Whether only one branch is fetched. The default is true for a shallow clone.
     pub single_branch: Option<bool>,
-    /// Whether to take tags.
+    /// Whether tags are fetched.
     pub tags: bool,
-    /// Have the files at the top alone in the work tree.
+    /// Whether only files at the top are checked out.
     pub sparse: bool,
-    /// What to leave out.
+    /// The filter of a partial clone.
     pub filter: Option<BString>,
-    /// Repositories on this machine whose objects may be used, and whether they must be there.
+    /// Local repositories whose objects may be used, and whether each is required.
     pub references: Vec<(PathBuf, bool)>,
-    /// Points at the objects of a repository on this machine instead of copying them.
+    /// Whether the objects of a local repository are used in place instead of copied.
     pub shared: bool,
-    /// Whether objects of a repository on this machine are taken over as files.
+    /// Whether object files of a local repository are linked or copied.
     pub local: Option<bool>,
-    /// Whether those files may be hard links.
+    /// Whether these files may be hard links.
     pub hardlinks: bool,
     /// Settings for the new repository, `key=value`.
     pub config: Vec<BString>,
-    /// Where templates are; an empty path means none.
+    /// The directory of templates; an empty path means none.
     pub template: Option<PathBuf>,
-    /// Where the repository itself goes, if not into the work tree.
+    /// The directory for the repository, if it is not in the worktree.
     pub separate_git_dir: Option<PathBuf>,
-    /// Refuses a source whose history is cut off.
+    /// Whether a shallow source is refused.
     pub reject_shallow: Option<bool>,
-    /// What is said about the connection.
+    /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
     pub server_options: Vec<BString>,
-    /// Whether progress is shown; if not, the other side need not report its own.
+    /// Whether progress is shown; if not, the other side need not send its own.
     pub show_progress: bool,
 }
 
@@ -128,7 +128,7 @@ impl Options {
     }
 }
 
-/// What came of it.
+/// The result of a clone.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -136,23 +136,23 @@ pub struct Outcome {
     pub repository: Repository,
     /// The commit at which `HEAD` is detached, if it is.
     pub detached: Option<ObjectId>,
-    /// Whether there are submodules in the tree that was checked out.
+    /// Whether the checked out tree contains submodules.
     pub has_submodules: bool,
-    /// Whether objects were taken over as files.
+    /// Whether object files were linked or copied.
     pub was_local: bool,
-    /// What there is to say, as `warning: …` lines without the prefix.
+    /// Warnings, without the prefix `warning: `.
     pub warnings: Vec<String>,
-    /// Lines to be shown as they are: paths that could not be written, and why.
+    /// Complete lines about paths that could not be written.
     pub complaints: Vec<String>,
-    /// Whether files could not be checked out: the repository is whole nevertheless.
+    /// Whether files could not be checked out. The repository is complete nevertheless.
     pub checkout_failed: bool,
     /// The commit that was checked out.
     pub checked_out: Option<ObjectId>,
 }
 
 impl Outcome {
-    /// Runs the hook `post-checkout` if there is one and files were checked out. Returns what it
-    /// ended with, if it failed.
+    /// Runs the hook `post-checkout` if it exists and files were checked out. Returns its exit
+    /// code, if it failed.
     ///
     /// # Errors
     /// It cannot be started.
@@ -164,27 +164,28 @@ impl Outcome {
     }
 }
 
-/// All that the steps of a clone share.
+/// State that the steps of a clone share.
 struct Work<'a> {
     options: &'a Options,
     environment: &'a Environment,
     config: Config,
     source: source::Source,
     origin: BString,
-    /// What log entries say.
+    /// The reflog message.
     message: BString,
     progress: &'a dyn Progress,
     interrupt: &'a Interrupt,
 }
 
-/// Copies the repository `name` (an address or a path) into `directory`.
+/// Clones the repository `name` (a URL or a path) into `directory`.
 ///
-/// Memory does not grow with the pack beyond what the indexer holds; the pack is indexed while it
-/// arrives. Blocks until all is done.
+/// The pack is indexed while it arrives, and memory does not grow with the pack beyond the tables
+/// of the indexer. Blocks until everything is done.
 ///
 /// # Errors
-/// `directory` is taken, the source is not there or refuses, the pack is not sound or not whole,
-/// or something cannot be written. Nothing stays then. The messages are Git's. When files cannot
+/// `directory` is in use, the source is missing or refuses, the pack is invalid or incomplete, or
+/// something cannot be written. No files are left then. The messages are Git's. Files that cannot
+/// be checked out are no error: see [`Outcome::checkout_failed`].
 /// be checked out, that is no error: see [`Outcome::checkout_failed`].
 pub fn clone(
     name: &BStr,
@@ -257,7 +258,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// The address to connect to.
+    /// Returns the URL to connect to.
     fn address(&self) -> BString {
         match &self.source.local {
             Some(local) => path::as_bytes(local).to_owned(),
@@ -265,19 +266,19 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Fails for an address of a kind that is not known.
+    /// Refuses a URL of an unknown kind.
     fn check_address(&self) -> Result<()> {
         match pronto_wire::address::Address::parse(self.address().as_bstr()) {
             Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
                 Err(connection::from_wire(error))
             }
-            // What else is wrong with it is said when it is used.
+            // Other errors are reported when it is used.
             _ => Ok(()),
         }
     }
 
-    /// Connects and says the first line. Whether a web server can be talked to shows only when it
-    /// has answered: if not, nothing was said, and someone else may try.
+    /// Connects and prints the first line. Whether a web server is supported shows only in its
+    /// response: if not, nothing was printed, and the call can be handed over.
     fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
         let url = self.address();
         if !url.starts_with(b"http") {
@@ -312,7 +313,7 @@ impl<'a> Work<'a> {
         )
     }
 
-    /// Whether the objects are taken over as files.
+    /// Returns whether object files are linked or copied.
     fn takes_files(&self, warnings: &mut Vec<String>) -> Result<bool> {
         let Some(source) = &self.source.local else {
             if self.options.local == Some(true) {
@@ -394,7 +395,7 @@ impl<'a> Work<'a> {
         Ok(outcome)
     }
 
-    /// What the other side leaves out.
+    /// Returns the filter that the other side applies.
     fn filter(&self, client: &Client) -> Option<BString> {
         let takes_files = self.source.local.is_some() && self.options.local != Some(false);
         self.options
@@ -403,7 +404,7 @@ impl<'a> Work<'a> {
             .filter(|_| client.can_filter() && !takes_files)
     }
 
-    /// Points at the objects of the repositories that the caller named.
+    /// Adds the given repositories as alternates.
     fn use_references(&self, objects: &Path, complaints: &mut Vec<String>) -> Result<()> {
         let mut directories = Vec::new();
         for (given, required) in &self.options.references {
@@ -433,7 +434,7 @@ impl<'a> Work<'a> {
         let Some(source) = &self.source.local else {
             return Ok(());
         };
-        // Its owner could exchange files while they are taken, and rewrite those that are linked.
+        // Its owner could replace files while they are copied, and rewrite linked ones.
         let parts = safety::Found {
             git_file: None,
             work_tree: None,
@@ -447,7 +448,7 @@ impl<'a> Work<'a> {
         local::link_objects(&theirs, objects, self.options.hardlinks)
     }
 
-    /// Writes the files and the index; the commit they are of, if any.
+    /// Checks out the files and writes the index. Returns the commit, if any.
     fn check_out(
         &self,
         head: &references::Head,
@@ -471,7 +472,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The user's configuration, with the settings for the new repository on top.
+/// Returns the user's configuration, with the settings for the new repository on top.
 fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
     let mut environment = environment.clone();
     for setting in &options.config {

@@ -1,8 +1,8 @@
-//! Taking what is new from another repository: `git fetch`.
+//! Getting new objects and refs from another repository: `git fetch`.
 //!
-//! Objects arrive in a quarantine and are moved in once they are whole and everything they link to
-//! is there; references then change in one transaction. A fetch that finds nothing new compares
-//! ids and reads no object. See [`fetch`].
+//! Objects arrive in a quarantine and are published when they are complete and connected. Refs then
+//! change in one transaction. A fetch that finds nothing new compares ids and reads no object. See
+//! [`fetch`].
 
 mod download;
 mod head_file;
@@ -28,56 +28,56 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 pub use map::pretty;
 use map::{Mapped, Mapping};
 
-/// What to fetch and how. The default is what `git fetch` does without options.
+/// Options of a fetch. The default is `git fetch` without options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What to fetch in place of what is configured.
+    /// What to fetch, instead of the configured refspecs.
     pub refspecs: Vec<Refspec>,
-    /// How references that `refspecs` name are called here, in place of what is configured.
+    /// The mapping of refs that `refspecs` name, instead of the configured one.
     pub refmap: Option<Vec<Refspec>>,
-    /// Which tags to fetch, in place of what is configured.
+    /// Which tags to fetch, instead of the configured ones.
     pub tags: Option<Tags>,
-    /// Whether to remove what is gone on the other side, in place of what is configured.
+    /// Whether stale refs are removed, instead of the configured choice.
     pub prune: Option<bool>,
-    /// Whether that holds for tags too.
+    /// Whether stale tags are removed, too.
     pub prune_tags: Option<bool>,
-    /// Whether references may move to anything.
+    /// Whether updates need not be fast-forwards.
     pub force: bool,
-    /// Whether to keep what `FETCH_HEAD` holds.
+    /// Whether `FETCH_HEAD` is appended to.
     pub append: bool,
-    /// Whether to change no reference.
+    /// Whether refs stay unchanged.
     pub dry_run: bool,
-    /// Whether to change all references or none.
+    /// Whether all refs are changed or none.
     pub atomic: bool,
-    /// Whether the branch that is checked out may be fetched into.
+    /// Whether the current branch may be fetched into.
     pub update_head: bool,
     /// Whether to write `FETCH_HEAD`.
     pub write_fetch_head: bool,
-    /// Where to cut the history off.
+    /// The limits of a shallow history.
     pub deepen: Deepen,
-    /// Whether to take the whole history.
+    /// Whether the complete history is fetched.
     pub unshallow: bool,
-    /// Whether the other side's cut of its history may become ours.
+    /// Whether the shallow commits of the other side may be accepted.
     pub update_shallow: bool,
-    /// What to leave out, in place of what is configured.
+    /// The filter of a partial clone, instead of the configured one.
     pub filter: Option<BString>,
-    /// Whether to ask for everything as if nothing were here.
+    /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
-    /// What is said about the connection.
+    /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
     pub server_options: Vec<BString>,
-    /// Whether progress is shown; if not, the other side need not report its own.
+    /// Whether progress is shown; if not, the other side need not send its own.
     pub show_progress: bool,
-    /// Whether progress is shown while few objects become loose ones: Git shows it on a terminal
-    /// only, whatever it was told.
+    /// Whether progress is shown while a few objects become loose ones: Git shows it only on a
+    /// terminal, whatever the options.
     pub show_unpacking: bool,
-    /// Whether a pack stays a pack, however few objects it has.
+    /// Whether a pack is kept, however few objects it has.
     pub keep: bool,
-    /// Whether references that do not change are told too.
+    /// Whether unchanged refs are reported, too.
     pub tell_unchanged: bool,
-    /// What log entries begin with: the command as it was called.
+    /// The start of reflog messages: the command as it was called.
     pub action: BString,
 }
 
@@ -111,46 +111,46 @@ impl Default for Options {
     }
 }
 
-/// What became of one reference.
+/// The result for a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
     /// What happened.
     pub flag: Flag,
-    /// The same in a word: `[new branch]`, `1234567..89abcde`.
+    /// A summary: `[new branch]`, `1234567..89abcde`.
     pub summary: String,
-    /// A remark: why it was refused, or that it was forced.
+    /// A note: why it was refused, or that it was forced.
     pub note: Option<String>,
-    /// The full name on the other side; empty for one that is removed here.
+    /// The full remote name; empty for a removed ref.
     pub remote: BString,
-    /// The full name here, or `FETCH_HEAD`.
+    /// The full local name, or `FETCH_HEAD`.
     pub local: BString,
-    /// What it was; null if it is new.
+    /// The old value; null for a new ref.
     pub old: ObjectId,
-    /// What it is now; null if it is removed.
+    /// The new value; null for a removed ref.
     pub new: ObjectId,
 }
 
-/// What happened to a reference.
+/// The kind of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
-    /// It moved forward.
+    /// A fast-forward.
     FastForward,
-    /// It moved to something else.
+    /// An update that is not a fast-forward.
     Forced,
-    /// It is new.
+    /// A new ref.
     New,
-    /// It is gone.
+    /// A removed ref.
     Pruned,
-    /// A tag moved.
+    /// A changed tag.
     Tag,
-    /// It could not be changed, or may not.
+    /// A failed or refused update.
     Rejected,
-    /// It stays as it is.
+    /// An unchanged ref.
     UpToDate,
 }
 
 impl Flag {
-    /// The sign that stands for it.
+    /// Returns the character for it in tables.
     pub fn sign(self) -> char {
         match self {
             Flag::FastForward => ' ',
@@ -164,44 +164,44 @@ impl Flag {
     }
 }
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Where it came from, as it is shown.
+    /// The displayed source.
     pub url: BString,
-    /// What became of the references, in the order in which Git tells it.
+    /// The results for refs, in the order in which Git reports them.
     pub updates: Vec<Update>,
-    /// The widest name on the other side, as far as it matters for a table.
+    /// The width of the longest remote name that a table shows.
     pub name_width: usize,
-    /// How wide the summaries of a table are.
+    /// The width of the summaries of a table.
     pub summary_width: usize,
     /// Lines that follow those of removed references.
     pub dangling: Vec<String>,
-    /// What went wrong without ending it, as `error: …` lines without the prefix.
+    /// Errors that did not end the fetch, without the prefix `error: `.
     pub errors: Vec<String>,
-    /// What there is to say, as `warning: …` lines without the prefix.
+    /// Warnings, without the prefix `warning: `.
     pub warnings: Vec<String>,
-    /// Whether something was refused.
+    /// Whether an update was refused.
     pub failed: bool,
-    /// Which branches are fetched to be merged: full names on the other side.
+    /// The branches to be merged: full remote names.
     pub for_merge: Vec<BString>,
 }
 
-/// All that the steps of a fetch share.
+/// State that the steps of a fetch share.
 struct Work<'a> {
     repository: &'a Repository,
     remote: &'a Remote,
     options: &'a Options,
     deepen: Deepen,
     tags: Tags,
-    /// All references here.
+    /// All local refs.
     ours: HashMap<BString, ObjectId>,
-    /// The branches of work trees, and where those are.
+    /// The branches of worktrees, with their places.
     checked_out: Vec<(BString, PathBuf)>,
-    /// The commits at which the history here is cut off.
+    /// The local shallow commits.
     cut: BTreeSet<ObjectId>,
-    /// Where it comes from, as `FETCH_HEAD` and tables show it.
+    /// The displayed source, in `FETCH_HEAD` and tables.
     url: BString,
     progress: &'a dyn Progress,
     interrupt: &'a Interrupt,
@@ -210,9 +210,9 @@ struct Work<'a> {
 /// Fetches from `remote`.
 ///
 /// # Errors
-/// The remote is not there or refuses, something that was asked for is not there, the pack is not
-/// sound or not whole, or something cannot be written. No reference has changed then. A reference
-/// that may not be changed is no error: see [`Outcome::failed`]. The messages are Git's.
+/// The remote is missing or refuses, a requested ref is missing, the pack is invalid or incomplete,
+/// or something cannot be written. No ref has changed then. A refused update is no error: see
+/// [`Outcome::failed`]. The messages are Git's.
 pub fn fetch(
     repository: &Repository,
     remote: &Remote,
@@ -249,18 +249,18 @@ pub fn fetch(
     }
     fetched.publish(&work)?;
     if let Some(client) = client {
-        // All is here; how the other side ends is its own affair.
+        // Everything has arrived; errors of closing do not matter.
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
     Ok(outcome)
 }
 
-/// Fails with [`ErrorKind::Unsupported`] if something is set for the connection to `remote` that
-/// only git obeys. Changes and sends nothing.
+/// Fails with [`ErrorKind::Unsupported`] if a setting applies to the connection to `remote` that
+/// only git supports. Changes and sends nothing.
 ///
 /// # Errors
-/// As said. What else is wrong with the settings is said by [`fetch()`].
+/// As above. [`fetch()`] reports other errors of the settings.
 pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
     let config = repository.config();
     let Some(url) = remote.urls.first() else {
@@ -273,7 +273,7 @@ pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Res
     }
 }
 
-/// Empties `FETCH_HEAD`, or makes it.
+/// Empties `FETCH_HEAD`, or creates it.
 ///
 /// # Errors
 /// It cannot be written.
@@ -341,7 +341,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The references of the other side that matter.
+    /// Returns the relevant refs of the other side.
     fn refs(&self, client: &mut Option<Client>) -> Result<Vec<RemoteRef>> {
         let Some(client) = client else {
             return Ok(Vec::new());
@@ -374,7 +374,7 @@ impl<'a> Work<'a> {
         client.refs(&request).map_err(from_wire)
     }
 
-    /// Removes what is gone there and brings what is new there.
+    /// Removes stale refs, fetches new objects, and updates refs.
     fn finish(
         &self,
         client: &mut Option<Client>,
@@ -389,7 +389,7 @@ impl<'a> Work<'a> {
         Ok(fetched)
     }
 
-    /// Refuses to fetch into a branch that is checked out somewhere.
+    /// Refuses to fetch into a branch that a worktree has checked out.
     fn check_checked_out(&self, entries: &[Mapped]) -> Result<()> {
         let locals = entries.iter().filter_map(|entry| entry.local.as_ref());
         for local in locals {
@@ -405,13 +405,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The branches of all work trees, and where those are.
+/// Returns the branches of all worktrees, with their places.
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
-        let text = pronto_io::untrusted::content(git_dir.join("HEAD")).unwrap_or_default();
-        if let Some(name) = text.trim_end().strip_prefix(b"ref: ") {
-            found.push((name.into(), work_tree.to_owned()));
+        if let Some(name) = repository.branch_of(git_dir) {
+            found.push((name, work_tree.to_owned()));
         }
     };
     let common = repository.common_dir();
@@ -439,7 +438,7 @@ fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     Ok(found)
 }
 
-/// The address without what it ends in out of habit.
+/// Returns the URL without a trailing slash or `.git`.
 fn shown_url(remote: &Remote) -> Result<BString> {
     let url = connection::shown(remote.url()?);
     let trimmed = url.trim_end_with(|c| c == '/');

@@ -1,4 +1,4 @@
-//! Remotes: other repositories, how to reach them, and what to take from them.
+//! Remotes: other repositories, how to reach them, and what to fetch from them.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -8,6 +8,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub mod connection;
 mod connectivity;
 mod credentials;
+mod files;
 mod foreign;
 mod negotiate;
 mod partial;
@@ -77,7 +78,7 @@ pub struct Remote {
     pub partial_clone_filter: Option<BString>,
     /// Whether `fetch --all` leaves it out.
     pub skip_fetch_all: bool,
-    /// What becomes of its `HEAD`.
+    /// How its `HEAD` is followed.
     pub follow_head: FollowHead,
     /// Whether it is configured, rather than given by its address.
     pub is_configured: bool,
@@ -87,20 +88,54 @@ impl Remote {
     /// The remote called `name`, or the one at that address if none is called so.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
-        let config = repository.config();
-        let mut remote = Self::configured(config, name)?;
-        if !remote.is_configured || remote.urls.is_empty() {
-            remote.urls = vec![rewritten(config, name)];
+        let mut remote = Self::known(repository, name)?;
+        if remote.urls.is_empty() {
+            remote.urls = vec![rewritten(repository.config(), name)];
         }
         Ok(remote)
+    }
+
+    /// The remote called `name`, as the configuration or a file of the repository describes it. One
+    /// that nothing describes has no address.
+    ///
+    /// # Errors
+    /// A value is not well formed, or a file cannot be read.
+    pub fn known(repository: &Repository, name: &BStr) -> Result<Self> {
+        let mut remote = Self::configured(repository.config(), name)?;
+        if remote.urls.is_empty() {
+            files::read(repository, &mut remote)?;
+        }
+        Ok(remote)
+    }
+
+    /// The remote that a fetch without arguments uses: that of the current branch, which may be an
+    /// address, or the only one, or `origin`, which may have no address.
+    ///
+    /// # Errors
+    /// `HEAD` or a file cannot be read, or a value is not well formed.
+    pub fn default_of(repository: &Repository) -> Result<Self> {
+        match Self::name_of_branch(repository)? {
+            Some(name) => Self::find(repository, name.as_bstr()),
+            None => Self::known(repository, Self::default_name(repository)?.as_bstr()),
+        }
+    }
+
+    fn name_of_branch(repository: &Repository) -> Result<Option<BString>> {
+        let head = repository.refs().head()?;
+        let Some(branch) = head.branch() else {
+            return Ok(None);
+        };
+        let key = [b"branch.", branch.as_bytes(), b".remote"].concat();
+        let name = repository.config().string(key)?;
+        Ok(name.map(BStr::to_owned))
     }
 
     /// The remote called `name` with all that is configured for it.
     ///
     /// # Errors
-    /// A configured value is not well formed.
+    /// A configured value is malformed.
     pub fn configured(config: &Config, name: &BStr) -> Result<Self> {
         let key =
             |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
@@ -157,14 +192,10 @@ impl Remote {
     /// # Errors
     /// `HEAD` cannot be read.
     pub fn default_name(repository: &Repository) -> Result<BString> {
-        let config = repository.config();
-        let head = repository.refs().head()?;
-        if let Some(branch) = head.branch() {
-            let key = [b"branch.", branch.as_bytes(), b".remote"].concat();
-            if let Some(name) = config.string(key)? {
-                return Ok(name.into());
-            }
+        if let Some(name) = Self::name_of_branch(repository)? {
+            return Ok(name);
         }
+        let config = repository.config();
         let names: Vec<&BStr> = config
             .subsections("remote")
             .into_iter()

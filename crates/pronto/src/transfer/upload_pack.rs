@@ -1,12 +1,10 @@
-//! Serving those who fetch: the other side of `gitprotocol-pack(5)` and `gitprotocol-v2(5)`.
+//! The server of a fetch: the other side of `gitprotocol-pack(5)` and `gitprotocol-v2(5)`.
 //!
-//! Written for clones and fetches as they mostly are. What is not done here (cuts of history,
-//! filters, namespaces, hooks) [goes on](relay) in the conversation of another server, from the
-//! request on in which it is asked for.
+//! It handles common clones and fetches. For other requests (shallow history, filters, namespaces,
+//! hooks) [another server](relay) takes over within the conversation, from that request on.
 //!
-//! Budget of a clone of all there is: references are read once, commits and trees once (or bitmaps),
-//! and what is stored in one pack goes from its map to the output without a copy: 16 packets with
-//! one system call.
+//! Costs of a full clone: refs are read once, commits and trees once (or bitmaps), and the content
+//! of a single pack is sent from its map without a copy: 16 packets with one system call.
 
 mod common;
 pub mod hidden;
@@ -64,7 +62,7 @@ struct Session<'a> {
     hidden: Hidden,
 }
 
-/// The version that `GIT_PROTOCOL` asks for: the highest that is known.
+/// Returns the version that `GIT_PROTOCOL` requests: the highest known one.
 pub fn requested_version(variable: Option<&[u8]>) -> Version {
     let keys = variable.unwrap_or_default().split_str(":");
     let versions = keys.filter_map(|key| match key {
@@ -75,11 +73,11 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
     versions.max().unwrap_or(Version::V0)
 }
 
-/// The repository that `path` stands for, as `git upload-pack` finds it: at the path, or with one of
-/// the usual endings; never one around it.
+/// Finds the repository that `path` stands for, like `git upload-pack`: at the path, or with one of
+/// the usual suffixes; never one above it.
 ///
 /// # Errors
-/// There is none, or it may not be used: it belongs to somebody else.
+/// There is none, or it may not be used because it belongs to another user.
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     let mut environment = environment.clone();
     // What is stored is sent, and the path says which repository is meant.
@@ -127,14 +125,12 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
         && !config.bool_or("uploadpack.allowrefinwant", false)?)
 }
 
-/// Speaks with the other side until it has what it wants. `input` is read in large pieces,
-/// `output` need not be buffered.
-///
-/// The other side is told of errors first.
+/// Serves the other side until it has what it wants. `input` is read in large pieces, `output` need
+/// not be buffered. Errors are sent to the other side first.
 ///
 /// # Errors
-/// The other side does not keep to the protocol or asks for something that is not there, an object
-/// cannot be read, the connection breaks, or it was interrupted.
+/// The other side violates the protocol or requests a missing object, an object cannot be read, the
+/// connection breaks, or it was interrupted.
 pub fn serve(
     repository: &Repository,
     (input, output): (&mut dyn Read, &mut (dyn Write + Send)),
@@ -160,7 +156,7 @@ impl Session<'_> {
         written.map_err(unwritable)
     }
 
-    /// Tells the other side what is wrong with its request.
+    /// Reports an error in its request to the other side.
     fn refuse<T>(&mut self, message: String) -> Result<T> {
         let mut out = Vec::new();
         let line = format!("ERR upload-pack: {message}");

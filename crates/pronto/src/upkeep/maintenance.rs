@@ -1,10 +1,11 @@
 //! Maintenance of a repository: its tasks, which of them are due, and how they run.
 //!
-//! A task is work that Git's commands do (`repack`, `pack-refs`, …), in an order of Git's. This module
-//! knows which tasks the configuration asks for ([`Repository::maintenance_tasks`]), whether the state of
-//! the repository asks for one ([`Repository::needs_maintenance`]), and runs them one after the other
-//! under a lock ([`Repository::maintain`]). The commands themselves are run by a [`Runner`]: each in a process of
-//! its own, so that one that fails or takes much memory harms neither the others nor the caller.
+//! A task is work that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
+//! knows which tasks the configuration selects ([`Repository::maintenance_tasks`]) and whether the
+//! state of the repository needs one ([`Repository::needs_maintenance`]), and runs them one after
+//! another under a lock ([`Repository::maintain`]). A [`Runner`] runs the commands, each in a
+//! process of its own, so that one that fails or takes much memory harms neither the others nor the
+//! caller.
 
 mod automatic;
 mod conditions;
@@ -47,7 +48,7 @@ pub enum Task {
     PackRefs,
     /// Remove old entries of reflogs.
     ReflogExpire,
-    /// Remove what is left of work trees that are gone.
+    /// Remove what is left of worktrees that are gone.
     WorktreePrune,
     /// Remove old recorded resolutions of conflicts.
     RerereGc,
@@ -67,7 +68,7 @@ pub enum Frequency {
 /// What maintenance runs for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// A user or a command asks for it.
+    /// Requested by a user or a command.
     Manual,
     /// A scheduler does.
     Scheduled(Frequency),
@@ -112,7 +113,7 @@ impl Task {
 }
 
 impl Frequency {
-    /// All frequencies, in the order in which schedulers are told of them.
+    /// All frequencies, in the order in which they are registered with schedulers.
     pub const ALL: [Frequency; 3] = [Frequency::Hourly, Frequency::Daily, Frequency::Weekly];
 
     /// The name of the frequency.
@@ -195,7 +196,7 @@ impl Strategy {
 }
 
 impl Repository {
-    /// The tasks that the configuration asks for on this occasion (`maintenance.strategy`,
+    /// Returns the tasks that the configuration selects for this occasion (`maintenance.strategy`,
     /// `maintenance.TASK.enabled`, `maintenance.TASK.schedule`), in the order in which they run.
     ///
     /// # Errors

@@ -1,8 +1,7 @@
 //! Staging files: `add`.
 //!
-//! One walk finds what differs and what is new; what is found is read, converted and digested by
-//! several threads (`hash`), and what came of it is put into the index in Git's order
-//! (`stage`), which is written last.
+//! One walk finds changed and new files. Several threads read, convert and digest them (`hash`),
+//! and the results are entered into the index in Git's order (`stage`). The index is written last.
 
 mod budget;
 mod failure;
@@ -28,7 +27,7 @@ pub(crate) use hash::{Hashed, Hasher, Target, checked_out};
 pub(crate) use paths::{is_beyond_link, split};
 pub(crate) use stage::Stage;
 
-/// Which files are looked at.
+/// The files that are examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     /// Tracked and untracked ones.
@@ -36,68 +35,68 @@ pub enum Selection {
     All,
     /// Tracked ones (`-u`).
     Tracked,
-    /// All tracked ones, converted anew (`--renormalize`).
+    /// All tracked files, converted again (`--renormalize`).
     Renormalize,
 }
 
-/// What to stage, and how.
+/// Options of [`Repository::add`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Which paths.
+    /// The paths to stage.
     pub pathspec: Pathspec,
-    /// Which files.
+    /// The files to examine.
     pub selection: Selection,
-    /// Stage that files are gone.
+    /// Whether removals are staged.
     pub remove: bool,
-    /// Add ignored files too.
+    /// Whether ignored files are added, too.
     pub force: bool,
-    /// Record that files will be added, without their content.
+    /// Whether only the intent to add files is recorded, without their content.
     pub intent_to_add: bool,
-    /// Only say what would be done.
+    /// Whether the index stays unchanged, and changes are only reported.
     pub dry_run: bool,
-    /// Go on after files that cannot be added.
+    /// Whether to continue after files that cannot be added.
     pub ignore_errors: bool,
-    /// Do not refuse paths that are not there.
+    /// Whether missing paths are accepted.
     pub ignore_missing: bool,
-    /// Stage outside of the sparse checkout too.
+    /// Whether paths outside of the sparse checkout are staged, too.
     pub sparse: bool,
-    /// Make the staged files executable, or not.
+    /// Sets or clears the executable bit of the staged files.
     pub executable: Option<bool>,
-    /// Say which files are added and removed.
+    /// Whether added and removed files are reported.
     pub verbose: bool,
 }
 
-/// Something that came up, in the order in which Git says it.
+/// An event, in the order in which Git reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A file was added, or would be.
     Added(BString),
     /// A file was removed from the index, or would be.
     Removed(BString),
-    /// A line that says what sort it is itself (`warning: …`, `error: …`).
+    /// A complete message line with its prefix (`warning: …`, `error: …`).
     Line(String),
-    /// These paths were asked for and are ignored.
+    /// These paths were requested and are ignored.
     Ignored(Vec<BString>),
     /// These paths are outside of the sparse checkout.
     OutsideSparse(Vec<BString>),
-    /// Another repository was added as a file.
+    /// A nested repository was added as a file.
     Embedded(BString),
     /// Advice before the end.
     Hint(String),
-    /// Why nothing was staged; nothing follows.
+    /// The reason why nothing was staged; nothing follows.
     Fatal(String),
-    /// Nothing was staged, for reasons that are said before; nothing follows.
+    /// Nothing was staged, for reasons reported before; nothing follows.
     Stopped,
 }
 
-/// What came of it.
+/// The result of an `add`.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What there is to say.
+    /// The events.
     pub said: Vec<Said>,
-    /// Something could not be done, while the rest was.
+    /// Whether a part failed while the rest was done.
     pub failed: bool,
-    /// Modes could not be changed: Git has an exit code of its own for that.
+    /// Whether modes could not be changed. Git has a separate exit code for that.
     pub mode_kept: bool,
 }
 
@@ -106,20 +105,20 @@ impl Report {
         self.said.push(Said::Fatal(message.into()));
     }
 
-    /// Whether nothing was staged, for a reason that is given last.
+    /// Returns whether nothing was staged, for a reason that is reported last.
     pub fn is_fatal(&self) -> bool {
         matches!(self.said.last(), Some(Said::Fatal(_) | Said::Stopped))
     }
 }
 
 impl Repository {
-    /// Stages files. Each is read once; many new ones become one pack. The index is replaced
-    /// last, when all objects are in place.
+    /// Stages files. Each is read once; many new ones become one pack. The index is replaced last,
+    /// when all objects are stored.
     ///
     /// # Errors
-    /// There is no work tree; the index is locked or cannot be read or written;
+    /// There is no worktree; the index is locked or cannot be read or written;
     /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
-    /// `core.ignoreCase`. What Git refuses is in the report.
+    /// `core.ignoreCase`. Refusals are in the report.
     pub fn add(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
         let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
         if self.ignores_case()? {
@@ -168,12 +167,12 @@ impl Repository {
     }
 }
 
-/// What is to be staged, in order.
+/// The paths to be staged, in order.
 #[derive(Debug, Default)]
 struct Plan {
     /// Tracked files.
     tracked: Vec<Step>,
-    /// Paths that were asked for and are ignored.
+    /// Requested paths that are ignored.
     ignored: Vec<BString>,
     /// New files.
     untracked: Vec<BString>,
@@ -207,7 +206,7 @@ impl Work<'_> {
             .is_some_and(|sparse| !sparse.includes(path))
     }
 
-    /// Finds out what there is to do; `None` if that is refused.
+    /// Collects the changes; `None` if they are refused.
     fn plan(&mut self, interrupt: &Interrupt) -> Result<Option<Plan>> {
         if let Some(message) = self.misplaced()? {
             self.report.fatal(message);
@@ -295,7 +294,7 @@ impl Work<'_> {
         steps
     }
 
-    /// Puts what the plan says into the index to be.
+    /// Applies the plan to the new index.
     fn carry_out(
         &mut self,
         plan: Plan,
@@ -402,7 +401,7 @@ impl Work<'_> {
     }
 }
 
-/// What Git says of a path that could not be looked at.
+/// Returns Git's message about a path that could not be examined.
 fn problem(path: &BStr, error: &std::io::Error) -> String {
     let reason = pronto_io::error::reason(error);
     match path.ends_with(b"/") || path.is_empty() {

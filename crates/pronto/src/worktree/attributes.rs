@@ -1,4 +1,4 @@
-//! What attributes files say of paths, for those who ask.
+//! Queries of attributes of paths.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use crate::{ErrorKind, Repository, Result};
 
 pub use pronto_worktree::attributes::State;
 
-/// Which attributes are asked for.
+/// The selected attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Those with these names.
     Named(Vec<String>),
-    /// All of which anything is said.
+    /// All attributes that are specified.
     All,
 }
 
@@ -32,8 +32,8 @@ pub fn is_attribute_name(name: &[u8]) -> bool {
     name.first().is_some_and(|first| *first != b'-') && name.iter().all(fits)
 }
 
-/// Tells what is said of one path after another; cheapest when those of a directory come
-/// together.
+/// Returns the attributes of one path after another; cheapest if those of a directory are
+/// consecutive.
 pub struct AttributeCheck<'r> {
     repository: &'r Repository,
     files: Files,
@@ -57,7 +57,7 @@ enum Place {
 }
 
 impl Repository {
-    /// A way to ask for attributes: of the files in the work tree, and where there are none of
+    /// A way to ask for attributes: of the files in the worktree, and where there are none of
     /// those in the index; with `cached` of those in the index alone.
     ///
     /// # Errors
@@ -132,8 +132,8 @@ fn to_strings(mentioned: &Mentioned) -> Vec<String> {
 }
 
 impl AttributeCheck<'_> {
-    /// What is said of `path`, from the top of the work tree, with a slash at its end for a
-    /// directory. Of all attributes those of which nothing is said are left out.
+    /// Returns the attributes of `path`, relative to the top of the worktree, with a slash at its
+    /// end for a directory. If all attributes were selected, unspecified ones are left out.
     ///
     /// # Errors
     /// An attributes file cannot be read.

@@ -1,4 +1,4 @@
-//! Copies files from the index to the work tree, to another directory, or to temporary files:
+//! Copies files from the index to the worktree, to another directory, or to temporary files:
 //! `checkout-index`.
 
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub enum Stages {
     /// The one without a conflict.
     #[default]
     Merged,
-    /// Of a conflict, the one at this stage: 1 the ancestor, 2 ours, 3 theirs.
+    /// For a conflict, the entry at this stage: 1 for the ancestor, 2 for ours, 3 for theirs.
     One(u8),
     /// Of a conflict, all.
     All,
@@ -45,24 +45,24 @@ impl Stages {
 /// Which files, and where to.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Paths from the top of the work tree.
+    /// Paths from the top of the worktree.
     pub paths: Vec<BString>,
     /// All files below this directory (empty, or with a slash at its end).
     pub all_below: Option<BString>,
     /// Which entries.
     pub stages: Stages,
-    /// Take the place of files that are there.
+    /// Whether existing files are replaced.
     pub force: bool,
     /// Write no file that is not there yet.
     pub no_create: bool,
-    /// Record the facts of what is written in the index.
+    /// Whether the stat data of written files are recorded in the index.
     pub update_index: bool,
-    /// Include files that are not to be in the work tree.
+    /// Whether files outside of the sparse checkout are included.
     pub ignore_skip_worktree: bool,
-    /// Write below this directory (made if it is missing) in place of the work tree: seen from
+    /// Write below this directory (made if it is missing) in place of the worktree: seen from
     /// there, with a slash at its end.
     pub directory: Option<BString>,
-    /// Write to files of new names in the top of the work tree.
+    /// Write to files of new names in the top of the worktree.
     pub temporary: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Temporary {
     pub files: [Option<BString>; 4],
 }
 
-/// What came of it.
+/// The result of `checkout-index`.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Paths where something is already.
@@ -105,8 +105,8 @@ impl Repository {
     /// Copies files.
     ///
     /// # Errors
-    /// There is no work tree; the index cannot be read, or not be written where that is asked for;
-    /// it is interrupted.
+    /// There is no worktree; the index cannot be read, or cannot be written if requested; it is
+    /// interrupted.
     pub fn checkout_index(
         &self,
         options: &Options,
@@ -159,7 +159,7 @@ impl Repository {
         Ok(report)
     }
 
-    /// Those of the entries that have to be written, seen what is there.
+    /// Returns the entries that must be written, given the existing files.
     fn wanted(
         &self,
         (prepared, chosen): (&WorktreeSession<'_>, &[usize]),
@@ -212,7 +212,7 @@ impl Repository {
     }
 }
 
-/// Without force, what is no directory stays in the place of one.
+/// Without force, what is no directory stays in place of one.
 fn refuse_obstacle(prepared: &WorktreeSession<'_>, options: &Options, path: &BStr) -> Result<()> {
     for slash in path.find_iter("/") {
         let above = path[..slash].as_bstr();
@@ -237,7 +237,7 @@ fn refuse_obstacle(prepared: &WorktreeSession<'_>, options: &Options, path: &BSt
     Ok(())
 }
 
-/// The positions of the entries that are asked for.
+/// Returns the positions of the selected entries.
 fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report) -> Vec<usize> {
     let index = &prepared.index;
     let is_out = |position: usize| {

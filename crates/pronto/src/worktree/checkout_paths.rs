@@ -1,4 +1,4 @@
-//! Puts single paths back as the index or a tree has them: `checkout -- <path>` and `restore`.
+//! Restores single paths from the index or a tree: `checkout -- <path>` and `restore`.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ pub struct Options {
     pub overlay: bool,
     /// Of paths in conflict, take this side.
     pub stage: Option<Stage>,
-    /// Paths in conflict are merged anew, and conflicts shown in this style.
+    /// Paths in conflict are merged again, and conflicts are written in this style.
     pub merge: Option<Style>,
     /// Leave paths in conflict alone, instead of refusing them.
     pub ignore_unmerged: bool,
@@ -62,18 +62,18 @@ pub struct Options {
     pub index: bool,
     /// Change files.
     pub worktree: bool,
-    /// Include paths that are not to be in the work tree.
+    /// Whether paths outside of the sparse checkout are included.
     pub ignore_skip_worktree: bool,
 }
 
-/// What came of it.
+/// The result of a checkout of paths.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Why nothing was done, in Git's words.
     pub errors: Vec<String>,
     /// How many files were written.
     pub updated: usize,
-    /// How many files with conflicts made anew were written.
+    /// The number of files that were written with recreated conflicts.
     pub recreated: usize,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
@@ -132,7 +132,7 @@ impl Repository {
     }
 }
 
-/// A path to put back.
+/// A path to restore.
 struct Target {
     path: BString,
     side: Side,
@@ -152,9 +152,9 @@ struct Work<'a> {
     seen: Vec<bool>,
     targets: Vec<Target>,
     remove: Vec<BString>,
-    /// Conflicts that leave the index, while whatever is in the work tree stays.
+    /// Conflicts that leave the index, while the file in the worktree stays.
     forget: Vec<BString>,
-    /// Conflicts that were made anew.
+    /// Conflicts that were recreated.
     recreated: Vec<BString>,
     report: Report,
 }
@@ -202,7 +202,7 @@ impl<'a> Work<'a> {
             let skipped =
                 same && entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
             self.in_tree.insert(path.clone(), side);
-            // What changes is no longer left out of the work tree.
+            // A changed entry loses its skip-worktree bit.
             if skipped && same && !self.options.ignore_skip_worktree {
                 continue;
             }
@@ -335,7 +335,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Files whose facts are those that the index has are left as they are.
+    /// Skips files whose stat data match the index.
     fn skip_unchanged(
         &mut self,
         prepared: &WorktreeSession<'_>,

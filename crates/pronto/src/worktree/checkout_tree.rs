@@ -1,4 +1,5 @@
-//! A whole commit into an empty work tree: the last part of a clone. `HEAD` need not exist.
+//! Checks out a whole commit into an empty worktree, the last part of a clone. `HEAD` need not
+//! exist.
 
 use std::borrow::Cow;
 
@@ -19,20 +20,20 @@ use pronto_worktree::unpack;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What to tell the files' filters.
+/// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The full name of the ref that is being checked out, if it is one.
     pub ref_name: Option<BString>,
 }
 
-/// What became of a checkout.
+/// The result of a checkout.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many entries the index has.
     pub entries: usize,
-    /// The files that could not be written. If there are any, the operation has failed in Git's
-    /// eyes, though everything else is there and the index tells the truth.
+    /// The files that could not be written. If there are any, the operation has failed for Git,
+    /// although everything else is present and the index is right.
     pub failed: Vec<Failure>,
     /// The paths that the file system takes for one another, sorted as it sorts them: see
     /// [`collision_warning`].
@@ -62,11 +63,11 @@ pub(crate) fn write_files(
     checkout::run(plan, context, options)
 }
 
-/// Writes everything in `commit` (a commit or a tree) into the work tree, which is empty, and
+/// Writes everything in `commit` (a commit or a tree) into the worktree, which is empty, and
 /// writes the index. References are neither read nor changed.
 ///
 /// # Errors
-/// When there is no work tree, a tree is missing or hostile, or the index cannot be written; then
+/// When there is no worktree, a tree is missing or hostile, or the index cannot be written; then
 /// the index stays as it was. When interrupted, likewise. Files that cannot be written are no
 /// error: see [`Outcome::failed`].
 pub fn checkout_tree(
@@ -166,7 +167,7 @@ impl Repository {
     /// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn index_writer(&self) -> Result<Writer> {
         use pronto_index::{OffsetTable, Version};
         let config = self.config();
@@ -191,7 +192,7 @@ impl Repository {
             skip_hash: config.bool_or("index.skiphash", many_files)?,
             offset_table: OffsetTable {
                 threads,
-                // Asking the system takes a dozen calls: it is asked if the answer counts.
+                // The query takes a dozen system calls, so it is made only if its result matters.
                 cores: match threads {
                     Some(0) => pronto_io::pool::cores(),
                     _ => 1,
@@ -204,7 +205,7 @@ impl Repository {
     }
 }
 
-/// The warning, in Git's words, about paths of which only one is in the work tree.
+/// The warning, in Git's words, about paths of which only one is in the worktree.
 pub fn collision_warning(paths: &[BString]) -> String {
     let mut text = String::from(
         "warning: the following paths have collided (e.g. case-sensitive paths\n\

@@ -1,8 +1,8 @@
-//! Removes files that are not tracked: `clean`.
+//! Removes untracked files: `clean`.
 //!
-//! A walk finds what goes, directory by directory, before anything is removed. Every call is
-//! relative to a directory handle and follows no link. What the index has, in whatever stage, is
-//! never named, and neither is a repository of its own unless that is asked for.
+//! A walk selects paths, directory by directory, before anything is removed. Every call is relative
+//! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
+//! and nested repositories only on request.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
@@ -72,7 +72,7 @@ impl Repository {
     /// Removes files that are not tracked.
     ///
     /// # Errors
-    /// There is no work tree; the index or a directory cannot be read; it is interrupted. What
+    /// There is no worktree; the index or a directory cannot be read; it is interrupted. What
     /// cannot be removed is no error: see [`Said`]. `Unsupported` where case does not matter.
     pub fn clean(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Said>> {
         let path = self.require_work_tree()?;
@@ -112,7 +112,7 @@ impl Repository {
         remove::remove((self, &top), &found, options, interrupt)
     }
 
-    /// Whether the directory at `path` of the work tree is the top of a repository of its own.
+    /// Whether the directory at `path` of the worktree is the top of a repository of its own.
     fn is_nested_repository(&self, path: &BStr) -> bool {
         let Some(top) = self.work_tree() else {
             return false;
@@ -121,7 +121,7 @@ impl Repository {
         if git.symlink_metadata().is_err() {
             return false;
         }
-        // What cannot be read is not taken for rubbish.
+        // A directory that cannot be read is not removed.
         let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), self.environment());
         found.map_or(true, |found| found.is_some())
     }

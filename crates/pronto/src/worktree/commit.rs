@@ -1,7 +1,7 @@
 //! Recording the index as a commit: `commit`.
 //!
-//! What Git would do besides (an editor, hooks, an operation in progress that ends with the commit,
-//! signatures, encodings) is told before anything is changed, so that Git can do it.
+//! Cases that need Git (an editor, hooks, an operation in progress that ends with the commit,
+//! signatures, encodings) are reported before anything is changed, so that Git can handle them.
 
 use std::io::Write as _;
 
@@ -25,31 +25,31 @@ pub mod message;
 
 use message::Cleanup;
 
-/// What to record.
+/// Options of a commit.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What it says, as given.
+    /// The message, as given.
     pub message: BString,
-    /// What becomes of the message; `None` is as configured (`commit.cleanup`).
+    /// The cleanup of the message; `None` is as configured (`commit.cleanup`).
     pub cleanup: Option<Cleanup>,
-    /// Record it even if nothing has changed.
+    /// Whether a commit without changes is allowed.
     pub allow_empty: bool,
-    /// Record it even if the message says nothing.
+    /// Whether an empty message is allowed.
     pub allow_empty_message: bool,
-    /// Call no hooks that could refuse.
+    /// Whether hooks that could refuse are skipped.
     pub no_verify: bool,
 }
 
-/// What came of it.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The commit.
     Done(ObjectId),
-    /// The message says nothing: nothing was recorded.
+    /// The message is empty: nothing was recorded.
     EmptyMessage,
 }
 
-/// Files that tell of an operation that ends with a commit, or has prepared one.
+/// Files that show an operation that ends with a commit, or has prepared one.
 const IN_PROGRESS: [&str; 10] = [
     "MERGE_HEAD",
     "MERGE_MODE",
@@ -63,11 +63,11 @@ const IN_PROGRESS: [&str; 10] = [
     "rr-cache",
 ];
 
-/// So many trees of a first commit make a pack: each file would need a directory of its own besides,
-/// as there are none yet.
+/// The number of trees from which on a first commit stores them as a pack. Each loose file would
+/// need a directory as well, because none exist.
 const PACKED_FROM_AT_FIRST: usize = 16;
 
-/// Configuration with which a commit is more than this.
+/// Configuration that requires git.
 const FOR_GIT: [&str; 4] = [
     "commit.template",
     "i18n.commitencoding",
@@ -75,18 +75,18 @@ const FOR_GIT: [&str; 4] = [
     "core.commentstring",
 ];
 
-/// Configuration with which a commit is more than this, unless it says no.
+/// Configuration that requires git unless it is false.
 const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
 
 impl Repository {
-    /// Records the index as a commit on top of `HEAD`, and moves the branch there. Facts of files
-    /// are brought up to date in the index beforehand.
+    /// Records the index as a commit on top of `HEAD`, and moves the branch there. Refreshes stat
+    /// data in the index first.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for what has to be
-    /// done by Git: see the module. Also if there is nothing to record, which Git explains.
-    /// Otherwise: the index is locked or cannot be written, an object cannot be written, or the
-    /// branch has moved meanwhile.
+    /// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
+    /// Git (see the module), and if there is nothing to record, which Git reports. Otherwise: the
+    /// index is locked or cannot be written, an object cannot be written, or the branch has moved
+    /// meanwhile.
     pub fn commit(&self, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
         self.refuse_what_is_for_git(options)?;
         let cleanup = self.message_cleanup(options.cleanup)?;
@@ -121,7 +121,13 @@ impl Repository {
     }
 
     fn refuse_what_is_for_git(&self, options: &Options) -> Result<()> {
-        if IN_PROGRESS.iter().any(|name| self.git_path(name).exists()) {
+        let is_there = |name: &&str| match self.refs().tables() {
+            Some(_) if name.ends_with("_HEAD") => {
+                self.refs().find(name).is_ok_and(|found| found.is_some())
+            }
+            _ => self.git_path(name).exists(),
+        };
+        if IN_PROGRESS.iter().any(is_there) {
             return Err(lacks("commits that end an operation"));
         }
         let config = self.config();
@@ -157,7 +163,7 @@ impl Repository {
         Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
     }
 
-    /// Writes the trees of the index, once it is up to date; gives the uppermost.
+    /// Writes the trees of the refreshed index. Returns the top one.
     fn stage_tree(
         &self,
         head: Option<ObjectId>,
@@ -176,7 +182,7 @@ impl Repository {
                 "commits of conflicts, submodules, announced files and split indexes",
             ));
         }
-        // The trees of a first commit are all new, and there is only one.
+        // The trees of a first commit are all new, and there is only one such commit.
         let packed_from = match head {
             Some(_) => PACKED_FROM,
             None => PACKED_FROM_AT_FIRST,
@@ -206,7 +212,7 @@ impl Repository {
         Ok(id)
     }
 
-    /// What an editor would have been given: other programs look for it.
+    /// Writes the file that an editor would have opened: other programs read it.
     fn write_edit_message(&self, text: &BStr) -> Result<()> {
         let path = self.git_path("COMMIT_EDITMSG");
         let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));

@@ -1,6 +1,6 @@
-//! What differs between trees, the index and files, path by path, as the plumbing of Git tells it:
-//! nothing is refreshed first, so that a file whose recorded facts are out of date differs,
-//! whatever it holds.
+//! Differences between trees, the index and files, path by path, as in Git's plumbing: nothing is
+//! refreshed first, so a file whose recorded stat data are out of date differs, whatever its
+//! content.
 
 mod finish;
 mod walk;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub use finish::Filter;
 pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
 
-/// Which differences count, and how they are told.
+/// The differences that count, and their form.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which paths count.
@@ -39,10 +39,10 @@ pub struct Options {
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What differs, in order. Objects of files in the work tree are null where nobody had to
-    /// make them out.
+    /// The differences, in order. The id of a file in the worktree is null unless it had to be
+    /// computed.
     pub differences: Vec<Difference>,
-    /// What could not be looked at: path and reason.
+    /// Paths that could not be examined, with reasons.
     pub problems: Vec<(BString, std::io::Error)>,
 }
 
@@ -62,7 +62,7 @@ impl Repository {
     /// of the file from `stage` (0 for none). At most one `lstat` for each entry.
     ///
     /// # Errors
-    /// There is no work tree; the index cannot be read;
+    /// There is no worktree; the index cannot be read;
     /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn diff_files(&self, stage: u8, options: &Options, interrupt: &Interrupt) -> Result<Found> {
         let index = self.index_for_looking()?;

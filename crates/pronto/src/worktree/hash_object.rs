@@ -1,4 +1,4 @@
-//! What files and other contents would be as objects: `hash-object`.
+//! Computes object ids of files and other contents: `hash-object`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ impl Repository {
     /// Makes objects of `kind`; stores them if `writes`.
     ///
     /// # Errors
-    /// Configuration is not well formed, or the objects cannot be opened.
+    /// Configuration is malformed, or the objects cannot be opened.
     pub fn content_hasher(&self, kind: ObjectKind, writes: bool) -> Result<ContentHasher<'_>> {
         let files = crate::packs::indexer_options(self.config(), self.object_hash())?;
         Ok(ContentHasher {
@@ -47,7 +47,7 @@ impl Repository {
 }
 
 impl ContentHasher<'_> {
-    /// The object of a file. With a `path` (from the top of the work tree) it is converted as if
+    /// The object of a file. With a `path` (from the top of the worktree) it is converted as if
     /// it were there. A large one that needs no conversion is never held whole.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl std::fmt::Debug for ContentHasher<'_> {
     }
 }
 
-/// Puts the blob that the index has for `path` (of a conflict, ours) into `out`, if there is one.
+/// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
 pub(crate) fn staged_blob(
     (index, objects): (&Index, &Store),
     path: &BStr,

@@ -1,4 +1,4 @@
-//! Where ignore patterns come from.
+//! The sources of ignore patterns.
 
 use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// `core.excludesFile` (or its default place) and `info/exclude` of `repository`.
 ///
 /// # Errors
-/// Configuration is not well formed.
+/// Configuration is malformed.
 pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
     exclude_contents(repository)?.into_patterns(repository)
 }
@@ -24,7 +24,7 @@ pub(crate) struct ExcludeContent {
     pub(crate) stat: Stat,
 }
 
-/// The files with patterns for the whole worktree: content and facts of those that are there.
+/// The files with patterns for the whole worktree: content and stat data of existing ones.
 pub(crate) struct ExcludeContents {
     /// `core.excludesFile`, by the name it was given.
     pub(crate) file: Option<ExcludeContent>,
@@ -50,7 +50,7 @@ impl ExcludeContents {
 /// Reads `core.excludesFile` (or its default place) and `info/exclude`.
 ///
 /// # Errors
-/// Configuration is not well formed.
+/// Configuration is malformed.
 pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
     let home = repository.environment().home();
     let excludes = match repository.config().path("core.excludesFile", home)? {

@@ -1,5 +1,5 @@
-//! The index of a repository: read as it lies or with an entry for each file, and written back in
-//! the form that is configured.
+//! The index of a repository: read as stored or with an entry for each file, and written in the
+//! configured form.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,16 +21,16 @@ use crate::worktree::{from_index, from_worktree};
 use crate::{ErrorKind, Repository, Result};
 
 impl Repository {
-    /// Takes the lock of the index, which is written as `core.fsync` says.
+    /// Takes the lock of the index. The index will be flushed as `core.fsync` requires.
     ///
     /// # Errors
-    /// Somebody else holds it, or it cannot be made.
+    /// Another process holds the lock, or the file cannot be created.
     pub(crate) fn lock_index(&self) -> Result<Lock> {
         let lock = Lock::acquire(&self.index_path()).map_err(from_index)?;
         Ok(lock.waits(self.fsync()?.of(Component::Index)))
     }
 
-    /// The index of this work tree with an entry for each file; an empty one if there is none yet.
+    /// The index of this worktree with an entry for each file; an empty one if there is none yet.
     /// Of a sparse index the trees are read that entries stand for.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Repository {
         self.expand_index(index)
     }
 
-    /// The index as it lies, in which entries may stand for whole directories
+    /// Returns the index as stored, in which entries may stand for whole directories
     /// ([`is_sparse`](Index::is_sparse)). With `index.sparse=false` there are none, as in Git.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Repository {
         Ok(index)
     }
 
-    /// As [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
+    /// Like [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
     /// if one of the directories for which one entry stands is there.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Repository {
             let mut path = difference.path;
             let at = index.find(path.as_bstr(), 0).unwrap_or_else(|at| at);
             near.extend(stood_for(&index, at, path.as_bstr()).map(ToOwned::to_owned));
-            // A file in the place of a directory.
+            // A file in place of a directory.
             path.push(b'/');
             near.insert(path);
         }
@@ -184,13 +184,13 @@ impl Repository {
         }))
     }
 
-    /// `index` without the marks of files that are left out of the work tree, but there: they are as
-    /// others, as for Git, unless `sparse.expectFilesOutsideOfPatterns` says that they are to be
-    /// expected. Costs one `lstat` for each entry with a mark, but for those of missing directories,
-    /// and one call to open each directory; if there is such a file, all entries are copied.
+    /// Returns `index` without the skip-worktree bits of files that are present. They count like
+    /// others, as in Git, unless `sparse.expectFilesOutsideOfPatterns` is set. Costs one `lstat`
+    /// for each entry with the bit, except below missing directories, and one call to open each
+    /// directory. If there is such a file, all entries are copied.
     ///
     /// # Errors
-    /// The work tree or the configuration cannot be read.
+    /// The worktree or the configuration cannot be read.
     pub fn with_present_files(&self, mut index: Index) -> Result<Index> {
         let config = self.config();
         let expects = config.bool_or("sparse.expectFilesOutsideOfPatterns", false)?;
@@ -302,7 +302,7 @@ pub(crate) fn contains(
     found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
 }
 
-/// The positions of entries whose files are left out of the work tree, but there.
+/// Returns the positions of entries with the skip-worktree bit whose files are present.
 fn present_files(index: &Index, top: &Directory) -> Vec<usize> {
     let mut present = Vec::new();
     let mut here: Option<(&BStr, Option<Directory>)> = None;

@@ -1,4 +1,4 @@
-//! Merging what is in files: three texts, and conflicts of the index made anew.
+//! Merging the content of files: three texts, and recreated conflicts of the index.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
@@ -52,7 +52,7 @@ impl Repository {
 /// The names of attributes that choose another merge than that of texts.
 const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
 
-/// Merges blobs as texts, where nothing asks for another merge.
+/// Merges blobs as texts, unless a setting requires another merge.
 pub(crate) struct Texts<'a> {
     objects: &'a Store,
     attributes: Attributes,
@@ -88,8 +88,8 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// Merges what `ours` and `theirs` have made of `base` (`None`: of nothing), and adds the blob
-    /// to the repository. `names` are those of ours, the base and theirs.
+    /// Merges the changes of `ours` and `theirs` since `base` (`None`: an empty file), and adds the
+    /// blob to the repository. `names` are those of ours, the base and theirs.
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
@@ -135,7 +135,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Makes conflicts of the index anew, as files had them.
+/// Recreates conflicts of the index in files.
 pub(crate) struct Remaking<'a>(Texts<'a>);
 
 impl<'a> Remaking<'a> {

@@ -1,4 +1,4 @@
-//! The file system monitor of a repository, as a process that runs beside its commands.
+//! The file system monitor of a repository, a process that runs beside its commands.
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::ByteSlice;
@@ -12,9 +12,8 @@ use pronto_monitor::{
 };
 use std::fs::File;
 
-/// File systems of other machines, on which a socket would lead nowhere, by their numbers of
-/// `statfs(2)`. Those, and only those, that Git takes for such: who listens at one place is not to
-/// be looked for at another.
+/// Network file systems, on which a socket would not work, by their numbers of `statfs(2)`. These
+/// are exactly those of Git, because both programs must look for the socket at the same place.
 #[cfg(target_os = "linux")]
 const WITHOUT_SOCKETS: [u64; 7] = [
     0x0000_6969, // NFS
@@ -73,7 +72,7 @@ impl Repository {
             .unwrap_or(true)
     }
 
-    /// Tells the monitor of this worktree to end.
+    /// Ends the monitor of this worktree.
     ///
     /// # Errors
     /// There is none.
@@ -85,13 +84,13 @@ impl Repository {
             })
     }
 
-    /// Is the monitor of this worktree until somebody [stops](Self::stop_monitor) it, or the
-    /// worktree is gone.
+    /// Runs the monitor of this worktree until [`stop_monitor`](Self::stop_monitor) is called, or
+    /// the worktree is gone.
     ///
     /// # Errors
-    /// There is no work tree, or one already; the worktree or the repository is on a file system
-    /// of another machine, whose changes nobody tells here, and `fsmonitor.allowRemote` does not
-    /// say that it is to be tried; the system gives no more watches.
+    /// There is no worktree, or a monitor runs already; the worktree or the repository is on a
+    /// network file system, whose changes are not reported, and `fsmonitor.allowRemote` is not set;
+    /// the limit of watches is reached.
     #[cfg(target_os = "linux")]
     pub fn run_monitor(&self) -> Result<()> {
         let top = self.require_work_tree()?;
@@ -127,7 +126,7 @@ impl Repository {
         server.map_err(failed)?.run().map_err(failed)
     }
 
-    /// Who tells the monitor of changes: `fsmonitor.source`.
+    /// Returns the source of change events: `fsmonitor.source`.
     #[cfg(target_os = "linux")]
     fn monitor_source(&self) -> Result<Source> {
         let Some(source) = self.config().string("fsmonitor.source")? else {

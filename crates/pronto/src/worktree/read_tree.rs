@@ -1,4 +1,4 @@
-//! Trees into the index, and if wanted into the work tree: the plumbing below `checkout` and
+//! Reads trees into the index, and on request into the worktree: the plumbing below `checkout` and
 //! `merge`.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use crate::session::WorktreeSession;
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What becomes of what is in the index.
+/// What happens to the present index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It is gone.
@@ -37,15 +37,15 @@ pub enum Mode {
 /// How trees are read.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What becomes of what is in the index.
+    /// What happens to the present index.
     pub mode: Mode,
     /// Three trees are merged only if no file has to be.
     pub trivial: bool,
     /// Of three trees, removals and identical additions are merged, too.
     pub aggressive: bool,
-    /// The work tree follows.
+    /// Whether the worktree is updated, too.
     pub update: bool,
-    /// Files are not looked at.
+    /// Whether files are not examined.
     pub index_only: bool,
     /// Nothing is written.
     pub dry_run: bool,
@@ -55,10 +55,10 @@ pub struct Options {
     pub output: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of `read-tree`.
 #[derive(Debug)]
 pub enum ReadTrees {
-    /// It is done; this became of the files.
+    /// Done, with the results for files.
     Done(checkout::Outcome),
     /// It cannot be done, for a reason in Git's words.
     Refused(String),
@@ -70,7 +70,7 @@ impl Repository {
     /// Reads `trees` into the index.
     ///
     /// # Errors
-    /// The index cannot be read, written or locked; a tree cannot be read; there is no work tree
+    /// The index cannot be read, written or locked; a tree cannot be read; there is no worktree
     /// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for more than three
     /// trees, and where files and directories change places.
     pub fn read_trees(
@@ -204,7 +204,7 @@ impl Repository {
 }
 
 impl Options {
-    /// The patterns that the work tree is to follow.
+    /// The patterns that the worktree is to follow.
     fn patterns<'p>(&self, prepared: &'p WorktreeSession<'_>) -> Option<&'p Sparse> {
         let sparse = prepared.sparse.as_ref();
         sparse.filter(|_| self.update && !self.ignore_sparse)

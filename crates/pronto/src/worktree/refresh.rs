@@ -1,4 +1,4 @@
-//! Bringing the recorded facts of files up to date: `update-index --refresh`, `add --refresh`.
+//! Refreshing the recorded stat data of files: `update-index --refresh`, `add --refresh`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
@@ -12,7 +12,7 @@ use crate::status::{Converter, Heads, walk_options};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What is looked at.
+/// The selection of files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which paths.
@@ -36,7 +36,7 @@ pub struct Outdated {
     pub letter: u8,
 }
 
-/// What came of a refresh.
+/// The result of a refresh.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refreshed {
     /// The entries whose files are not as they say, in order.
@@ -46,10 +46,10 @@ pub struct Refreshed {
 }
 
 impl Repository {
-    /// Brings the recorded facts of files up to date in the index, if their contents are the same.
+    /// Refreshes the recorded stat data of files whose content is unchanged.
     ///
     /// # Errors
-    /// There is no work tree; the index is locked or cannot be read or written;
+    /// There is no worktree; the index is locked or cannot be read or written;
     /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
     /// pathspecs in a sparse checkout.
     pub fn refresh_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Refreshed> {
@@ -81,7 +81,7 @@ impl Repository {
     }
 }
 
-/// Records new facts in `edit` where contents are still the same, and names the entries whose
+/// Records new stat data in `edit` for files with unchanged content, and returns the entries whose
 /// files differ, in order.
 ///
 /// # Errors
@@ -146,7 +146,7 @@ pub(crate) fn refresh(
             letter,
         });
     }
-    // A size of zero marks an entry that differs: that is left to whoever writes the index.
+    // A size of zero marks an entry that differs. The next writer of the index handles it.
     let is_mark = |now: &Stat, before: &Stat| now.size_bytes == 0 && before.size_bytes != 0;
     for (position, stat) in outcome.refreshed {
         let entry = index.entry(position);

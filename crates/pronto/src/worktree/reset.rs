@@ -1,8 +1,8 @@
-//! Takes `HEAD` to another commit, and with it, as is asked for, the index and the work tree:
-//! `reset`. Files come first, then the index, then the branch.
+//! Moves `HEAD` to another commit and, depending on the mode, resets the index and the worktree:
+//! `reset`. Files change first, then the index, then the branch.
 //!
-//! Costs: trees are read where they differ from what the index knows, files are written where they
-//! differ, and a refresh looks once at each file.
+//! Costs: trees are read where they differ from the cached trees of the index, files are written
+//! where they differ, and a refresh examines each file once.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 mod files;
 
-/// What goes along with `HEAD`.
+/// What is reset besides `HEAD`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
@@ -35,16 +35,16 @@ pub enum Mode {
     /// The index.
     #[default]
     Mixed,
-    /// The index and the work tree, whatever is there.
+    /// The index and the worktree, discarding changes.
     Hard,
-    /// Likewise, but files that were changed and not staged stay.
+    /// The index and the worktree, except files with unstaged changes.
     Merge,
-    /// Likewise, but local changes stay, and are refused where the commits differ.
+    /// The index and the worktree, keeping local changes; refused if the commits differ there.
     Keep,
 }
 
 impl Mode {
-    /// Git's name for it.
+    /// Returns Git's name for it.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Soft => "soft",
@@ -56,10 +56,10 @@ impl Mode {
     }
 }
 
-/// Where to go.
+/// The target of a reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What it was called: logs and messages say so.
+    /// Its name in reflogs and messages.
     pub name: BString,
     /// The commit; `None` for a tree, and for a branch without commits.
     pub commit: Option<ObjectId>,
@@ -67,47 +67,47 @@ pub struct Target {
     pub tree: ObjectId,
 }
 
-/// Where to go, and how.
+/// Options of a reset.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to.
+    /// The target.
     pub to: Target,
-    /// What goes along.
+    /// What is reset besides `HEAD`.
     pub mode: Mode,
     /// Only these paths of the index; `HEAD` stays. Empty: all. Only with [`Mode::Mixed`].
     pub pathspec: Pathspec,
-    /// Paths that the commit does not have stay in the index, announced only.
+    /// Whether paths that the commit lacks stay in the index with intent to add.
     pub intent_to_add: bool,
-    /// Look which files are not as the new index says.
+    /// Whether the index is refreshed afterwards.
     pub refresh: bool,
 }
 
 /// What was done.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The files that are not as the index says, if it was refreshed.
+    /// The files that differ from the index, if it was refreshed.
     pub unstaged: Vec<Outdated>,
-    /// Files that could not be written. If there are any, neither the index nor `HEAD` has
-    /// changed, and the same call completes what is missing.
+    /// Files that could not be written. If there are any, neither the index nor `HEAD` has changed,
+    /// and the same call completes the reset.
     pub failed: Vec<Failure>,
-    /// What else there is to say, as lines in Git's form.
+    /// Further messages, as lines in Git's form.
     pub warnings: Vec<String>,
-    /// The commit that `HEAD` is at now, its short id and its title.
+    /// The new commit of `HEAD`: abbreviated id and title.
     pub head: Option<(BString, BString)>,
 }
 
-/// What came of it.
+/// The result of a reset.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is done, but for files that could not be written.
+    /// Done, except for files that could not be written.
     Done(Report),
-    /// Something would be lost, as Git words it: nothing was done.
+    /// Content would be lost, as Git words it: nothing was done.
     Refused(String),
 }
 
 impl Repository {
-    /// What `name` means to `reset`: a commit, or with paths a tree. `HEAD` before the first
-    /// commit is the empty tree.
+    /// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
+    /// is the empty tree.
     ///
     /// # Errors
     /// It names nothing of the kind.
@@ -151,13 +151,13 @@ impl Repository {
         Ok(())
     }
 
-    /// Takes `HEAD`, the index and files to where `options` say.
+    /// Resets `HEAD`, the index and files according to `options`.
     ///
     /// # Errors
     /// A merge is in progress or there is no commit where the mode needs one, an object is missing,
     /// files of the repository cannot be read or written, it is interrupted, or
-    /// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. What would lose
-    /// something is no error: see [`Outcome`].
+    /// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
+    /// no error: see [`Outcome`].
     pub fn reset(
         &self,
         options: &Options,
@@ -211,7 +211,7 @@ impl Repository {
         Err(Error::new(ErrorKind::Refused, message))
     }
 
-    /// The index, or some paths of it, as the tree has them. Says what files are not so.
+    /// Resets the index, or some paths of it, to the tree. Returns the files that differ.
     fn reset_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Outdated>> {
         let read = || self.index_near_differences(&options.to.tree);
         let (mut prepared, lock) = WorktreeSession::with_index(self, read)?;
@@ -238,8 +238,8 @@ impl Repository {
         Ok(unstaged)
     }
 
-    /// Lets the index of `prepared` become what the tree says of the paths; whether anything had
-    /// to change.
+    /// Sets the index of `prepared` to the tree for the selected paths. Returns whether anything
+    /// changed.
     fn take_tree(&self, prepared: &mut WorktreeSession<'_>, options: &Options) -> Result<bool> {
         let bytes = {
             let objects = prepared.objects;
@@ -273,7 +273,7 @@ impl Repository {
         Ok(true)
     }
 
-    /// `ORIG_HEAD` becomes what `HEAD` was, and `HEAD`, or its branch, the commit.
+    /// Sets `ORIG_HEAD` to the old `HEAD`, and `HEAD`, or its branch, to the commit.
     fn move_branch(&self, commit: ObjectId, name: &BString) -> Result<()> {
         let action = self.environment().bytes("GIT_REFLOG_ACTION");
         let message = |what: &str, plain: BString| -> BString {
@@ -306,7 +306,7 @@ impl Repository {
     }
 }
 
-/// Lets the index be as the tree is where they differ.
+/// Sets the index to the tree where they differ.
 fn take(
     stage: &mut Stage<'_>,
     difference: Difference,

@@ -39,7 +39,7 @@ pub(crate) struct WorktreeSession<'r> {
     pub(crate) sparse: Option<Sparse>,
     /// Paths, in order, of files that may be overwritten though they were changed.
     pub(crate) given_up: Vec<BString>,
-    /// What holds for files that are there now.
+    /// The attributes of the present files.
     present: Attributes,
 }
 
@@ -50,19 +50,20 @@ impl<'r> WorktreeSession<'r> {
         Ok((prepared, lock?))
     }
 
-    /// As [`new`](Self::new), for whoever may not have to write: the lock may be someone else's.
+    /// Does the same as [`new`](Self::new) for a caller that may not have to write: another process
+    /// may hold the lock.
     pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
         Self::with_index(repository, || repository.index())
     }
 
-    /// As [`new`](Self::new), for whoever takes entries of a sparse index for the directories for
-    /// which they stand.
+    /// Does the same as [`new`](Self::new) for a caller that accepts entries of a sparse index that
+    /// stand for directories.
     pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
         let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
         Ok((prepared, lock?))
     }
 
-    /// Filters are told that files come from there.
+    /// Sets the commit and ref that filters receive.
     pub(crate) fn write_as_of(&mut self, reference: Option<&BString>, treeish: Option<ObjectId>) {
         let settings = Arc::make_mut(&mut self.settings);
         settings.ref_name = reference.cloned();
@@ -75,7 +76,7 @@ impl<'r> WorktreeSession<'r> {
         Ok(WorktreeSession { index, ..self })
     }
 
-    /// As [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
+    /// Like [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
     pub(crate) fn with_index(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
@@ -85,7 +86,8 @@ impl<'r> WorktreeSession<'r> {
         Ok((Self::without_lock(repository, read)?, lock))
     }
 
-    /// As [`with_index`](Self::with_index), for whoever will not write it, or holds its lock.
+    /// Does the same as [`with_index`](Self::with_index) for a caller that does not write the
+    /// index, or holds its lock.
     pub(crate) fn without_lock(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
@@ -95,7 +97,7 @@ impl<'r> WorktreeSession<'r> {
         let top = Directory::open(path).context(ErrorKind::Io, cannot_open, path)?;
         let files = repository.attribute_files()?;
         let mut settings = repository.filter_settings()?;
-        // Nothing is added here, so nobody needs to be warned.
+        // Nothing is added here, so no warning is needed.
         settings.safe_crlf = SafeCrlf::Ignore;
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
@@ -122,7 +124,7 @@ impl<'r> WorktreeSession<'r> {
         })
     }
 
-    /// Calls `work` with what is there now.
+    /// Calls `work` with the present state.
     pub(crate) fn with_situation<T>(
         &self,
         interrupt: &Interrupt,
@@ -147,7 +149,7 @@ impl<'r> WorktreeSession<'r> {
         })
     }
 
-    /// What makes blobs of files that are there now.
+    /// Returns the converter from present files to blobs.
     pub(crate) fn to_git(&self) -> ToGit {
         ToGit::new(self.present.stack(), Arc::clone(&self.settings))
     }
@@ -177,8 +179,8 @@ impl<'r> WorktreeSession<'r> {
         self.carry_out(plan, &attributes, progress, interrupt)
     }
 
-    /// Writes files by what the attributes files of the work tree say now, and where there are
-    /// none, those of the index.
+    /// Writes files with the attributes files of the worktree as they are now, and otherwise those
+    /// of the index.
     pub(crate) fn write_as_they_are(
         &self,
         plan: &Plan,
@@ -216,7 +218,7 @@ impl<'r> WorktreeSession<'r> {
         self.encode_with(&self.repository.index_writer()?, content, interrupt)
     }
 
-    /// As [`encode`](Self::encode), by a writer of the caller's.
+    /// Like [`encode`](Self::encode), by a writer of the caller's.
     pub(crate) fn encode_with(
         &self,
         writer: &Writer,
@@ -248,8 +250,8 @@ impl<'r> WorktreeSession<'r> {
 }
 
 impl WorktreeSession<'_> {
-    /// Calls `work` with a way to tell which untracked files may go: those that are ignored,
-    /// unless they are kept.
+    /// Calls `work` with a predicate for untracked files that may be removed: ignored ones, unless
+    /// they are kept.
     pub(crate) fn with_untracked<T>(
         &self,
         keep_ignored: bool,

@@ -1,7 +1,7 @@
-//! Sparse checkouts: a part of the tracked files is in the work tree (git-sparse-checkout(1)).
+//! Sparse checkouts: only a part of the tracked files is in the worktree (git-sparse-checkout(1)).
 //!
-//! Each change is made in Git's order: configuration of the work tree, files, index, and
-//! `info/sparse-checkout` last, so that whatever breaks off leaves patterns that were in force.
+//! Changes are made in Git's order: configuration of the worktree, files, index, and
+//! `info/sparse-checkout` last. So an interrupted change leaves the patterns that were in effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Modes {
     pub sparse_index: Option<bool>,
 }
 
-/// What became of files.
+/// The results for files.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// What does not follow the patterns.
@@ -95,7 +95,7 @@ impl Repository {
         }
     }
 
-    /// Makes this a sparse checkout with `modes`, in the configuration of the work tree. One that
+    /// Makes this a sparse checkout with `modes`, in the configuration of the worktree. One that
     /// is new has a cone unless `modes` says otherwise.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Repository {
         lock.commit()
     }
 
-    /// Sets a key in the configuration of the work tree, which gets one of its own.
+    /// Sets a key in the configuration of the worktree, which gets one of its own.
     fn set_for_work_tree(&mut self, key: &str, value: bool) -> Result<()> {
         self.give_work_tree_config()?;
         let file = self.git_dir().join("config.worktree");
@@ -128,7 +128,7 @@ impl Repository {
         edit::set_in_file(&file, key, value.into())
     }
 
-    /// Turns `extensions.worktreeConfig` on; what does not hold for all work trees moves to the
+    /// Turns `extensions.worktreeConfig` on; what does not hold for all worktrees moves to the
     /// main one's configuration.
     fn give_work_tree_config(&mut self) -> Result<()> {
         if self.format().worktree_config {
@@ -194,7 +194,7 @@ impl Repository {
         }
     }
 
-    /// Everything is in the work tree again, and this is no sparse checkout any more. The patterns
+    /// Everything is in the worktree again, and this is no sparse checkout any more. The patterns
     /// stay for the next time.
     ///
     /// # Errors
@@ -281,8 +281,8 @@ impl Repository {
         })
     }
 
-    /// Directories of which nothing is to be there go, with what is ignored in them; those with
-    /// untracked files stay, which is said.
+    /// Removes directories outside of the patterns, with their ignored files. Those with untracked
+    /// files stay, which is reported.
     fn clean_outside(
         &self,
         prepared: &WorktreeSession<'_>,

@@ -1,5 +1,5 @@
-//! The shared half of a split index: which one there is, when there is to be a new one, and when
-//! old ones are removed.
+//! The shared file of a split index: finding it, deciding when to write a new one, and removing old
+//! ones.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::io::Write;
@@ -41,8 +41,8 @@ impl Repository {
         })
     }
 
-    /// Notes that the shared file that `index` was read from is in use, at most once a day: what
-    /// nobody uses is removed some day.
+    /// Records, at most once a day, that the shared file that `index` was read from is in use.
+    /// Unused ones are removed eventually.
     pub(crate) fn mark_shared_as_used(&self, index: &Index) {
         if let Some(id) = index.shared_id() {
             freshen(&SharedIndex::path(self.git_dir(), &id));
@@ -51,7 +51,7 @@ impl Repository {
 
     /// Which shared file the index has now.
     fn current_shared(&self) -> Option<ObjectId> {
-        // Without such a file the index need not be looked at.
+        // Without such a file the index need not be read.
         let mut names = std::fs::read_dir(self.git_dir()).ok()?;
         names
             .find(|entry| entry.as_ref().is_ok_and(is_shared))?
@@ -118,7 +118,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Removes shared files that nobody has used since `splitIndex.sharedIndexExpire`.
+    /// Removes shared files that have not been used since `splitIndex.sharedIndexExpire`.
     fn remove_old_shared(&self, current: ObjectId) -> Result<()> {
         let limit = match self.config().string("splitIndex.sharedIndexExpire")? {
             Some(text) => moment(text),
@@ -132,7 +132,7 @@ impl Repository {
             let is_other = is_shared(&entry) && entry.file_name() != *current;
             let used = entry.metadata().and_then(|metadata| metadata.modified());
             if is_other && used.is_ok_and(|used| used <= limit) {
-                // Whoever was faster has removed it.
+                // Another process has removed it.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
@@ -169,7 +169,7 @@ fn freshen(path: &Path) {
     if age.is_ok_and(|age| age > FRESH)
         && let Ok(file) = File::open(path)
     {
-        // In somebody else's repository it stays as it is.
+        // The file may belong to another user; then its time stays.
         let _ = file.set_times(FileTimes::new().set_modified(now).set_accessed(now));
     }
 }

@@ -1,5 +1,5 @@
-//! What has changed: `HEAD` against the index, the index against files, untracked files, and what
-//! is in progress.
+//! Status: compares `HEAD` with the index and the index with files, finds untracked files, and
+//! reports operations in progress.
 
 mod check_ignore;
 mod collect;
@@ -46,30 +46,31 @@ pub(crate) use submodules::Inspector;
 pub use tracking::{Divergence, Upstream};
 pub(crate) use untracked_cache::new_untracked_cache;
 
-/// What to find out.
+/// Options of a status.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which untracked files to name.
+    /// The untracked files to report.
     pub untracked: Untracked,
-    /// Which ignored files to name.
+    /// The ignored files to report.
     pub ignored: Ignored,
-    /// Which paths count.
+    /// The selected paths.
     pub pathspec: Pathspec,
-    /// Whether and how renames are found.
+    /// Whether and how renames are detected.
     pub renames: Option<Renames>,
-    /// Which changes of submodules count, whatever is configured.
+    /// Which changes of submodules are ignored, instead of the configured ones.
     pub ignore_submodules: Option<IgnoreSubmodules>,
-    /// Find out which operation is in progress.
+    /// Whether the operation in progress is determined.
     pub state: bool,
-    /// For a detached `HEAD`, find out from where.
+    /// Whether the origin of a detached `HEAD` is determined.
     pub detached_from: bool,
-    /// Write the index if that makes the next status faster and nobody else is writing it.
+    /// Whether the index is written if that makes the next status faster and no other process is
+    /// writing it.
     pub write_back: bool,
-    /// For how long nobody must have written the index before it is written for the next status:
-    /// whoever works on it is not to find it locked, and would only write it again.
+    /// How old an index must be before it is written for the next status. A process that is working
+    /// on the index must not find it locked, and would write it again anyway.
     pub settle: Duration,
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
-    /// wanted and none listens.
+    /// configured and none listens.
     pub monitor_program: Option<PathBuf>,
 }
 
@@ -90,10 +91,10 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// The result of a status.
 #[derive(Debug)]
 pub struct Report {
-    /// Where `HEAD` is.
+    /// The state of `HEAD`.
     pub head: Head,
     /// Paths that differ, in order.
     pub entries: Vec<Entry>,
@@ -101,11 +102,11 @@ pub struct Report {
     pub untracked: Vec<BString>,
     /// Ignored files and directories, in order.
     pub ignored: Vec<BString>,
-    /// What is in progress.
+    /// The operation in progress.
     pub state: State,
-    /// There is an untracked cache, which was made at another place or system.
+    /// Whether there is an untracked cache of another place or system.
     pub has_foreign_cache: bool,
-    /// What could not be looked at: path and reason.
+    /// Paths that could not be examined, with reasons.
     pub problems: Vec<(BString, std::io::Error)>,
 }
 
@@ -119,7 +120,7 @@ pub struct Entry {
     pub index: Option<u8>,
     /// Git's letter for the change from the index to the file.
     pub worktree: Option<u8>,
-    /// Where it was renamed or copied from.
+    /// The old path of a renamed or copied file.
     pub origin: Option<Origin>,
     /// Mode and object in `HEAD`.
     pub in_head: Option<(u32, ObjectId)>,
@@ -127,27 +128,29 @@ pub struct Entry {
     pub in_index: Option<(u32, ObjectId)>,
     /// The mode of the file; zero if it is gone.
     pub file_mode: u32,
-    /// How it differs as a submodule.
+    /// The differences of a submodule.
     pub submodule: SubmoduleState,
-    /// In a conflict: mode and object of the ancestor, ours and theirs.
+    /// In a conflict: mode and object of the ancestor, our side and theirs.
     pub stages: Option<[Option<(u32, ObjectId)>; 3]>,
 }
 
-/// Where a renamed or copied file came from.
+/// The origin of a renamed or copied file.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The path it had.
+    /// The old path.
     pub path: BString,
     /// `R` or `C`.
     pub letter: u8,
-    /// How similar both are, in percent.
+    /// The similarity in percent.
     pub percent: u32,
-    /// It was renamed between the index and the worktree, not between `HEAD` and the index.
+    /// Whether it was renamed between the index and the worktree instead of between `HEAD` and the
+    /// index.
     pub in_worktree: bool,
 }
 
 impl Entry {
-    /// Which stages a conflict has: 1 the ancestor, 2 ours, 4 theirs. Zero without a conflict.
+    /// Returns the stages of a conflict as bits: 1 for the ancestor, 2 for ours, 4 for theirs. Zero
+    /// without a conflict.
     pub fn stage_mask(&self) -> u8 {
         let stages = self.stages.iter().flatten().enumerate();
         stages
@@ -157,7 +160,7 @@ impl Entry {
 }
 
 impl Report {
-    /// Whether there is something to commit.
+    /// Returns whether there is something to commit.
     pub fn is_committable(&self) -> bool {
         self.entries
             .iter()
@@ -166,23 +169,23 @@ impl Report {
             || (self.head.id().is_none() && self.has_conflicts())
     }
 
-    /// Whether a path is in conflict.
+    /// Returns whether a path is in conflict.
     pub fn has_conflicts(&self) -> bool {
         self.entries.iter().any(|entry| entry.stages.is_some())
     }
 
-    /// Whether a file differs from the index.
+    /// Returns whether a file differs from the index.
     pub fn is_worktree_dirty(&self) -> bool {
         self.entries.iter().any(|entry| entry.worktree.is_some())
     }
 }
 
 impl Repository {
-    /// Finds out what has changed. At most one `lstat` for each tracked file and one open for
-    /// each directory; trees of `HEAD` are read only where the index does not know them.
+    /// Determines what has changed. At most one `lstat` for each tracked file and one open for each
+    /// directory; trees of `HEAD` are read only where the index has no cached tree for them.
     ///
     /// # Errors
-    /// There is no work tree; the index or an object cannot be read;
+    /// There is no worktree; the index or an object cannot be read;
     /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn status(&self, options: &Options, interrupt: &Interrupt) -> Result<Report> {
         collect::collect(self, options, (interrupt, None))

@@ -1,5 +1,5 @@
-//! Moves the work tree, the index and `HEAD` to another commit: what `checkout` of a branch and
-//! `switch` do. Files come first, then the index, then `HEAD`.
+//! Moves the worktree, the index and `HEAD` to another commit: `switch`, and `checkout` of a
+//! branch. Files change first, then the index, then `HEAD`.
 
 mod branch;
 mod left_behind;
@@ -17,7 +17,7 @@ use pronto_worktree::checkout::Failure;
 use pronto_worktree::unpack::Refusals;
 
 use crate::merge::Style;
-use crate::refs::{Expected, Head, RefName, RefNameRef, bad_name};
+use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::Upstream;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
@@ -29,39 +29,39 @@ pub use start::Start;
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
 
-/// Where to go and how.
+/// Options of a switch.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where to; `None`: to where `HEAD` is.
+    /// The target; `None` for the commit of `HEAD`.
     pub to: Option<Start>,
     /// A branch to create there.
     pub create: Option<NewBranch>,
-    /// Leave all branches, even if `to` is one.
+    /// Whether `HEAD` is detached, even if `to` is a branch.
     pub detach: bool,
-    /// Throw local changes away.
+    /// Whether local changes are discarded.
     pub discard: bool,
-    /// Merge files that were changed here with what they become, and show conflicts in this style.
+    /// Merges locally changed files with the target, and writes conflicts in this style.
     pub merge: Option<Style>,
-    /// When discarding, overwrite untracked files too.
+    /// Whether discarding overwrites untracked files, too.
     pub overwrite_untracked: bool,
-    /// Without `to`, do not look at files at all.
+    /// Without `to`: whether files are not examined at all.
     pub stay_lightly: bool,
-    /// Take a branch that another work tree has checked out.
+    /// Whether a branch may be checked out that another worktree has.
     pub ignore_other_worktrees: bool,
-    /// Keep untracked files that are ignored instead of overwriting them.
+    /// Whether ignored untracked files are kept instead of overwritten.
     pub keep_ignored: bool,
-    /// Begin the new, unborn branch with nothing in the work tree.
+    /// Whether a new, unborn branch starts with an empty worktree.
     pub empty: bool,
-    /// Collect nothing that is only for telling.
+    /// Whether data that are only for messages are not collected.
     pub quiet: bool,
 }
 
-/// What came of it.
+/// The result of a switch.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is done.
+    /// Done.
     Done(Box<Report>),
-    /// Something would have been lost: nothing was done.
+    /// Content would be lost: nothing was done.
     Refused(Refusals),
     /// The index has conflicts at these paths: nothing was done.
     Unmerged(Vec<BString>),
@@ -70,64 +70,64 @@ pub enum Outcome {
 /// What was done.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Where `HEAD` is now.
+    /// The new state of `HEAD`.
     pub arrival: Arrival,
-    /// Whether a branch was left for a commit of its own.
+    /// Whether a branch was left for a detached `HEAD`.
     pub left_branch: bool,
-    /// What became of commits that `HEAD` alone was at.
+    /// Commits that only `HEAD` led to.
     pub left_behind: Option<LeftBehind>,
-    /// The commit that is checked out now, its short id and its title.
+    /// The commit that is checked out now, with abbreviated id and title.
     pub commit: Option<(BString, BString)>,
-    /// What was set up for the new branch, as Git prints it on the standard output.
+    /// The configuration of the new branch, as Git prints it on standard output.
     pub set_up: Vec<String>,
     /// Git's letter and path of files that differ from the new commit.
     pub local_changes: Vec<(u8, BString)>,
     /// The new branch's relation to its upstream.
     pub upstream: Option<Upstream>,
-    /// Operations that were in progress and are given up, as Git names them.
+    /// Operations in progress that were abandoned, with Git's names.
     pub cancelled: Vec<&'static str>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
-    /// What else there is to say, as lines in Git's form.
+    /// Further messages, as lines in Git's form.
     pub warnings: Vec<String>,
-    /// What the hook `post-checkout` said, if it ran.
+    /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }
 
-/// Where `HEAD` came to.
+/// The new state of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Arrival {
     /// It has not moved.
     #[default]
     Stayed,
-    /// To a commit of its own, which was called so.
+    /// Detached at a commit, with the name that the caller used.
     Detached(BString),
-    /// To a branch, by its short name.
+    /// On a branch, by its short name.
     Branch(BString, Manner),
 }
 
-/// How it came there.
+/// How `HEAD` got to the branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// It was there before.
     Already,
-    /// It was there before, and the branch was moved.
+    /// It was there before, and the branch was reset.
     Reset,
-    /// From elsewhere.
+    /// It was on another branch or commit.
     Switched,
-    /// To a branch that is new.
+    /// The branch is new.
     New,
-    /// To a branch that was moved.
+    /// The branch existed and was reset.
     ExistingReset,
 }
 
 impl Repository {
-    /// Moves to where `options` say.
+    /// Switches according to `options`.
     ///
     /// # Errors
-    /// The branch is checked out elsewhere, a name is not valid, an object is missing, or files
-    /// of the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything
-    /// has been done. What would lose local changes is no error: see [`Outcome`].
+    /// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
+    /// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
+    /// been done. A loss of local changes is no error: see [`Outcome`].
     pub fn switch(
         &self,
         options: &Options,
@@ -188,7 +188,7 @@ impl Repository {
         }
     }
 
-    /// A branch without a commit is left for another: nothing but its name changes.
+    /// Switches from an unborn branch to a new one: only the name changes.
     fn rename_unborn(&self, create: &NewBranch) -> Result<Outcome> {
         let mut transaction = self.transaction();
         transaction.set_symbolic(
@@ -203,7 +203,7 @@ impl Repository {
         })))
     }
 
-    /// References and logs.
+    /// Updates refs and reflogs.
     fn move_head(
         &self,
         options: &Options,
@@ -224,7 +224,7 @@ impl Repository {
         let message = self.switch_message(old, to.name.as_bstr());
         let detaches = options.detach || to.branch.is_none();
         if to.name == "HEAD" && to.branch.is_none() && !options.detach {
-            // It stays where it is.
+            // It does not move.
         } else if let (true, Some(commit)) = (detaches, to.commit) {
             let mut transaction = self.transaction();
             transaction.detach("HEAD", commit, Expected::Anything, &message);
@@ -265,19 +265,19 @@ impl Repository {
         format!("checkout: moving from {from} to {to}").into()
     }
 
-    /// A branch that never got a commit is gone once `HEAD` leaves it, and so is its log.
+    /// An unborn branch ceases to exist when `HEAD` leaves it, and so does its reflog.
     fn forget_log_of_unborn(&self, old: &Head) -> Result<()> {
         if let Head::Unborn { name } = old
             && self.refs().has_log(name)
             && self.refs().id_of(name)?.is_none()
         {
-            let name = RefNameRef::existing(name.as_bstr()).map_err(bad_name)?;
-            let _ = std::fs::remove_file(self.refs().log_path(name));
+            // One that stays is in nobody's way.
+            let _ = self.drop_log(name.as_bstr());
         }
         Ok(())
     }
 
-    /// What is only for telling.
+    /// Collects data for messages.
     fn tell(
         &self,
         (options, commit): (&Options, Option<ObjectId>),
@@ -307,7 +307,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Runs the hook `post-checkout`, which is told whether a branch was switched.
+    /// Runs the hook `post-checkout`, with an argument that says whether a branch was switched.
     ///
     /// # Errors
     /// It cannot be started.
@@ -331,14 +331,14 @@ impl Repository {
     }
 }
 
-/// Where `HEAD` goes, worked out.
+/// The resolved target of `HEAD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
-    /// What it was called.
+    /// The name that the caller used.
     pub(crate) name: BString,
-    /// The full name, where it is a branch.
+    /// The full name, if it is a branch.
     pub(crate) branch: Option<BString>,
-    /// The full name of the reference that was named.
+    /// The full name of the named ref.
     pub(crate) reference: Option<BString>,
     pub(crate) commit: Option<ObjectId>,
 }

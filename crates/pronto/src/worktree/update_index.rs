@@ -1,7 +1,6 @@
-//! Changing single entries of the index: `update-index`.
+//! Changes entries of the index: `update-index`.
 //!
-//! What is asked for is collected first, so that files can be hashed by several threads, and then
-//! done in order.
+//! Actions are collected first, so that several threads can hash files, and then applied in order.
 
 mod apply;
 mod caches;
@@ -74,7 +73,7 @@ pub enum Action {
         /// How a refusal ends.
         refusal: String,
     },
-    /// Bring recorded facts up to date.
+    /// Refresh the recorded stat data.
     Refresh(Refresh),
     /// Forget how conflicts were resolved.
     ClearResolveUndo,
@@ -127,7 +126,7 @@ impl Options {
     }
 }
 
-/// What came of it, in order.
+/// The events of an update, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A path was added, or updated.
@@ -147,12 +146,12 @@ pub enum Said {
 }
 
 impl Repository {
-    /// Changes entries of the index as `options` say, in their order. Files are read by several
-    /// threads; the index is replaced last.
+    /// Changes entries of the index according to `options`, in their order. Several threads read
+    /// files; the index is replaced last.
     ///
     /// # Errors
-    /// There is no work tree; the index cannot be read or written, or is locked and has to be
-    /// written; [`Interrupted`](crate::ErrorKind::Interrupted). What Git refuses is said.
+    /// There is no worktree; the index cannot be read or written, or is locked and must be written;
+    /// [`Interrupted`](crate::ErrorKind::Interrupted). Refusals of Git are returned as events.
     pub fn update_index(&self, options: &Options, interrupt: &Interrupt) -> Result<Vec<Said>> {
         let read = || self.index_near(&mut |directory| options.is_near(directory));
         let (prepared, lock) = WorktreeSession::with_index(self, read)?;

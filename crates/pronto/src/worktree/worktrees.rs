@@ -1,7 +1,7 @@
-//! The work trees of a repository: the main one, and those that are linked to it (git-worktree(1)).
+//! The worktrees of a repository: the main one and the linked ones (git-worktree(1)).
 //!
-//! What a linked work tree has of its own is in a directory of the repository, `worktrees/ID`; a
-//! file there, `gitdir`, says where its `.git` is, which is a file that points back.
+//! A linked worktree has a directory of its own in the repository, `worktrees/ID`. The file
+//! `gitdir` in it contains the place of the worktree's `.git`, which is a file that points back.
 
 mod add;
 mod carry;
@@ -34,32 +34,32 @@ pub use repair::Repair;
 
 use crate::siblings::DIRECTORY;
 
-/// One of the work trees of a repository.
+/// A worktree of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTree {
     /// The name of its directory below `worktrees`; `None` for the main one.
     pub id: Option<BString>,
-    /// Its top as it is recorded; of a bare repository its directory.
+    /// Its recorded top; for a bare repository its directory.
     pub path: BString,
-    /// It has no files: the repository is bare.
+    /// Whether the repository is bare, without files.
     pub is_bare: bool,
-    /// Where its `HEAD` is.
+    /// The state of its `HEAD`.
     pub head: HeadState,
 }
 
-/// Where the `HEAD` of a work tree is.
+/// The `HEAD` of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadState {
     /// It cannot be read.
     Broken,
-    /// On a commit; `None` if the file is not there.
+    /// Detached at a commit; `None` if the file is missing.
     Detached(Option<ObjectId>),
-    /// On a reference, by its full name, and the commit that holds.
+    /// On a ref, by its full name, and its commit.
     Branch(BString, Option<ObjectId>),
 }
 
 impl HeadState {
-    /// The commit, if there is one.
+    /// Returns the commit, if there is one.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
             HeadState::Broken => None,
@@ -69,23 +69,23 @@ impl HeadState {
 }
 
 impl WorkTree {
-    /// Whether it is the main one.
+    /// Returns whether it is the main worktree.
     pub fn is_main(&self) -> bool {
         self.id.is_none()
     }
 
-    /// The file at its top that points to the repository.
+    /// Returns the file at its top that points to the repository.
     fn git_file(&self) -> PathBuf {
         path::borrow(&self.path).join(".git")
     }
 }
 
 impl Repository {
-    /// All work trees: the main one first, the others as the directory lists them. Costs two reads
-    /// for each.
+    /// Returns all worktrees: the main one first, the others in the order of the directory. Costs
+    /// two reads for each.
     ///
     /// # Errors
-    /// The main one's place cannot be told. What is broken in one of the others is no error.
+    /// The place of the main one cannot be determined. Broken linked worktrees are no error.
     pub fn work_trees(&self) -> Result<Vec<WorkTree>> {
         let common = canonical(self.common_dir())?;
         let place = path::as_bytes(&common);
@@ -113,7 +113,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// The names of the directories of linked work trees, in the order of the directory.
+    /// Returns the names of the directories of linked worktrees, in the order of the directory.
     fn linked_ids(&self) -> Vec<BString> {
         let listing = std::fs::read_dir(self.common_dir().join(DIRECTORY));
         let entries = listing.into_iter().flatten().flatten();
@@ -123,12 +123,12 @@ impl Repository {
             .collect()
     }
 
-    /// The directory in which the work tree `id` has what is its own.
+    /// Returns the directory for the worktree `id`'s own files.
     fn own_dir(&self, id: &BStr) -> PathBuf {
         self.common_dir().join(DIRECTORY).join(path::borrow(id))
     }
 
-    /// [`own_dir`](Self::own_dir) as messages spell it.
+    /// Returns [`own_dir`](Self::own_dir) in the form of messages.
     fn spoken_own_dir(&self, id: &BStr) -> PathBuf {
         self.spoken(&self.own_dir(id))
     }
@@ -146,8 +146,8 @@ impl Repository {
         }
     }
 
-    /// The one of `all` that `argument` means: the end of a path that only one has, or a path from
-    /// where the caller stands.
+    /// Returns the worktree of `all` that `argument` names: the unique end of a path, or a path
+    /// relative to the current directory.
     pub fn find_work_tree<'a>(&self, all: &'a [WorkTree], argument: &BStr) -> Option<&'a WorkTree> {
         let ends_so = |candidate: &&WorkTree| {
             let place = &candidate.path;
@@ -169,7 +169,7 @@ impl Repository {
         self.work_tree_at(all, &self.environment().absolute(path::borrow(argument)))
     }
 
-    /// The one of `all` at `place`, symbolic links followed.
+    /// Returns the worktree of `all` at `place`, following symbolic links.
     fn work_tree_at<'a>(&self, all: &'a [WorkTree], place: &Path) -> Option<&'a WorkTree> {
         let place = real(place)?;
         all.iter().find(|candidate| {
@@ -186,7 +186,7 @@ impl Repository {
         }
     }
 
-    /// `argument` as messages spell it: from the top of the work tree.
+    /// Returns `argument` in the form of messages: relative to the top of the worktree.
     fn spoken_argument(&self, argument: &BStr) -> BString {
         match argument.first() {
             Some(b'/') => argument.to_owned(),
@@ -196,7 +196,7 @@ impl Repository {
         }
     }
 
-    /// The linked work tree that `argument` means, for a command about one of them.
+    /// Finds the linked worktree that `argument` names.
     fn linked_work_tree(&self, all: &[WorkTree], argument: &BStr) -> Result<(WorkTree, BString)> {
         let Some(found) = self.find_work_tree(all, argument) else {
             return Err(refused(format!("'{argument}' is not a working tree")));
@@ -208,7 +208,7 @@ impl Repository {
     }
 }
 
-/// `path`, which is there, without symbolic links.
+/// Returns `path`, which must exist, without symbolic links.
 fn canonical(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("Invalid path '{}'", path.display());
@@ -216,7 +216,7 @@ fn canonical(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// `path` without symbolic links; its last component need not exist.
+/// Returns `path` without symbolic links; its last component need not exist.
 fn real(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = std::fs::canonicalize(path) {
         return Some(real);
@@ -234,7 +234,7 @@ fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Refused, message)
 }
 
-/// Whether something is there, a link that leads nowhere included.
+/// Returns whether something exists at `path`, including a dangling link.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -246,7 +246,7 @@ fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
     lock.commit()
 }
 
-/// `line` with a line feed at its end, unless it is empty.
+/// Returns `line` with a line feed at its end, unless it is empty.
 fn as_line(line: &[u8]) -> Vec<u8> {
     let mut line = line.to_vec();
     if line.last().is_some_and(|last| *last != b'\n') {

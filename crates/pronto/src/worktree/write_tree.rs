@@ -1,4 +1,4 @@
-//! A tree of what is in the index.
+//! Writes the index as a tree.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
@@ -17,7 +17,7 @@ mod new_trees;
 
 use new_trees::NewTrees;
 
-/// What came of writing a tree.
+/// The result of writing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrittenTree {
     /// The tree.

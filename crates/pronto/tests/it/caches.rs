@@ -6,6 +6,7 @@ use pronto_hash::Kind;
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
 use std::path::Path;
+use test_support::Random;
 
 fn index(sandbox: &Sandbox) -> Index {
     Index::open(&sandbox.root.join("a/.git/index"), Kind::Sha1).expect("it is sound")
@@ -116,37 +117,21 @@ fn nobody_is_disturbed_by_a_repair() {
     assert_eq!(left, ["index"]);
 }
 
-/// Numbers that are the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
+fn random_path(random: &mut Random) -> String {
+    let depth = random.below(3);
+    let mut path = String::new();
+    for _ in 0..depth {
+        let directory = *random.one_of(&["d", "e", "d-x", "build"]);
+        path.push_str(directory);
+        path.push('/');
     }
-
-    fn pick<'a>(&mut self, names: &[&'a str]) -> &'a str {
-        names[self.below(names.len() as u64) as usize]
-    }
-
-    fn path(&mut self) -> String {
-        let depth = self.below(3);
-        let mut path = String::new();
-        for _ in 0..depth {
-            path.push_str(self.pick(&["d", "e", "d-x", "build"]));
-            path.push('/');
-        }
-        path + self.pick(&["f", "g", "x.o", "h"])
-    }
+    path + *random.one_of(&["f", "g", "x.o", "h"])
 }
 
 /// Changes something; whatever is not possible does not happen.
 fn change(sandbox: &Sandbox, random: &mut Random) {
     let top = sandbox.root.join("a");
-    let path = top.join(random.path());
+    let path = top.join(random_path(random));
     let folder = path.parent().expect("it is below").to_owned();
     match random.below(12) {
         0..4 => {
@@ -156,18 +141,18 @@ fn change(sandbox: &Sandbox, random: &mut Random) {
         4 | 5 => drop(std::fs::remove_file(&path)),
         6 if folder != top => drop(std::fs::remove_dir_all(&folder)),
         7 if folder != top => {
-            let target = top.join(random.pick(&["d", "moved", "e", "build"]));
+            let target = top.join(*random.one_of(&["d", "moved", "e", "build"]));
             let _ = std::fs::rename(&folder, target);
         }
         8 => {
             let _ = std::fs::create_dir_all(&folder);
-            let content = random.pick(&["*.o\n", "", "build\n", "f\n!g\n", "d/\n"]);
+            let content = *random.one_of(&["*.o\n", "", "build\n", "f\n!g\n", "d/\n"]);
             let _ = std::fs::write(folder.join(".gitignore"), content);
         }
-        9 => drop(sandbox.git_or_nothing("a", &["add", "-f", &random.path()])),
-        10 => drop(sandbox.git_or_nothing("a", &["rm", "-rq", "--cached", &random.path()])),
+        9 => drop(sandbox.git_or_nothing("a", &["add", "-f", &random_path(random)])),
+        10 => drop(sandbox.git_or_nothing("a", &["rm", "-rq", "--cached", &random_path(random)])),
         11 => {
-            let content = random.pick(&["*.tmp\n", "h\n", ""]);
+            let content = *random.one_of(&["*.tmp\n", "h\n", ""]);
             let _ = std::fs::write(top.join(".git/info/exclude"), content);
         }
         _ => drop(std::fs::create_dir_all(&folder)),
@@ -209,7 +194,7 @@ fn the_untracked_cache_never_changes_an_answer() {
     sandbox.git("a", &["add", "."]);
     sandbox.git("a", &["commit", "-qm", "two"]);
     sandbox.git("a", &["config", "core.untrackedCache", "true"]);
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for round in 0..150 {
         for _ in 0..=random.below(3) {
             change(&sandbox, &mut random);

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use pronto::Repository;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
+use test_support::Random;
 
 use crate::support::Sandbox;
 
@@ -20,21 +21,10 @@ enum Clocks {
     Wrong,
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// A history of `count` commits with merges, each under a tag of its number.
 fn history(sandbox: &Sandbox, count: u64, clocks: Clocks) {
     sandbox.git("", &["init", "-q", "-b", "main", "r"]);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut text = String::new();
     for number in 0..count {
         let skew = match clocks {
@@ -87,7 +77,7 @@ type Found = (u64, u64, (usize, usize), Vec<ObjectId>);
 /// What the repository says about pairs of commits.
 fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
     let repository = sandbox.open("r");
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     (0..60)
         .map(|_| {
             let (left, right) = (random.below(count), random.below(count));

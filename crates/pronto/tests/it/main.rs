@@ -10,5 +10,7 @@ mod reachability;
 mod references;
 mod revisions;
 mod shortened;
+mod storage_operations;
 mod support;
 mod transactions;
+mod worktree_operations;

@@ -32,7 +32,7 @@ fn walks_beside_an_index_cut_short_end() {
         let file = File::options().write(true).open(&path).expect("it is ours");
         let len = whole.len() as u64 * share / 100;
         file.set_len(len).expect("it is ours");
-        // What comes of it is nothing to rely on, but it comes to an end.
+        // The result is arbitrary, but the call ends.
         let _ = repository.changed_files(&index, &pathspec, &interrupt);
         let patterns = Patterns::default();
         let _ = repository.ignored_entries(&index, &patterns, None);

@@ -1,4 +1,4 @@
-//! Making repositories with stock git, apart from the configuration of whoever runs the tests.
+//! Creates repositories with stock git, without the user's configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -29,7 +29,7 @@ impl Sandbox {
         text(&output)
     }
 
-    /// As [`git`](Self::git), where git may say no.
+    /// Like [`git`](Self::git), where git may say no.
     pub(crate) fn git_or_nothing(&self, directory: &str, arguments: &[&str]) -> String {
         text(&self.run_git(directory, arguments))
     }

@@ -1,4 +1,4 @@
-//! Many objects, named on the standard input, or all there are.
+//! Many objects, named on standard input, or all objects.
 
 use std::io::Write as _;
 
@@ -14,18 +14,18 @@ use super::parallel::{self, Placed};
 use super::single::{big_file_threshold, copy};
 use crate::{CliError, Context, ExitCode};
 
-/// What is printed of each object.
+/// The output for each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// A line and the content.
     Contents,
     /// A line.
     Info,
-    /// Whatever each line of the input says.
+    /// Determined by each line of the input.
     Commands,
 }
 
-/// What was asked for.
+/// The options.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) mode: Mode,
@@ -52,7 +52,7 @@ struct Printer<'a> {
 struct Wanted<'a> {
     id: ObjectId,
     mode: Option<u32>,
-    /// What to call it should it be missing; its id if there is no name.
+    /// The name to print if the object is missing; its id if there is no name.
     name: Option<&'a BStr>,
     rest: &'a [u8],
     with_content: bool,
@@ -113,7 +113,7 @@ fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Resu
     parallel::print(&describe, each, context)
 }
 
-/// Finds out what the format asks for, without the content. Whether there is such an object.
+/// Reads what the format needs, without the content. Returns whether the object exists.
 fn look(
     store: &Store,
     options: &Options,
@@ -139,7 +139,7 @@ fn look(
     look_at_details(store, options, known)
 }
 
-/// Finds out how the object is stored, if the format asks for it.
+/// Reads how the object is stored, if the format needs it.
 fn look_at_details(
     store: &Store,
     options: &Options,
@@ -193,7 +193,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Whoever waits for an answer before asking again must get it.
+    /// Flushes the output for a caller that waits for an answer before its next query.
     fn before_waiting(&self, context: &mut Context) -> Result<(), CliError> {
         if !self.options.buffered {
             context.out.flush()?;
@@ -292,7 +292,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Obeys commands: at once, or when told to flush if the output is buffered.
+    /// Executes commands: at once, or on `flush` if the output is buffered.
     fn obey(&mut self, context: &mut Context) -> Result<(), CliError> {
         let mut queue: Vec<(bool, Vec<u8>)> = Vec::new();
         let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
@@ -359,7 +359,7 @@ fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
     }
 }
 
-/// A name and what follows the blanks behind it.
+/// Splits a line into a name and the text after the blanks behind it.
 fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let Some(end) = line.iter().position(is_blank) else {

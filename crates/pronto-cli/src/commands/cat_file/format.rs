@@ -1,13 +1,13 @@
-//! The format of a line of `--batch` and its kin.
+//! The format of a line of `--batch` and similar options.
 
 use pronto_hash::ObjectId;
 
 use crate::CliError;
 
-/// What is printed when nothing else is asked for.
+/// The default format.
 pub(super) const DEFAULT_FORMAT: &str = "%(objectname) %(objecttype) %(objectsize)";
 
-/// A format, taken apart.
+/// A parsed format.
 #[derive(Debug)]
 pub(super) struct Format {
     parts: Vec<Part>,
@@ -25,7 +25,7 @@ enum Part {
     Rest,
 }
 
-/// What is known of an object. What the format does not ask for may be anything.
+/// Properties of an object. Fields that the format does not need are arbitrary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub(super) id: ObjectId,
@@ -38,7 +38,7 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Nothing but the id.
+    /// Creates properties with only the id.
     pub(super) fn of(id: ObjectId) -> Self {
         Known {
             id,
@@ -53,7 +53,7 @@ impl Known<'_> {
 }
 
 impl Format {
-    /// Takes `text` apart.
+    /// Parses `text`.
     pub(super) fn parse(text: &str) -> Result<Format, CliError> {
         let mut parts = Vec::new();
         let mut literal = Vec::new();
@@ -88,22 +88,22 @@ impl Format {
         self.parts.contains(part)
     }
 
-    /// Whether kind or size must be known.
+    /// Returns whether type or size are needed.
     pub(super) fn needs_header(&self) -> bool {
         self.has(&Part::Kind) || self.has(&Part::Size)
     }
 
-    /// Whether it must be known how the object is stored.
+    /// Returns whether it is needed how the object is stored.
     pub(super) fn needs_details(&self) -> bool {
         self.has(&Part::SizeOnDisk) || self.has(&Part::DeltaBase)
     }
 
-    /// Whether a line of input is a name and a rest rather than a name.
+    /// Returns whether a line of input is a name and a rest instead of a name.
     pub(super) fn splits_input(&self) -> bool {
         self.has(&Part::Rest)
     }
 
-    /// Appends the line for `known` to `out`, without its end.
+    /// Appends the line for `known` to `out`, without a line end.
     pub(super) fn expand(&self, known: &Known<'_>, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {

@@ -1,4 +1,4 @@
-//! Lines of the standard input.
+//! Lines of standard input.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use crate::CliError;
 
 const CHUNK_LEN: usize = 64 * 1024;
 
-/// The standard input, line by line.
+/// Standard input, line by line.
 pub(super) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of `source` that end with `end_byte`.
+    /// Reads lines of `source` that end with `end_byte`.
     pub(super) fn new(source: R, end_byte: u8) -> Self {
         Lines {
             source,
@@ -27,9 +27,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line without its end (nor the carriage return before a line feed), or `None` at
-    /// the end of the input. `before_waiting` runs before anything is read that may not be there
-    /// yet.
+    /// Returns the next line without its end (and without a carriage return before a line feed), or
+    /// `None` at the end of the input. `before_waiting` runs before a read that may block.
     pub(super) fn next(
         &mut self,
         mut before_waiting: impl FnMut() -> Result<(), CliError>,

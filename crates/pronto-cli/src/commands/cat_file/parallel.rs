@@ -1,4 +1,5 @@
-//! Lines about all objects, made by several threads and printed in the order of the objects.
+//! Computes lines about all objects in several threads, and prints them in the order of the
+//! objects.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -12,37 +13,37 @@ use pronto_odb::Location;
 
 use crate::{CliError, Context};
 
-/// Objects that one thread looks at before it answers: some milliseconds of work.
+/// Objects that one thread processes before it answers: some milliseconds of work.
 const OBJECTS_AT_ONCE: usize = 2048;
 
-/// Answers that may wait to be printed, for each thread: a few hundred KiB each.
+/// Answers that may wait for printing, for each thread: a few hundred KiB each.
 const AHEAD_PER_THREAD: usize = 4;
 
 type Answer = Result<Vec<u8>, CliError>;
 
-/// An object, and where it lies if that is known.
+/// An object, and its place if that is known.
 #[derive(Clone, Copy)]
 pub(super) struct Placed {
     pub(super) id: ObjectId,
     pub(super) location: Option<Location>,
 }
 
-/// Objects, and who wants to know of them.
+/// Objects to describe, and the channel for the answer.
 struct Job {
     objects: Vec<Placed>,
     answer: Sender<Answer>,
 }
 
-/// Appends what is to be printed of an object.
+/// Appends the output for an object.
 pub(super) trait Describe: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync {}
 
 impl<F: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
 
-/// Prints what `describe` says of each object that `each` names, in that order. Few objects are
-/// looked at on this thread.
+/// Prints the output of `describe` for each object that `each` names, in that order. A few objects
+/// are processed on this thread.
 ///
 /// # Errors
-/// Those of `each`, of `describe` (what comes before is printed), and of printing.
+/// Those of `each`, of `describe` (earlier output is printed), and of printing.
 pub(super) fn print(
     describe: &impl Describe,
     each: impl FnOnce(&mut dyn FnMut(Placed) -> Result<(), CliError>) -> Result<(), CliError>,
@@ -70,7 +71,7 @@ struct Row<'a, F> {
     queue: &'a Mutex<Receiver<Job>>,
     jobs: Sender<Job>,
     threads: usize,
-    /// Those that nobody has yet.
+    /// Objects that no thread has yet.
     objects: Vec<Placed>,
     /// In the order of the objects.
     answers: VecDeque<Receiver<Answer>>,
@@ -96,7 +97,7 @@ impl<'a, F: Describe> Row<'a, F> {
         }
         let (answer, answered) = channel();
         let objects = std::mem::take(&mut self.objects);
-        // Whoever takes it is there as long as `jobs` is.
+        // The receiver exists as long as `jobs` does.
         let _ = self.jobs.send(Job { objects, answer });
         self.answers.push_back(answered);
         if self.answers.len() > self.threads * AHEAD_PER_THREAD {
@@ -105,7 +106,7 @@ impl<'a, F: Describe> Row<'a, F> {
         Ok(())
     }
 
-    /// Starts one thread more, up to one for each processor.
+    /// Starts one more thread, up to one for each processor.
     fn spawn<'scope>(&mut self, scope: &'scope Scope<'scope, '_>)
     where
         'a: 'scope,
@@ -124,7 +125,8 @@ impl<'a, F: Describe> Row<'a, F> {
         let answer = self.answers.pop_front().map(|answered| answered.recv());
         match answer {
             Some(Ok(lines)) => Ok(self.context.out.write_all(&lines?)?),
-            // A thread that ended without an answer panicked, which shows at the end of the scope.
+            // A thread that ended without an answer has panicked. The scope reports this at its
+            // end.
             Some(Err(_)) | None => Ok(()),
         }
     }
@@ -155,7 +157,7 @@ fn work(describe: &impl Describe, queue: &Mutex<Receiver<Job>>) {
         };
         let mut lines = Vec::with_capacity(objects.len() * 64);
         let described = (objects.into_iter()).try_for_each(|object| describe(object, &mut lines));
-        // Nobody wants to know any more if printing failed.
+        // The receiver is gone only if printing failed.
         let _ = answer.send(described.map(|()| lines));
     }
 }

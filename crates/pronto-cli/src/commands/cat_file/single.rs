@@ -14,7 +14,7 @@ use pronto_odb::{Content, Store};
 use super::Query;
 use crate::{CliError, Context, ExitCode};
 
-/// How many tags and commits are followed to the kind that is wanted.
+/// How many tags and commits are followed to an object of the wanted type.
 const MAX_PEEL_DEPTH: usize = 1024;
 
 /// Answers `query` about `object`.
@@ -56,7 +56,7 @@ pub(super) fn query(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the content of `object`, or of what it leads to that is of `kind`.
+/// Prints the content of `object`, or of the object of type `kind` that it leads to.
 pub(super) fn content(
     kind: &OsStr,
     object: &OsStr,
@@ -92,7 +92,7 @@ fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
     Err(CliError::fatal(format!("Not a valid object name {name}")))
 }
 
-/// An object that is not there may be fetched by git.
+/// git can fetch a missing object.
 fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
     match repository.has_promisor()? {
         true => Err(CliError::unsupported("objects fetched as they are needed")),
@@ -104,7 +104,7 @@ fn bad_file(name: &BStr) -> CliError {
     CliError::fatal(format!("git cat-file {name}: bad file"))
 }
 
-/// Follows tags, and commits to their trees, until something is `wanted`.
+/// Follows tags, and commits to their trees, to an object of type `wanted`.
 fn peel(store: &Store, id: ObjectId, wanted: ObjectKind) -> Result<Option<ObjectId>, CliError> {
     let mut id = id;
     let mut buffer = Vec::new();
@@ -150,13 +150,13 @@ fn print(
     Ok(())
 }
 
-/// From which size on blobs are never held in memory whole.
+/// Returns the size from which on blobs are not held in memory as a whole.
 pub(super) fn big_file_threshold(repository: &Repository) -> Result<u64, CliError> {
     let configured = repository.config().u64("core.bigfilethreshold")?;
     Ok(configured.unwrap_or(512 << 20))
 }
 
-/// Prints all that `reader` has, piece by piece.
+/// Prints the whole content of `reader`, piece by piece.
 pub(super) fn copy(
     reader: &mut dyn std::io::Read,
     id: &ObjectId,
@@ -176,7 +176,7 @@ pub(super) fn copy(
     }
 }
 
-/// Prints a tree as `ls-tree` does.
+/// Prints a tree in the format of `ls-tree`.
 fn print_tree(
     repository: &Repository,
     store: &Store,

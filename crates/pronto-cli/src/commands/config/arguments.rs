@@ -1,4 +1,4 @@
-//! The options of `config`: they end at the first argument that is none.
+//! The options of `config`. They end at the first argument that is not an option.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::types::Type;
 use crate::CliError;
 
-/// What to do.
+/// The action of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Get,
@@ -16,7 +16,7 @@ pub(super) enum Action {
     GetUrlMatch,
     GetColor,
     List,
-    /// Set the one value; with a pattern, the one that matches.
+    /// Set a single value; with a pattern, the one that matches.
     Set,
     SetMatching,
     ReplaceAll,
@@ -42,7 +42,7 @@ impl Action {
         )
     }
 
-    /// How many arguments there may be.
+    /// Returns the permitted number of arguments.
     fn arity(self) -> std::ops::RangeInclusive<usize> {
         match self {
             Action::List => 0..=0,
@@ -55,7 +55,7 @@ impl Action {
     }
 }
 
-/// Which configuration is meant.
+/// The selected configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
     Everything,
@@ -67,7 +67,7 @@ pub(super) enum Location {
     Blob(BString),
 }
 
-/// A call of `config`, understood.
+/// A parsed call of `config`.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) action: Action,
@@ -83,7 +83,7 @@ pub(super) struct Request {
     pub(super) values: Vec<BString>,
 }
 
-/// What newer releases of git read as commands of their own.
+/// Words that newer releases of git treat as subcommands.
 const SUBCOMMANDS: &[&str] = &[
     "list",
     "get",
@@ -136,7 +136,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Request, CliError> {
     Ok(request)
 }
 
-/// Git knows best how to say it.
+/// Git prints the usage.
 fn wrong_usage() -> CliError {
     CliError::unsupported("this way of calling config")
 }
@@ -229,7 +229,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Options with a value, attached or not.
+    /// Parses options with a value, attached or not.
     fn valued(&mut self, name: &BStr, value: Option<&BStr>) -> Result<bool, CliError> {
         if let Some(attached) = name.strip_prefix(b"-f")
             && !attached.is_empty()

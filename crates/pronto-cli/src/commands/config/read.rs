@@ -1,4 +1,4 @@
-//! Reading: `--get` and its kin, `--list`.
+//! Reading: `--get` and similar options, `--list`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::source::Source;
 use crate::error::Kind;
 use crate::{CliError, Context, ExitCode};
 
-/// A pattern is not well formed.
+/// The exit code for a malformed pattern.
 pub(super) const INVALID_PATTERN: ExitCode = ExitCode::new(6);
 
 pub(super) fn run(
@@ -39,10 +39,10 @@ struct Reader<'a> {
     context: &'a mut Context,
 }
 
-/// Says whether a value is wanted.
+/// Returns whether a value is selected.
 type ValueTest = Box<dyn Fn(&BStr) -> bool>;
 
-/// A test for values: a pattern, negated if it begins with `!`, or a fixed text.
+/// Creates a test for values: a pattern, negated if it begins with `!`, or a fixed text.
 pub(super) fn value_test(
     request: &Request,
     pattern: Option<&BString>,
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Scope and origin, as far as they are asked for.
+    /// Formats scope and origin, if requested.
     fn start(&self, entry: &EntryRef<'_>) -> Vec<u8> {
         let mut line = Vec::new();
         let separator = if self.request.null { b'\0' } else { b'\t' };
@@ -264,7 +264,7 @@ fn best_for_url<'a>(
     found
 }
 
-/// A pattern for keys: what stands before the first dot and after the last is in lower case.
+/// Converts a pattern for keys to lower case before the first dot and after the last one.
 fn lower_but_subsection(pattern: &BStr) -> BString {
     let mut lower = pattern.to_owned();
     let first = lower.find_byte(b'.').unwrap_or(lower.len());

@@ -1,4 +1,4 @@
-//! Which files `config` reads and writes.
+//! The files that `config` reads and writes.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use pronto::{Environment, Repository, path};
 use super::arguments::{Location, Request};
 use crate::{CliError, Context};
 
-/// The configuration that a call is about.
+/// The configuration of a call.
 pub(super) struct Source {
     pub(super) repository: Option<Repository>,
     pub(super) environment: Environment,
@@ -91,7 +91,7 @@ impl Source {
         })
     }
 
-    /// Everything there is to read.
+    /// Reads the whole configuration.
     pub(super) fn load(&self) -> Result<Config, CliError> {
         if let (Place::Everything, true, Some(repository)) =
             (&self.place, self.includes, &self.repository)
@@ -156,7 +156,7 @@ impl Source {
         }
     }
 
-    /// The file that was named and does not exist, if that is what is read.
+    /// Returns the named file if it is to be read and does not exist.
     pub(super) fn missing_file(&self) -> Option<&BString> {
         match &self.place {
             Place::File { path, spoken, .. } if !path.exists() => Some(spoken),
@@ -164,7 +164,7 @@ impl Source {
         }
     }
 
-    /// The file to write.
+    /// Returns the file to write.
     pub(super) fn target(&self) -> Result<(PathBuf, BString), CliError> {
         match &self.place {
             Place::Everything => match &self.repository {

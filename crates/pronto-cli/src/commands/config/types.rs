@@ -1,4 +1,4 @@
-//! The types of values that `config` knows.
+//! The types of configuration values.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{BoolOrInt, EntryRef, color, value};
@@ -6,7 +6,7 @@ use pronto::revision::parse_date;
 
 use crate::{CliError, Context};
 
-/// A type that values are read as.
+/// A type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Bool,
@@ -32,12 +32,12 @@ impl Type {
         })
     }
 
-    /// Whether its name with two dashes is an option too.
+    /// Returns whether its name with two dashes is an option.
     pub(super) fn has_option(self) -> bool {
         self != Type::Color
     }
 
-    /// The value as it is shown; `None` where there is nothing to show.
+    /// Formats the value for output; `None` if there is nothing to show.
     pub(super) fn show(
         self,
         entry: &EntryRef<'_>,
@@ -79,7 +79,7 @@ impl Type {
         Ok(Some(text))
     }
 
-    /// The value as it is written into a file.
+    /// Formats the value for a file.
     pub(super) fn normalize(
         self,
         entry: &EntryRef<'_>,
@@ -98,7 +98,7 @@ impl Type {
     }
 }
 
-/// What Git says after it has said what is wrong with a value.
+/// Returns the message that Git prints after the error about a value.
 fn bad_line(entry: &EntryRef<'_>) -> CliError {
     if entry.line == 0 {
         let value = entry.value.unwrap_or_default();
@@ -108,7 +108,7 @@ fn bad_line(entry: &EntryRef<'_>) -> CliError {
     CliError::fatal(format!("bad config line {} {place}", entry.line))
 }
 
-/// Seconds since 1970 until which something is kept; the largest number there is for all times.
+/// Returns the expiry in seconds since 1970; the largest number for all times.
 fn expiry(text: &BStr) -> Option<BString> {
     match text.as_bytes() {
         b"never" | b"false" => Some("0".into()),

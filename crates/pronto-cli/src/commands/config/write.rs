@@ -10,17 +10,17 @@ use super::read::value_test;
 use super::source::Source;
 use crate::{CliError, Context, ExitCode};
 
-/// The key is not well formed.
+/// The exit code for a malformed key.
 const INVALID_KEY: ExitCode = ExitCode::new(1);
-/// The key lacks its section or its name.
+/// The exit code for a key without section or name.
 const NO_SECTION_OR_NAME: ExitCode = ExitCode::new(2);
-/// The file is not well formed.
+/// The exit code for a malformed file.
 const INVALID_FILE: ExitCode = ExitCode::new(3);
-/// The file cannot be written.
+/// The exit code for a file that cannot be written.
 const NO_WRITE: ExitCode = ExitCode::new(4);
-/// There was nothing to unset, or more than one to set.
+/// The exit code if there is nothing to unset, or more than one value to set.
 const NOTHING_SET: ExitCode = ExitCode::new(5);
-/// The file is locked.
+/// The exit code for a locked file.
 const NO_LOCK: ExitCode = ExitCode::new(255);
 
 pub(super) fn run(
@@ -115,7 +115,7 @@ fn finish(
     Ok(NOTHING_SET)
 }
 
-/// The value in the form that its type wants.
+/// Converts the value to the form of its type.
 fn normal_value(
     request: &Request,
     name: &BStr,

@@ -1,10 +1,10 @@
-//! What a fetch did, as a table for people.
+//! The result of a fetch as a table.
 
 use std::fmt::Write;
 
 use pronto::fetch::{Flag, Outcome, pretty};
 
-/// The lines of the table, the address first.
+/// Formats the lines of the table, the URL first.
 pub(super) fn render(outcome: &Outcome, compact: bool) -> String {
     let mut text = String::new();
     let lines = outcome.updates.iter();
@@ -52,7 +52,7 @@ fn pad(text: &mut String, word: &str, width: usize) {
     }
 }
 
-/// Both names, what they share written once.
+/// Joins both names and writes their common part once.
 fn shortened(remote: &str, local: &str) -> (String, String) {
     if remote == local {
         return (remote.to_owned(), "*".into());
@@ -64,7 +64,7 @@ fn shortened(remote: &str, local: &str) -> (String, String) {
     (remote.to_owned(), local)
 }
 
-/// `name` with `part` in it, between slashes, replaced by a star.
+/// Returns `name` with `part` in it, between slashes, replaced by a star.
 fn with_star(name: &str, part: &str) -> Option<String> {
     let at = name.find(part)?;
     let (before, after) = (&name[..at], &name[at + part.len()..]);

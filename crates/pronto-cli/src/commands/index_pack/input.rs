@@ -1,4 +1,4 @@
-//! Where a pack comes from when it is not a file that has a name.
+//! The source of a pack that is not a named file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use pronto_pack::{Error, ErrorKind};
 use super::Args;
 use crate::Context;
 
-/// The standard input, after what somebody has read of it already.
+/// Standard input, after the bytes that the caller has read from it.
 pub(crate) struct Input {
     header: Vec<u8>,
     at: usize,
@@ -23,10 +23,10 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The standard input after the header `VERSION,COUNT` of a pack, if one is given.
+    /// Opens standard input after the header `VERSION,COUNT` of a pack, if one is given.
     ///
     /// # Errors
-    /// The header is not well formed, or there is no standard input.
+    /// The header is malformed, or standard input is closed.
     pub(crate) fn new(header: Option<&str>) -> Result<Input, Error> {
         let header = match header {
             Some(text) => parse_header(text).ok_or_else(|| {
@@ -44,10 +44,10 @@ impl Input {
         })
     }
 
-    /// Says whether reading would not have to wait for whoever writes.
+    /// Returns a function that reports whether a read would not block.
     ///
     /// # Errors
-    /// No more descriptors may be opened.
+    /// No more descriptors can be opened.
     pub(super) fn readiness(&self) -> Result<impl Fn() -> bool + Sync + use<>, Error> {
         let file = self.file.try_clone().map_err(|error| {
             Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
@@ -55,7 +55,7 @@ impl Input {
         Ok(move || descriptor::is_readable(&file))
     }
 
-    /// Whether it is a file, which has an end.
+    /// Returns whether it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.file
             .metadata()
@@ -89,7 +89,7 @@ impl Read for Input {
     }
 }
 
-/// Makes the directory of packs if there is none yet.
+/// Creates the directory of packs if necessary.
 pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     match std::fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -97,13 +97,13 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// There is neither a pack nor a repository to put it in: the arguments were checked before.
+/// There is neither a pack nor a repository for it. The arguments were checked before.
 #[cold]
 pub(super) fn no_input() -> Error {
     Error::new(ErrorKind::Missing, "--stdin requires a git repository")
 }
 
-/// What is shown while a pack is indexed.
+/// Observers of indexing.
 #[derive(Default)]
 pub(crate) struct Watch {
     all: bool,
@@ -120,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Does `work`, which may ask what is here already, and be watched by `inspect`.
+    /// Calls `work` with the existing objects and the inspector.
     pub(super) fn over<T>(
         &self,
         inventory: Option<&Inventory>,
@@ -143,13 +143,13 @@ impl Watch {
     }
 }
 
-/// Tells the writer of the pack, which waits for a NUL byte, that all of it is here.
+/// Notifies the writer of the pack, which waits for a NUL byte, that the pack has arrived.
 fn report_end() {
-    // A writer that has gone does not wait.
+    // A writer that is gone does not wait.
     let _ = io::stderr().write_all(b"\0");
 }
 
-/// Shows the second phase only.
+/// Shows only the second phase.
 struct OnlyResolving(Arc<dyn Progress>);
 
 impl Progress for OnlyResolving {

@@ -1,4 +1,4 @@
-//! Looking at a pack and its index without writing anything.
+//! Verifies a pack and its index without writing.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,17 +12,17 @@ use pronto_pack::indexer::{Checked, Inspect, Options, check_file};
 use super::{Watch, with_other_end};
 use crate::{CliError, Context, bad_pack};
 
-/// What is told of a pack.
+/// The listing of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listing {
     Nothing,
-    /// How many entries are of which depth.
+    /// The number of entries at each depth.
     Counts,
-    /// The same, after every entry.
+    /// Every entry, then the numbers.
     Entries,
 }
 
-/// Checks a pack against its index.
+/// Verifies a pack with its index.
 pub(crate) fn verify(
     (pack, index): (&Path, &Path),
     options: &Options,
@@ -84,7 +84,7 @@ fn invalid(file: &Path) -> CliError {
     CliError::fatal(format!("sha1 file '{}' validation error", file.display()))
 }
 
-/// Lists what is in the pack, and counts it.
+/// Lists the entries of the pack, and their numbers.
 fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<(), CliError> {
     if listing == Listing::Nothing {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `--format`: entries in a form of one's own.
+//! `--format`: entries in a custom format.
 
 use crate::CliError;
 use bstr::{BStr, ByteSlice};
@@ -6,7 +6,7 @@ use pronto::status::LineEndings;
 use pronto_index::EntryRef;
 use std::io::Write;
 
-/// A format, taken apart.
+/// A parsed format.
 #[derive(Debug)]
 pub(super) struct Format(Vec<Part>);
 
@@ -23,7 +23,7 @@ enum Part {
 }
 
 impl Format {
-    /// Whether line endings are shown.
+    /// Returns whether line endings are shown.
     pub(super) fn shows_endings(&self) -> bool {
         let shows = |part: &Part| {
             matches!(

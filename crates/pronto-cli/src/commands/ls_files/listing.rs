@@ -1,4 +1,4 @@
-//! Writing the lines of `ls-files`.
+//! Writes the lines of `ls-files`.
 
 use super::{Args, Excludes, Format};
 use crate::CliError;
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// What is to be listed of the index.
+/// The entries of the index that are listed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) cached: bool,
@@ -36,7 +36,7 @@ impl Wanted {
     }
 }
 
-/// Writes lines, and remembers which pathspecs they matched.
+/// Writes lines, and records which pathspecs they matched.
 pub(super) struct Listing<'a> {
     repository: &'a Repository,
     index: &'a Index,
@@ -48,7 +48,7 @@ pub(super) struct Listing<'a> {
     seen: Vec<bool>,
     prefix: BString,
     quote_path: bool,
-    /// The least number of digits of ids; `None` for all.
+    /// The minimum number of digits of ids; `None` for all.
     abbrev: Option<Option<usize>>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Pathspecs that nothing matched.
+    /// Returns the pathspecs that matched nothing.
     pub(super) fn unmatched(&self) -> Vec<BString> {
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| !**seen);
         unseen
@@ -113,7 +113,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// What `--eol` puts before a name.
+    /// Returns the prefix of `--eol`.
     fn eol(&mut self, entry: Option<&EntryRef<'_>>, path: &BStr) -> Result<String, CliError> {
         let Some(endings) = self.endings.as_mut().filter(|_| self.args.eol) else {
             return Ok(String::new());
@@ -143,7 +143,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Untracked files, and those in the way of a checkout.
+    /// Lists untracked files, and those in the way of a checkout.
     pub(super) fn others(
         &mut self,
         others: &[BString],
@@ -155,7 +155,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Those of `others` that are in the way of what is in the index.
+    /// Lists those of `others` that are in the way of index entries.
     pub(super) fn killed(
         &mut self,
         others: &[BString],
@@ -166,7 +166,7 @@ impl<'a> Listing<'a> {
             let Some(len) = killed_len(self.index, path.as_bstr()) else {
                 continue;
             };
-            // Without other reasons to look, Git goes no deeper.
+            // Unless it has other reasons, Git does not examine deeper paths.
             let is_deep = path[len..].contains(&b'/');
             if is_deep && !self.args.others && !self.args.directory {
                 continue;
@@ -181,7 +181,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// A path that is not in the index.
+    /// Writes a path that is not in the index.
     fn beside(&mut self, tag: char, path: &BStr, out: &mut impl Write) -> Result<(), CliError> {
         self.pathspec.mark(path, &mut self.seen);
         out.write_all(self.tag(tag, None).as_bytes())?;
@@ -190,8 +190,8 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// The entries of the index; before those of its place each one of `older`, which is in a
-    /// tree alone.
+    /// Writes the entries of the index. Entries of `older` that are only in a tree precede those at
+    /// their place.
     pub(super) fn entries(
         &mut self,
         (states, older): (&HashMap<usize, FileState>, &[Entry]),
@@ -216,7 +216,7 @@ impl<'a> Listing<'a> {
                 last = deduplicate.then(|| old.path.clone());
             }
             if !self.pathspec.matches(entry.path, false) {
-                // A path that is excluded counts as found, as in Git.
+                // An excluded path counts as found, as in Git.
                 if self.wanted.cached || self.wanted.stage {
                     self.pathspec.mark(entry.path, &mut self.seen);
                 }
@@ -292,7 +292,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Conflicts that were resolved and can be brought back.
+    /// Lists conflicts that were resolved and can be restored.
     pub(super) fn resolve_undo(&mut self, out: &mut impl Write) -> Result<(), CliError> {
         let undo = self.index.resolve_undo()?.unwrap_or_default();
         for unmerged in &undo.paths {
@@ -334,8 +334,8 @@ fn debug(entry: &EntryRef<'_>, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// How much of `path` is in the way, if the file there is where the index wants a directory (all of
-/// it), or below where it wants a file (up to that slash).
+/// Returns how much of `path` is in the way: all of it if the index has a directory there, or the
+/// part before the slash where the index has a file.
 fn killed_len(index: &Index, path: &BStr) -> Option<usize> {
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         if index.find(path[..at].as_bstr(), 0).is_ok() {

@@ -1,4 +1,4 @@
-//! What `ls-tree` shows of each entry.
+//! The fields that `ls-tree` shows of each entry.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -60,7 +60,7 @@ impl Format {
         }
     }
 
-    /// A format that a person wrote.
+    /// Parses a format given by the user.
     pub(super) fn parse(text: &BStr) -> Result<Self, CliError> {
         let mut pieces = Vec::new();
         let mut rest = text.as_bytes();
@@ -80,7 +80,7 @@ impl Format {
     }
 }
 
-/// What follows a percent sign, and its length.
+/// Parses the text after a percent sign, and returns its length.
 fn parse_element(text: &[u8]) -> Result<(Piece, usize), CliError> {
     let literal = |byte: u8, length| Ok((Piece::Text(vec![byte].into()), length));
     let bad = |what: String| Err(CliError::fatal(format!("bad ls-tree format: {what}")));

@@ -6,10 +6,10 @@ use pronto::repository::hash_name;
 use super::{Session, Symbolic, paths, references::Below};
 use crate::CliError;
 
-/// The shortest id that can be asked for.
+/// The shortest length of abbreviated ids.
 const LEAST_ABBREVIATION: usize = 4;
 
-/// Options that only git has. They must be found before anything is answered.
+/// Options that only git supports. They must be found before anything is printed.
 const FOREIGN: &[&str] = &[
     "--parseopt",
     "--exclude-hidden",
@@ -18,7 +18,7 @@ const FOREIGN: &[&str] = &[
     "--output-object-format",
 ];
 
-/// Options of the commands that walk history: passed on as revisions are.
+/// Options of the commands that walk history. They are passed on like revisions.
 const OF_REVISIONS: &[&str] = &[
     "--all",
     "--bisect",
@@ -52,7 +52,7 @@ const OF_REVISIONS_WITH_VALUE: &[&str] = &[
     "--tags=",
 ];
 
-/// Hands the call over when it has something that only git does.
+/// Hands the call over if it contains something that only git supports.
 pub(super) fn refuse_unknown(arguments: &[BString]) -> Result<(), CliError> {
     let options = arguments.iter().take_while(|argument| *argument != "--");
     for option in options {
@@ -77,7 +77,7 @@ fn is_about_revisions(option: &BStr) -> bool {
         )
 }
 
-/// The value of `name` or `name=value`, if `option` is that one.
+/// Returns the value of `name` or `name=value`, if `option` is that one.
 fn with_value<'a>(option: &'a BStr, name: &str) -> Option<Option<&'a BStr>> {
     let rest = option.strip_prefix(name.as_bytes())?;
     match rest {
@@ -110,7 +110,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Options that change how the rest is answered.
+    /// Handles options that change how later arguments are processed.
     fn answer_mode(&mut self, option: &BStr) -> Result<bool, CliError> {
         match option.as_bytes() {
             b"--revs-only" => self.filter.others = false,

@@ -1,4 +1,4 @@
-//! Where the repository is, and where in it the caller stands.
+//! Paths of the repository, and of the current directory in it.
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -9,19 +9,19 @@ use pronto::{Repository, path};
 use super::Session;
 use crate::CliError;
 
-/// In which form paths are shown.
+/// The form of printed paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// As each option does by itself.
+    /// The default of each option.
     Default,
     /// Without symbolic links.
     Absolute,
-    /// From where the caller stands.
+    /// Relative to the current directory.
     Relative,
 }
 
 impl Session<'_> {
-    /// Options that ask for a place or a state of the repository.
+    /// Handles options that query a path or a state of the repository.
     pub(super) fn answer_place(&mut self, option: &BStr) -> Result<bool, CliError> {
         let repository = self.repository()?;
         let say = |truth: bool| if truth { "true" } else { "false" };
@@ -71,7 +71,7 @@ impl Session<'_> {
             b"--is-inside-work-tree" => say(repository.is_inside_work_tree()),
             b"--is-bare-repository" => say(repository.is_bare()),
             b"--is-shallow-repository" => say(repository.is_shallow()),
-            b"--show-ref-format" => "files",
+            b"--show-ref-format" => repository.format().ref_storage.name(),
             _ => return Ok(false),
         };
         self.print(answer.into())?;
@@ -101,7 +101,7 @@ impl Session<'_> {
         self.show_shared_path(&full, &spoken)
     }
 
-    /// A path that is shown as Git spells it unless a form is asked for.
+    /// Prints a path in Git's spelling unless a form is requested.
     fn show_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
         let shown = match self.path_format {
             Format::Default => spoken.to_owned(),
@@ -111,7 +111,7 @@ impl Session<'_> {
         self.print(path::as_bytes(&shown))
     }
 
-    /// A path that is shown relative to the caller where both are spelt relative to the top.
+    /// Prints a path relative to the current directory if both are spelled relative to the top.
     fn show_shared_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
         let repository = self.repository()?;
         let shown = match (self.path_format, repository.prefix()) {
@@ -132,7 +132,7 @@ impl Session<'_> {
     }
 }
 
-/// From the directory `base` to `path`, both below the same one.
+/// Returns the path from the directory `base` to `path`, both below the same directory.
 fn relative_text(path: &Path, base: &Path) -> PathBuf {
     let root = Path::new("/");
     let rooted = |path: &Path| -> PathBuf {
@@ -142,7 +142,7 @@ fn relative_text(path: &Path, base: &Path) -> PathBuf {
     path::relative(&rooted(path), &rooted(base))
 }
 
-/// The path without symbolic links, as far as it exists.
+/// Resolves symbolic links of the path, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut known = path;

@@ -1,4 +1,4 @@
-//! `rev-parse --all`, `--branches`, `--glob` and their kin.
+//! `rev-parse --all`, `--branches`, `--glob` and similar options.
 
 use std::ops::ControlFlow;
 
@@ -8,11 +8,11 @@ use pronto::glob::{self, How};
 use super::Session;
 use crate::CliError;
 
-/// Which references are meant.
+/// The selected refs.
 pub(super) struct Below {
     directory: BString,
     pattern: Option<BString>,
-    /// Whether names are shown without the directory.
+    /// Whether names are printed without the directory.
     trims: bool,
 }
 
@@ -58,7 +58,7 @@ impl Below {
     }
 }
 
-/// A pattern without wildcards stands for all that is below.
+/// Completes a pattern without wildcards to everything below it.
 fn complete(base: &BStr, pattern: &BStr) -> BString {
     let mut full = [base.as_bytes(), pattern].concat();
     if pattern.find_byteset(b"*?[\\").is_none() {
@@ -71,7 +71,7 @@ fn complete(base: &BStr, pattern: &BStr) -> BString {
 }
 
 impl Session<'_> {
-    /// Shows the references that are meant and not excluded; then nothing is excluded any more.
+    /// Prints the selected refs that are not excluded, and clears the exclusions.
     pub(super) fn show_references(&mut self, below: &Below) -> Result<(), CliError> {
         let repository = self.repository()?;
         let excluded = std::mem::take(&mut self.excluded);

@@ -1,4 +1,4 @@
-//! `serve --listen`: many peers at once, and what is told of them: a line of JSON for each event.
+//! `serve --listen`: serves many peers and prints each event as a line of JSON.
 
 use std::io::{self, Write as _};
 use std::net::{TcpListener, ToSocketAddrs as _};
@@ -70,7 +70,7 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
         CliError::fatal(format!("cannot listen at '{at}': {error}"))
             .with_hint("an address is HOST:PORT, like 0.0.0.0:9419 or [::]:9419")
     };
-    // A host alone has the usual port.
+    // A host without a port uses the default port.
     let addresses = match at.to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
         Err(error) => match (at, DEFAULT_PORT).to_socket_addrs() {
@@ -81,7 +81,7 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
     TcpListener::bind(&addresses[..]).map_err(failed)
 }
 
-/// A line on the standard error: what cannot be written there is lost, and serving goes on.
+/// Prints a line on standard error. A failure is ignored, and the server continues.
 fn tell(event: &Event) {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! The long format, for people.
+//! The long format.
 
 mod progress;
 mod tracking;
@@ -12,10 +12,10 @@ use pronto::status::{Entry, Ignored};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// A search for untracked files that takes longer is worth a remark.
+/// The duration from which on a search for untracked files causes advice.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Writes lines as the long format does: each in one colour, perhaps after a comment sign.
+/// Writes lines of the long format: each in one colour, perhaps after a comment character.
 pub(super) struct Lines<'a, W> {
     view: &'a View,
     out: &'a mut W,
@@ -26,18 +26,18 @@ impl<'a, W: Write> Lines<'a, W> {
         self.view
     }
 
-    /// Sends out what has been written so far.
+    /// Flushes the output.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// A line of its own.
+    /// Writes a line.
     pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
         self.start(slot, text.as_bytes())?;
         self.out.write_all(b"\n")
     }
 
-    /// A line of its own, if there are to be hints.
+    /// Writes a line, if advice is enabled.
     pub(super) fn hint(&mut self, text: &str) -> io::Result<()> {
         if self.view.settings.hints {
             self.line(Slot::Header, text)?;
@@ -54,7 +54,7 @@ impl<'a, W: Write> Lines<'a, W> {
         self.out.write_all(b"\n")
     }
 
-    /// The start of a line.
+    /// Writes the start of a line.
     fn start(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
         let mut whole = Vec::new();
         if self.view.settings.comment_prefix {
@@ -67,7 +67,7 @@ impl<'a, W: Write> Lines<'a, W> {
         self.view.look.write(self.out, slot, &whole)
     }
 
-    /// The rest of a line.
+    /// Writes the rest of a line.
     fn more(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
         self.view.look.write(self.out, slot, text)
     }
@@ -138,7 +138,7 @@ fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.out.write_all(b"\n")
 }
 
-/// How to take a file out of the index again.
+/// Writes how to unstage a file.
 fn unstage_hint<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     let state = &lines.view.report.state;
     if state.merge || state.has_picked_commit {
@@ -296,7 +296,7 @@ fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         let mut text = format!("{how:17}").into_bytes();
         text.extend_from_slice(&view.path(&entry.path, false));
         lines.start(Slot::Header, b"\t")?;
-        // The end of the line is in the colour too.
+        // The colour includes the end of the line.
         text.push(b'\n');
         colored_with_end(lines, &text)?;
     }

@@ -1,11 +1,11 @@
-//! Colours and the spelling of paths.
+//! Colours and the format of paths.
 
 use crate::CliError;
 use bstr::BStr;
 use pronto::Repository;
 use std::io::{IsTerminal, Write};
 
-/// What a piece of output is about, which decides on its colour.
+/// The meaning of a piece of output, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Header,
@@ -17,7 +17,7 @@ pub(super) enum Slot {
     LocalBranch,
     RemoteBranch,
     OnBranch,
-    /// No colour whatever is configured.
+    /// Never coloured.
     Plain,
 }
 
@@ -37,7 +37,7 @@ const RESET: &str = "\x1b[m";
 
 /// The colours.
 pub(super) struct Look {
-    /// `None` if there are to be no colours.
+    /// `None` without colours.
     palette: Option<[String; 9]>,
 }
 
@@ -71,7 +71,7 @@ impl Look {
         })
     }
 
-    /// What switches the colour of `slot` on.
+    /// Returns the escape sequence that starts the colour of `slot`.
     pub(super) fn color(&self, slot: Slot) -> &str {
         match &self.palette {
             Some(palette) => palette.get(slot as usize).map_or("", String::as_str),
@@ -79,7 +79,7 @@ impl Look {
         }
     }
 
-    /// The end of a line that is in some colour.
+    /// Returns the end of a coloured line.
     pub(super) fn line_end(&self) -> &'static str {
         match self.palette {
             Some(_) => "\x1b[m\n",

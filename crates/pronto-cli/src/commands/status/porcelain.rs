@@ -1,4 +1,4 @@
-//! The second porcelain format.
+//! The porcelain format, version 2.
 
 use super::{View, conflict_letters};
 use crate::CliError;
@@ -142,7 +142,7 @@ fn path(view: &View, path: &BString) -> BString {
 }
 
 impl View {
-    /// The id of nothing, where no commit tells the kind.
+    /// Returns the null id of the repository's object format.
     fn null_id(&self) -> ObjectId {
         let ids = self
             .report

@@ -1,4 +1,4 @@
-//! What arguments and configuration want to be shown.
+//! The settings of a status, from arguments and configuration.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
 use crate::columns::Columns;
@@ -11,7 +11,7 @@ use pronto::status::IgnoreSubmodules;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What is to be found out and how it is shown.
+/// What to compute and how to show it.
 pub(super) struct Settings {
     pub(super) format: Format,
     pub(super) branch: bool,
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     pub(super) hints: bool,
     pub(super) comment_prefix: bool,
     pub(super) advise_untracked: bool,
-    /// How untracked files are laid out in the long format, and how wide a line may be.
+    /// The layout of untracked files in the long format, and the width of a line.
     pub(super) columns: Option<(Columns, usize)>,
 }
 
@@ -102,7 +102,7 @@ fn columns(args: &Args, repository: &Repository) -> Result<Option<(Columns, usiz
     Ok(columns.is_active().then(|| (columns, width())))
 }
 
-/// What only git shows.
+/// Refuses what only git shows.
 fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     let summary = match config.bool_or_i64("status.submoduleSummary")? {
@@ -120,7 +120,7 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The format, and whether what is configured for people applies.
+/// Returns the format, and whether configuration for interactive use applies.
 fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliError> {
     let asked = match (&args.porcelain, args.short, args.long) {
         (Some(version), ..) => Some(match version.as_bytes() {
@@ -228,7 +228,7 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
         None => config.entry_of("diff.renameLimit"),
     };
     if let Some(entry) = limit {
-        // Below zero means Git's default.
+        // A negative number means Git's default.
         let limit = entry.i32()?;
         renames.limit = usize::try_from(limit).unwrap_or(renames.limit);
     }

@@ -1,4 +1,4 @@
-//! The short format and the first porcelain format.
+//! The short format and the porcelain format, version 1.
 
 use super::{Format, Slot, View, conflict_letters};
 use crate::CliError;
@@ -52,7 +52,7 @@ fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliEr
     }
 }
 
-/// For people, a submodule's letter tells what differs in it.
+/// In the short format, the letter of a submodule shows what differs in it.
 fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
     let submodule = entry.submodule;
     if view.settings.format != Format::Short || submodule.is_clean() {

@@ -1,4 +1,4 @@
-//! What has changed, line by line (`-v`). Git writes that part, if anything has changed.
+//! Changes as patches (`-v`). If there are any, git writes this part.
 
 use super::long::Lines;
 use super::{Slot, View};
@@ -7,18 +7,19 @@ use pronto::diff::MOST_SIMILAR;
 use pronto::status::Renames;
 use std::io::Write;
 
-/// How git is called for the differences.
+/// The call of git for the patches.
 pub(super) struct Differences {
     git: fallback::Git,
-    /// Whether those of the work tree are shown, too.
+    /// Whether unstaged changes are shown, too.
     worktree: bool,
-    /// Whether what is staged is shown: all of it, as git does, even if only some paths were looked at.
+    /// Whether staged changes are shown: all of them, as in git, even if only some paths were
+    /// examined.
     staged: bool,
 }
 
 impl Differences {
-    /// Looks for git while nothing has been written yet, if there may be anything to show. `times`
-    /// says how often `-v` was given, `is_limited` that paths were named.
+    /// Looks for git before anything is written, if there may be patches to show. `times` is the
+    /// number of `-v` options, `is_limited` says whether paths were given.
     pub(super) fn prepare(
         view: &View,
         (times, is_limited): (u8, bool),
@@ -39,7 +40,7 @@ impl Differences {
         }))
     }
 
-    /// Writes them. What was written before must reach the reader first, so `lines` is flushed.
+    /// Writes the patches. Flushes `lines` first, so earlier output precedes them.
     pub(super) fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         let report = &lines.view().report;
         let (staged, changed) = (report.is_committable(), report.is_worktree_dirty());
@@ -87,12 +88,12 @@ impl Differences {
     }
 }
 
-/// What tells git how to look for renames.
+/// Returns the options for git's rename detection.
 fn words(renames: Renames) -> [String; 2] {
     let letter = if renames.copies { 'C' } else { 'M' };
     let score = match renames.minimum_score {
         MOST_SIMILAR.. => "100%".to_owned(),
-        // Digits behind the point, rounded up since git rounds down.
+        // Digits after the decimal point, rounded up because git rounds down.
         score => format!("{:05}", (score * 10).div_ceil(MOST_SIMILAR / 10_000)),
     };
     [format!("-{letter}{score}"), format!("-l{}", renames.limit)]

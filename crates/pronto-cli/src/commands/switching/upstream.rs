@@ -1,8 +1,8 @@
-//! How a branch stands to its upstream.
+//! The relation of a branch to its upstream.
 
 use pronto::status::{Divergence, Upstream};
 
-/// How a branch stands to its upstream, as Git says it.
+/// Describes the relation of a branch to its upstream, as Git does.
 pub(super) fn tracking_text(upstream: &Upstream, hints: bool) -> String {
     let name = &upstream.short_name;
     let plural = |count: usize| if count == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! What a sync has done, for people and for programs.
+//! Prints the result of a sync, as text or JSON.
 
 use std::io::{self, Write};
 
@@ -7,15 +7,15 @@ use pronto_netsync::message::{Plan, PublishedRef, Stored};
 use pronto_netsync::session::Report;
 use pronto_peer::{Moved, Relation};
 
-/// Everything that there is to tell.
-pub(super) struct Told<'a> {
+/// The result of a sync.
+pub(super) struct Summary<'a> {
     pub(super) peer: &'a str,
     pub(super) own_name: &'a str,
     pub(super) report: &'a Report,
     pub(super) moved: &'a [Moved],
 }
 
-impl Told<'_> {
+impl Summary<'_> {
     pub(super) fn as_text(&self, out: &mut impl Write) -> io::Result<()> {
         let report = self.report;
         if report.is_dry_run {
@@ -172,7 +172,7 @@ fn fate(published: &PublishedRef) -> String {
     }
 }
 
-/// A name as people say it. Control characters, which a peer may give, become question marks.
+/// Formats a name for output. Control characters, which a peer may send, become question marks.
 fn short(name: &[u8]) -> String {
     let prefixes: [&[u8]; 3] = [b"refs/heads/", b"refs/remotes/", b"refs/"];
     let found = prefixes
@@ -183,7 +183,7 @@ fn short(name: &[u8]) -> String {
     name.chars().map(shown).collect()
 }
 
-/// A string of JSON. What is no UTF-8 is replaced.
+/// Formats a JSON string. Bytes that are not UTF-8 are replaced.
 pub(crate) fn quoted(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for each in text.to_str_lossy().chars() {

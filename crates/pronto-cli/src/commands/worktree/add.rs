@@ -4,6 +4,7 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice};
 use pronto::config::Config;
+use pronto::path;
 use pronto::reset::{Outcome, Report};
 use pronto::switch::Tracking;
 use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
@@ -11,7 +12,7 @@ use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Prepara
 use super::Args;
 use crate::commands::switching::{follows_nothing, tell_failures, text};
 use crate::terminal_text::sanitized_bytes;
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, submodules};
 
 pub(super) fn run(
     args: &Args,
@@ -48,6 +49,7 @@ pub(super) fn run(
         lock,
         quiet: args.quiet,
         carry: carry(args, repository.config())?,
+        share_submodules: recurses(args, repository.config())?,
     };
     let addition = repository.plan_work_tree(options).map_err(CliError::of)?;
     if !args.quiet {
@@ -64,10 +66,23 @@ pub(super) fn run(
     let outcome = repository.add_work_tree(&addition, &*progress, &interrupt);
     context.report();
     match outcome {
-        Ok(AddOutcome::Added(added)) => tell(&added, args.quiet, context),
-        // Git's code for it is -1.
+        Ok(AddOutcome::Added(added)) => {
+            let code = tell(&added, args.quiet, context)?;
+            if !added.has_submodules {
+                return Ok(code);
+            }
+            context.out.flush()?;
+            // Git may start processes that prune.
+            repository.objects()?.finish_writing();
+            let place = repository.environment().absolute(path::borrow(place));
+            let quiet = args.quiet.then(|| "--quiet".into());
+            let made = "the worktree is made, its submodules are not";
+            let failed = submodules::update(&place, quiet.as_slice(), made, context)?;
+            Ok(failed.unwrap_or(code))
+        }
+        // Git's exit code is -1.
         Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
-        // It is too late for git.
+        // Handing over is no longer possible.
         Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
             Err(CliError::fatal(error.to_string()))
         }
@@ -75,7 +90,7 @@ pub(super) fn run(
     }
 }
 
-/// What is carried, by options and configuration.
+/// Returns what is carried, from options and configuration.
 fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
         let other = if args.orphan { "orphan" } else { "no-checkout" };
@@ -87,7 +102,7 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         patterns.extend(config.strings("worktree.carry").map(ToOwned::to_owned));
     }
     patterns.extend(args.carry.iter().filter_map(|pattern| text(Some(pattern))));
-    // An empty one takes back all before it, as in lists of git's configuration.
+    // An empty value cancels all earlier ones, as in lists of git's configuration.
     if let Some(last) = patterns.iter().rposition(|pattern| pattern.is_empty()) {
         patterns.drain(..=last);
     }
@@ -107,6 +122,21 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         }
     };
     Ok(Carry { patterns, sharing })
+}
+
+/// Whether submodules are checked out: never without files.
+fn recurses(args: &Args, config: &Config) -> Result<bool, CliError> {
+    let has_files = !args.no_checkout && !args.orphan;
+    match args.recurse_submodules {
+        Some(true) if !has_files => {
+            let other = if args.orphan { "orphan" } else { "no-checkout" };
+            let message =
+                format!("options '--recurse-submodules' and '--{other}' cannot be used together");
+            Err(CliError::fatal(message))
+        }
+        Some(recurses) => Ok(recurses),
+        None => Ok(has_files && config.bool_or("worktree.recursesubmodules", false)?),
+    }
 }
 
 fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {

@@ -9,7 +9,7 @@ use pronto::worktrees::{HeadState, WorkTree};
 use super::Args;
 use crate::{CliError, Context, ExitCode};
 
-/// What is shown of a work tree.
+/// A row of the list.
 struct Row {
     work_tree: WorkTree,
     lock: Option<BString>,

@@ -1,7 +1,7 @@
 //! Servers that never end, or never begin.
 
 use super::Table;
-use crate::attack::{Attack, Scene, command, skip};
+use crate::attack::{Attack, Scene, command, elsewhere};
 use crate::pack::gzip_bomb;
 use crate::servers::git::{Offer, line, lines};
 use crate::servers::http::{begin, respond};
@@ -91,7 +91,7 @@ fn greetings(table: &mut Table) {
         clone(port).fails()
     });
     for name in ["before-the-greeting", "within-a-line"] {
-        table.row(format!("stall-{name}"), |_| skip(MINUTES));
+        table.row(format!("stall-{name}"), |_| elsewhere(MINUTES));
     }
 }
 
@@ -158,7 +158,7 @@ fn transfers(table: &mut Table) {
             .fails()
             .git_differs("it holds a line of progress of any length")
     });
-    table.row("stall-in-the-pack", |_| skip(MINUTES));
+    table.row("stall-in-the-pack", |_| elsewhere(MINUTES));
     table.row("pack-that-ends-early", |scene| {
         let half = scene.ids.pack[..scene.ids.pack.len() / 2].to_owned();
         let url = scene.git_server(Offer::new(scene.ids).pack(half));

@@ -307,7 +307,7 @@ fn file_of(scene: &Scene, suffix: &str) -> std::path::PathBuf {
     found.expect("git wrote one")
 }
 
-/// FIFOs and devices in the place of files.
+/// FIFOs and devices in place of files.
 fn special(table: &mut Table) {
     for file in [
         ".git/HEAD",

@@ -110,7 +110,7 @@ fn settings(table: &mut Table) {
         command(["clone", "../server/origin", "clone"]).succeeds()
     });
     table.row("bare-repository-of-the-tree", |scene| {
-        // A directory of the work tree that looks like a repository.
+        // A directory of the worktree that looks like a repository.
         let origin = "server/origin";
         let payload = scene.payload_command();
         scene.git(origin, &["init", "-q", "--bare", "bare"]);

@@ -26,7 +26,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// A pronto at the home of somebody, in `work`.
+/// A pronto process in `work`, with the home directory of `who`.
 fn pronto(scene: &Scene, who: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pronto"));
     command
@@ -82,7 +82,7 @@ fn serve(scene: &mut Scene, peers: &[Peer]) -> String {
     address.to_owned()
 }
 
-/// Somebody whom a server knows.
+/// A peer that a server knows.
 struct Peer {
     name: &'static str,
     roles: &'static str,
@@ -109,8 +109,8 @@ const RECORDS: usize = 2;
 /// Application data of TLS.
 const DATA: u8 = 0x17;
 
-/// Syncs as `who` so many times, by way of somebody who stops passing on what the client says once
-/// the server has heard its greeting.
+/// Syncs as `who` that many times through a relay that stops forwarding the client's bytes once the
+/// server has received its greeting.
 fn stalled(scene: &mut Scene, who: &str, address: &str, times: usize) {
     let (sender, receiver) = mpsc::channel();
     let place = format!("work/{who}");
@@ -270,7 +270,7 @@ fn clients(table: &mut Table) {
     });
     table.row("server-with-another-key", move |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let port = scene.https(|_, out| respond(out, "200 OK", &[], b""));
         meets(scene, port).never_contacts(port)

@@ -124,7 +124,7 @@ fn secrets(table: &mut Table) {
 fn over_tls(table: &mut Table) {
     table.row("client-certificate", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let evil = scene.https(|_, out| respond(out, "404 Not Found", &[], b""));
         let victim = scene.https(move |request, out| {
@@ -149,7 +149,7 @@ fn over_tls(table: &mut Table) {
     });
     table.row("unverified-first-server", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let evil = scene.https(|_, out| challenge(out));
         let victim = scene.https(move |request, out| {
@@ -166,7 +166,7 @@ fn over_tls(table: &mut Table) {
     });
     table.row("from-tls-to-plain", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let evil = scene.http(|_, out| challenge(out));
         let victim = scene.https(move |request, out| {
@@ -181,7 +181,7 @@ fn over_tls(table: &mut Table) {
     });
     table.row("unknown-certificate", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let evil = scene.https(|_, out| challenge(out));
         let url = format!("https://127.0.0.1:{evil}/x");
@@ -191,7 +191,7 @@ fn over_tls(table: &mut Table) {
     });
     table.row("certificate-of-another-host", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let evil = scene.https(|_, out| challenge(out));
         let authority = scene.certificates().authority.display().to_string();
@@ -282,7 +282,7 @@ fn targets(table: &mut Table) {
         let origin = scene.path("server/origin/.git");
         let evil = scene.http(move |request, out| repository(&origin, request, out));
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let first = scene.https(move |request, out| {
             redirect(out, &format!("http://127.0.0.1:{evil}{}", request.target))
@@ -299,7 +299,7 @@ fn targets(table: &mut Table) {
     table.row("protocol-that-is-forbidden", |scene| {
         let evil = scene.http(|_, out| challenge(out));
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let first = scene.https(move |request, out| {
             redirect(out, &format!("http://127.0.0.1:{evil}{}", request.target))

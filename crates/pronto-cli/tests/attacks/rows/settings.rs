@@ -19,7 +19,7 @@ pub(super) fn table() -> Table {
 /// A server with TLS that has what it claims, and the configuration to trust it.
 fn trusted(scene: &mut Scene, settings: &str) -> Attack {
     if !has_tls() {
-        return skip("no openssl");
+        return skip("openssl is not installed");
     }
     let origin = scene.path("server/origin/.git");
     let port = scene.https(move |request, out| repository(&origin, request, out));
@@ -113,7 +113,7 @@ fn proxies(table: &mut Table) {
     });
     table.row("tls-proxy-certificate", |scene| {
         if !has_tls() {
-            return skip("no openssl");
+            return skip("openssl is not installed");
         }
         let proxy = scene.https(|_, out| respond(out, "502 Bad Gateway", &[], b""));
         let port = scene.http(|_, out| respond(out, "404 Not Found", &[], b""));

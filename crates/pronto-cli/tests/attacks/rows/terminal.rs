@@ -1,7 +1,7 @@
 //! Text of others on its way to the terminal.
 
 use super::Table;
-use crate::attack::{Attack, Scene, command, skip};
+use crate::attack::{Attack, Scene, command};
 use crate::objects::{FILE, entry, evil};
 use crate::servers::git::{Offer, line, lines};
 use crate::servers::http::{challenge, respond};
@@ -223,9 +223,6 @@ fn messages(table: &mut Table) {
     });
     table.row("hostile-ssh", |scene| {
         let ssh = scene.script("server/ssh", "#!/bin/sh\nprintf '0008\\033[2J'\n");
-        if !ssh.exists() {
-            return skip("no script");
-        }
         command(["clone", "ssh://host/x", "clone"])
             .variable("GIT_SSH_COMMAND", ssh)
             .fails()

@@ -1,7 +1,7 @@
 //! Trees whose checkout would write where it must not, and files in them that are read.
 
 use super::Table;
-use crate::attack::{Attack, Scene, command, skip};
+use crate::attack::{Attack, Scene, command, elsewhere};
 use crate::objects::{DIRECTORY, Entry, FILE, LINK, SUBMODULE, entry, evil};
 
 /// Names that some file system takes for the repository, each with the setting that protects.
@@ -176,7 +176,7 @@ fn links(table: &mut Table) {
         command(["add", "folder/file"]).within("work/repo").fails()
     });
     table.row("case-folding", |_| {
-        skip("it needs a file system that folds case: see folding.rs in the tests beside")
+        elsewhere("it needs a file system that folds case: see folding.rs in the tests beside")
     });
 }
 

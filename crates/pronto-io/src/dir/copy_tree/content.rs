@@ -1,4 +1,4 @@
-//! Copying one file or link.
+//! Copies one file or link.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use crate::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at, ret
 /// A file that cannot share its blocks is copied in pieces of this many bytes.
 const PIECE_LEN: usize = 256 * 1024;
 
-/// A file that is copied, and what it was when it was opened.
+/// A file that is copied, with its metadata when it was opened.
 pub(super) struct Original {
     pub(super) file: std::fs::File,
     pub(super) metadata: Metadata,

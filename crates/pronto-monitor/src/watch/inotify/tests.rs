@@ -1,4 +1,4 @@
-//! What becomes of watches.
+//! Tests of inotify watches.
 
 use super::*;
 use crate::watch::{Doubt, Places, Source, ToldBy, Watcher};

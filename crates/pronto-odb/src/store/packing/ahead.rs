@@ -1,4 +1,4 @@
-//! Deflating anew ahead of writing, by several threads.
+//! Deflates entries ahead of writing, in several threads.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use pronto_pack::writer::Encoder;
 
 use super::plan::{How, Plan};
 
-/// So many bytes of content are deflated before they are written.
+/// The number of content bytes that are deflated ahead of writing.
 const MOST_BYTES: u64 = 8 << 20;
 /// Fewer are not worth starting threads for.
 const LEAST_BYTES: u64 = 128 << 10;
@@ -22,14 +22,14 @@ pub(super) type Entry = (Vec<u8>, u32);
 #[derive(Default)]
 pub(super) struct Ahead {
     entries: HashMap<u32, Entry>,
-    /// The row up to which all have been looked at.
+    /// The row up to which all have been processed.
     end: u32,
 }
 
 impl Ahead {
-    /// Deflates what is to be written whole from row `number` on, as far as that has not been
-    /// looked at. What `is_written` is passed over, and so is what cannot be read: whoever writes
-    /// it will say so. What comes does not depend on the number of threads.
+    /// Deflates the entries that are written whole, from row `number` on, as far as that has not
+    /// been done. Skips entries of `is_written` and unreadable ones; writing reports the error. The
+    /// result does not depend on the number of threads.
     pub(super) fn prepare(
         &mut self,
         number: u32,

@@ -1,4 +1,4 @@
-//! Writing the objects of a plan, one after the other, bases before what is made of them.
+//! Writes the objects of a plan in order, bases before their deltas.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, from_pack};
 
 /// Pieces below this size are gathered.
 const SMALL: usize = 16 << 10;
-/// So many gathered bytes go out at once.
+/// The number of gathered bytes from which on they are written.
 const GATHERED: usize = 64 << 10;
 
 /// A stream to which small pieces go together.
@@ -303,7 +303,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Writes an entry that is there.
+    /// Writes a stored entry.
     fn write_encoded(&mut self, row: &Row, bytes: &[u8], crc: u32) -> Result<(), Error> {
         self.flush()?;
         self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;

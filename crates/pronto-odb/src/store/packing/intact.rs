@@ -1,4 +1,4 @@
-//! Whether stored entries are what they were when they were written.
+//! Verifies that stored entries are undamaged.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -16,8 +16,8 @@ use crate::packs::PackFile;
 /// How much of a content is digested at once.
 const PIECE: usize = 64 << 10;
 
-/// The CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 is not the one that the
-/// index has, or, where the index has none (version 1), its content is not that of the object.
+/// Returns the CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 differs from the
+/// index, or, if the index has none (version 1), its content is not that of the object.
 ///
 /// # Errors
 /// The index or the pack cannot be read.
@@ -38,8 +38,8 @@ pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<O
     Ok(is_intact.then_some(found))
 }
 
-/// Reads an object as it will be read to be deflated anew: of less than `large_bytes` whichever
-/// copy can be read, otherwise the one that [`Store::reader`] reads.
+/// Reads an object in the way in which it is read for deflating: any readable copy if it is smaller
+/// than `large_bytes`, otherwise the copy that [`Store::reader`] reads.
 ///
 /// # Errors
 /// There is none, or it is damaged.

@@ -1,4 +1,4 @@
-//! How each object goes into a pack: as it is stored, as a new delta, or deflated anew.
+//! How each object is written into a pack: as stored, as a new delta, or deflated.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -44,7 +44,7 @@ pub(super) struct Row {
 /// How an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Deflated anew.
+    /// Deflated for this pack.
     Fresh,
     /// As it is stored, whole.
     Stored,
@@ -64,7 +64,7 @@ pub(super) struct Plan<'a> {
     pub(super) snapshot: Arc<Snapshot>,
     /// Sorted by pack and offset; loose ones last, in the order given.
     pub(super) rows: Vec<Row>,
-    /// The numbers of rows sorted by id, once somebody asked.
+    /// The numbers of rows sorted by id, filled on first use.
     by_id: Vec<u32>,
     /// The bases of those that are [`How::StoredThin`].
     pub(super) thin_bases: HashMap<u32, ObjectId>,
@@ -138,10 +138,10 @@ impl<'a> Plan<'a> {
         u32::try_from(count).map_err(too_many)
     }
 
-    /// Decides for each object, reading the headers of entries, and looks for deltas.
+    /// Decides for each object by reading entry headers, and searches deltas.
     ///
     /// # Errors
-    /// An object is not there or cannot be read; or it was interrupted.
+    /// An object is missing or cannot be read; or it was interrupted.
     pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
         self.look_at_entries(contents)?;
         let heights = self.cut_chains()?;
@@ -164,10 +164,10 @@ impl<'a> Plan<'a> {
         at.ok().map(|at| self.by_id[at])
     }
 
-    /// Asks for kind and size of what is not taken as it is stored.
+    /// Reads type and size of an object that is not reused as stored.
     ///
     /// # Errors
-    /// The object is not there or cannot be read.
+    /// The object is missing or cannot be read.
     pub(super) fn make_fresh(&mut self, number: u32) -> Result<(), Error> {
         let row = &mut self.rows[number as usize];
         let missing = || Error::new(ErrorKind::Missing, format!("bad object {}", row.id));
@@ -299,7 +299,7 @@ fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Ro
     search.rows
 }
 
-/// Objects that are looked for in one file after the other.
+/// A search for objects in one file after another.
 struct Search {
     rows: Vec<Row>,
     /// The numbers of the rows that were not found yet.

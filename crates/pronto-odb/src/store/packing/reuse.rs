@@ -1,4 +1,4 @@
-//! What of the stored entries can be taken as it is.
+//! Decides which stored entries are reused unchanged.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What was deflated is inflated by zlib-rs, which knows nothing of how it was made.
+//! Tests that inflate the output with zlib-rs.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 
@@ -20,7 +20,7 @@ fn inflated(deflated: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// Deflates `content`, looks whether it comes back, and gives what it takes.
+/// Deflates `content`, checks that inflating restores it, and returns the deflated size.
 fn checked(fast: &mut Fast, content: &[u8]) -> usize {
     let mut out = vec![0xee; Fast::room_for(content)];
     let len = fast.deflate(content, &mut out);

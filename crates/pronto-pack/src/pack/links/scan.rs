@@ -1,4 +1,4 @@
-//! Which entries of a pack are trees, and of what they are deltas.
+//! Determines which entries of a pack are trees, and their delta bases.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -20,26 +20,26 @@ const COMMIT: u32 = u32::MAX - 1;
 const OTHER: u32 = u32::MAX - 2;
 /// What cannot be read, or leads back to itself.
 const BROKEN: u32 = u32::MAX - 3;
-/// Packs of more entries are not looked at.
+/// Packs with more entries are not scanned.
 const MOST_ENTRIES: u32 = BROKEN - 1;
 
-/// How many entries a worker looks at in a row.
+/// The number of consecutive entries that a worker scans.
 const ROW_LEN: u32 = 4096;
 
 /// What the headers of a pack say: four bytes for each entry.
 #[derive(Debug)]
 pub struct Scan {
-    /// For each entry the position of its base, or what it is.
+    /// For each entry the position of its base, or its type.
     pub(super) bases: Vec<u32>,
-    /// For each entry what it is in the end.
+    /// For each entry its final type.
     kinds: Vec<u32>,
     commits: u32,
 }
 
 impl Scan {
-    /// Reads the header of each entry of `pack` once, by `threads` threads; nothing is inflated.
-    /// `None` if the pack has too many entries. What is wrong with an entry makes it unknown, with
-    /// all that is made of it.
+    /// Reads the header of each entry of `pack` once, in `threads` threads; inflates nothing.
+    /// `None` if the pack has too many entries. An invalid entry is unknown, with all entries based
+    /// on it.
     ///
     /// # Errors
     /// `Interrupted`; `Truncated` when the pack was cut short under its map.

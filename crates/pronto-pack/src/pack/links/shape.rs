@@ -1,5 +1,5 @@
-//! The entries of a tree, found out from those of the tree that it is a delta of: what the delta
-//! copies is not parsed again.
+//! The entries of a tree, derived from those of its delta base. Entries that the delta copies are
+//! not parsed again.
 
 use crate::delta::parse_copy;
 
@@ -43,8 +43,8 @@ impl Starts {
         self.len() == 0
     }
 
-    /// Parses all of `content`, whose ids have `hash_len` bytes, and tells `visit` each entry.
-    /// `None` if it is not a tree from its first byte to its last, or takes 4 GiB. Costs one pass.
+    /// Parses the whole `content`, whose ids have `hash_len` bytes, and calls `visit` for each
+    /// entry. `None` if it is not a valid tree, or takes 4 GiB. Costs one pass.
     pub fn whole(
         &mut self,
         content: &[u8],
@@ -64,7 +64,7 @@ impl Starts {
         Some(())
     }
 
-    /// As [`whole`](Self::whole), of `content` that `delta` makes out of a tree whose entries
+    /// Like [`whole`](Self::whole), of `content` that `delta` makes out of a tree whose entries
     /// start at `base`. Costs one step for each instruction and each entry that is not copied as
     /// a whole, and four bytes for each that is.
     pub fn derived(

@@ -1,4 +1,4 @@
-//! Decoding all trees of a pack, those that are made of one another by one worker.
+//! Decodes all trees of a pack. Trees of one delta family belong to one worker.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -19,16 +19,16 @@ use crate::error::{Error, ErrorKind};
 use crate::idx::Index;
 use crate::inflate::Inflater;
 
-/// So many bytes of contents a worker holds at most; a tree that takes more than half is unknown.
+/// The limit of contents that a worker holds; a tree that takes more than half of it is unknown.
 const MOST_HELD: usize = 64 << 20;
 
-/// So many bytes of names a worker keeps at most.
+/// The limit of names that a worker keeps.
 const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// So many ids are looked up at once.
+/// The number of ids that are looked up at once.
 const LOOKED_UP: usize = 512;
 
-/// So many pieces are kept at most: 192 MiB, and 192 bytes for each object.
+/// Returns the limit of pieces: 192 MiB, and 192 bytes for each object.
 fn most_pieces(objects: u32) -> usize {
     (16 << 20) + objects as usize * 16
 }

@@ -1,4 +1,4 @@
-//! How places are shared.
+//! Tests of the distribution of places.
 
 use std::net::IpAddr;
 

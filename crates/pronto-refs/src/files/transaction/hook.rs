@@ -10,7 +10,7 @@ use pronto_config::{Error, ErrorKind, Result};
 /// What the hook reads about one reference.
 #[derive(Debug)]
 pub(in super::super) struct Line<'a> {
-    /// What it must hold before: an id, or `ref:` and a name. `None` when nothing is asked.
+    /// The expected old value: an id, or `ref:` and a name. `None` if any value is accepted.
     pub(in super::super) old: Option<String>,
     /// What it holds afterwards, likewise; `None` when it is gone.
     pub(in super::super) new: Option<String>,

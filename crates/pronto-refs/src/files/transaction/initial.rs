@@ -1,4 +1,4 @@
-//! The first references of a new repository, all at once.
+//! Writes the first refs of a new repository, all at once.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,13 @@ use super::{Change, Edit, Transaction, prepare};
 use pronto_config::{Error, ErrorKind, Result};
 
 pub(super) fn commit(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
+    if repository.refs().tables().is_some() {
+        let mut all = Transaction::new(repository);
+        for edit in edits {
+            all.push(edit.clone());
+        }
+        return all.commit();
+    }
     let names = prepare::check_names(edits)?;
     let mut last: Option<&BStr> = None;
     for name in &names {

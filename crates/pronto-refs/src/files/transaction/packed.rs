@@ -1,4 +1,4 @@
-//! Taking references out of `packed-refs`.
+//! Removes refs from `packed-refs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::super::packed::Packed;
 use super::super::packed_file::{PackedLock, Text};
 use pronto_config::Result;
 
-/// Locks the file if something may have to go, so that nobody packs it meanwhile, and writes the
-/// rest.
+/// Locks the file if a ref may have to be removed, so that no process packs it meanwhile, and
+/// writes the rest.
 pub(super) fn prepare(repository: &dyn Host, gone: &BTreeSet<&BStr>) -> Result<Option<PackedLock>> {
     if gone.is_empty() {
         return Ok(None);

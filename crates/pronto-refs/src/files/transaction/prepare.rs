@@ -10,6 +10,7 @@ use super::super::Host;
 use super::super::loose::{self, Contents};
 use super::super::patience::patience;
 use super::super::{BadName, RefName, RefNameRef, Target};
+use super::tables::Stacks;
 use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
 use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
@@ -29,8 +30,17 @@ pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepare
         },
         _ => None,
     };
+    let refs = repository.refs();
+    let stacks = match refs.tables() {
+        Some(tables) => {
+            let head = head.as_ref().map(|head: &BString| head.as_bstr());
+            Some(Stacks::begin(refs, tables, &edits, head)?)
+        }
+        None => None,
+    };
     let mut preparation = Preparation {
         repository,
+        stacks,
         patience: patience(repository.config()),
         head,
         names,
@@ -40,10 +50,10 @@ pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepare
     for edit in &edits {
         preparation.add(edit)?;
     }
-    let steps = preparation.steps;
+    let Preparation { steps, stacks, .. } = preparation;
     let gone: BTreeSet<&BStr> = steps
         .iter()
-        .filter(|step| step.change == Change::Delete && !step.only_log)
+        .filter(|step| step.change == Change::Delete && !step.only_log && !step.in_tables)
         .map(|step| step.name.as_bstr())
         .collect();
     let packed = packed::prepare(repository, &gone)?;
@@ -52,6 +62,7 @@ pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepare
         edits,
         steps,
         packed,
+        stacks,
         aborts: false,
     })
 }
@@ -80,6 +91,8 @@ fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
 
 struct Preparation<'r> {
     repository: &'r dyn Host,
+    /// The locks on reftables.
+    stacks: Option<Stacks<'r>>,
     patience: Duration,
     /// The reference that `HEAD` leads to.
     head: Option<BString>,
@@ -107,7 +120,9 @@ impl Preparation<'_> {
                     let reason = format!("unable to resolve reference '{name}': reference broken");
                     cannot_lock(edit, &reason)
                 })?;
-                lock.close();
+                if let Some(lock) = &mut lock {
+                    lock.close();
+                }
                 passed.push(self.steps.len());
                 self.steps.push(step(edit, name, lock, true));
                 through_head |= next == "HEAD";
@@ -120,8 +135,12 @@ impl Preparation<'_> {
                 self.steps[at].old = old;
             }
             if current.contents.is_none() && matches!(edit.change, Change::Set(_)) {
+                let in_tables = self.stacks.is_some();
                 self.check_available(&name)
-                    .map_err(|error| cannot_lock(edit, error.message()))?;
+                    .map_err(|error| match in_tables {
+                        true => error,
+                        false => cannot_lock(edit, error.message()),
+                    })?;
             }
             let mut done = step(edit, name.clone(), lock, false);
             done.old = old;
@@ -148,15 +167,24 @@ impl Preparation<'_> {
         }
         let head = RefName::new("HEAD").map_err(bad_name)?;
         let (mut lock, _) = self.lock(edit, head.borrow())?;
-        lock.close();
+        if let Some(lock) = &mut lock {
+            lock.close();
+        }
         let mut head = step(edit, head, lock, true);
         head.old = old;
         self.steps.push(head);
         Ok(())
     }
 
-    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Lock, Current)> {
+    /// Locks the reference, unless its reftable is locked, and reads it.
+    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, Current)> {
         let refs = self.repository.refs();
+        if let (Some(stacks), Some(tables)) = (&mut self.stacks, refs.tables())
+            && let Some(contents) = stacks.current(refs, tables, name)?
+        {
+            let is_loose = false;
+            return Ok((None, Current { contents, is_loose }));
+        }
         let file = refs.file_of(name);
         // Each marked lock keeps a descriptor open.
         let marking = match self.steps.len() < MOST_MARKED {
@@ -183,13 +211,14 @@ impl Preparation<'_> {
         let is_loose = found.is_some();
         let contents = match found {
             Some(contents) => Some(contents),
+            None if self.stacks.is_some() => None,
             None => {
                 let found = refs.find_packed(&name)?;
                 let id = found.and_then(|found| found.target.object());
                 id.map(Contents::Object)
             }
         };
-        Ok((lock, Current { contents, is_loose }))
+        Ok((Some(lock), Current { contents, is_loose }))
     }
 
     /// The object that the reference leads to before the change.
@@ -206,23 +235,24 @@ impl Preparation<'_> {
     }
 
     fn write(&self, step: &mut Step, current: &Current) -> Result<()> {
-        let Some(lock) = step.lock.as_mut() else {
-            return Ok(());
-        };
-        match &step.change {
-            Change::Set(Target::Object(id)) if current.contents == Some(Contents::Object(*id)) => {}
+        let text = match &step.change {
+            Change::Set(Target::Object(id)) if current.contents == Some(Contents::Object(*id)) => {
+                None
+            }
             Change::Set(Target::Object(id)) => {
                 self.repository.check_storable(&step.name, id)?;
-                lock.write_and_close(format!("{id}\n").as_bytes())?;
-                step.must_move = true;
+                Some(format!("{id}\n"))
             }
-            Change::Set(Target::Symbolic(target)) => {
-                lock.write_and_close(format!("ref: {target}\n").as_bytes())?;
-                step.must_move = true;
+            Change::Set(Target::Symbolic(target)) => Some(format!("ref: {target}\n")),
+            Change::Delete | Change::Verify => None,
+        };
+        step.must_move = text.is_some();
+        if let Some(lock) = &mut step.lock {
+            if let Some(text) = text {
+                lock.write_and_close(text.as_bytes())?;
             }
-            Change::Delete | Change::Verify => {}
+            lock.close();
         }
-        lock.close();
         Ok(())
     }
 
@@ -258,15 +288,16 @@ impl Preparation<'_> {
     }
 }
 
-fn step(edit: &Edit, name: RefName, lock: Lock, only_log: bool) -> Step {
+fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step {
     Step {
+        in_tables: lock.is_none(),
         name,
         change: edit.change.clone(),
         message: edit.message.clone(),
         create_log: edit.create_log && !only_log,
         only_log,
         old: None,
-        lock: Some(lock),
+        lock,
         must_move: false,
         is_loose: false,
     }

@@ -1,4 +1,4 @@
-//! One block: where its records are, and searching them.
+//! A block: the positions of its records, and searching them.
 
 use crate::reftable::error::Fault;
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16, be24};
@@ -27,7 +27,7 @@ pub(super) struct Shape {
     pub(super) id_len: usize,
 }
 
-/// What is known of a block before its records are looked at.
+/// The outline of a block, known before its records are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outline {
     pub(super) kind: BlockKind,
@@ -51,7 +51,7 @@ pub(super) struct Records<'b> {
 /// The fixed part of a record: its key, all but what the record before it has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordHead {
-    /// How much of the key before it is part of its own.
+    /// The number of bytes shared with the key before it.
     pub(super) prefix: usize,
     /// The rest of the key, in the block.
     pub(super) suffix: (usize, usize),

@@ -1,4 +1,4 @@
-//! From the root of an index to the block that a key is in.
+//! Finds the block of a key from the root of an index.
 
 use super::table::Table;
 use super::values;

@@ -1,4 +1,4 @@
-//! The key of the current record, put together from those before it.
+//! Assembles the key of the current record from those before it.
 
 use crate::reftable::error::Fault;
 
@@ -37,8 +37,8 @@ impl Keys {
         self.at
     }
 
-    /// Puts the key of the next record together; `None` at the end of the block. The caller reads
-    /// the value and calls [`go_to`](Self::go_to).
+    /// Assembles the key of the next record; `None` at the end of the block. The caller reads the
+    /// value and calls [`go_to`](Self::go_to).
     #[inline(always)]
     pub(super) fn advance(&mut self, records: &Records<'_>) -> Result<Option<RecordHead>, Fault> {
         if self.at >= records.shape.tail {

@@ -1,4 +1,4 @@
-//! Walking over the reflogs of a table.
+//! A cursor over the reflogs of a table.
 
 use std::fmt;
 
@@ -57,8 +57,8 @@ impl<'t> LogCursor<'t> {
         }
     }
 
-    /// Goes in front of the newest entry of the reference `name` whose update index is at most
-    /// `newest`, or of what follows it. `u64::MAX` stands for the newest one of all.
+    /// Moves in front of the newest entry of the ref `name` whose update index is at most `newest`,
+    /// or of the entry that follows it. `u64::MAX` stands for the newest entry.
     ///
     /// Inflates one block where the table has an index; otherwise those from the first one to
     /// the one it is in, which are at most three in tables that Git or [`TableWriter`] wrote.
@@ -66,7 +66,7 @@ impl<'t> LogCursor<'t> {
     /// [`TableWriter`]: crate::reftable::TableWriter
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn seek(&mut self, name: impl AsRef<[u8]>, newest: u64) -> Result<()> {
         let mut key = std::mem::take(&mut self.sought);
         set_log_key(&mut key, name.as_ref(), newest);
@@ -98,10 +98,10 @@ impl<'t> LogCursor<'t> {
         Ok(())
     }
 
-    /// Goes to the next entry; `false` when there is none.
+    /// Moves to the next entry; `false` if there is none.
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(shape) = self.shape {
@@ -160,7 +160,7 @@ impl<'t> LogCursor<'t> {
         self.record().entry.is_none()
     }
 
-    /// Faults in what is compressed are told with the place of their block.
+    /// Errors in compressed data are reported with the position of their block.
     #[cold]
     fn faulty(&self, fault: Fault) -> crate::reftable::Error {
         let position = self.shape.map_or(0, |shape| shape.position);

@@ -1,4 +1,4 @@
-//! Finding references by the object that they point at.
+//! Finds refs by the object that they point at.
 
 use pronto_hash::{ObjectId, oid};
 
@@ -39,10 +39,10 @@ impl<'t> ObjectCursor<'t> {
         Ok(cursor)
     }
 
-    /// Goes to the next reference; `false` when there is none.
+    /// Moves to the next ref; `false` if there is none.
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn advance(&mut self) -> Result<bool> {
         loop {
             while self.refs.advance()? {
@@ -80,7 +80,7 @@ fn blocks_with(table: &Table, id: &oid) -> Result<Blocks> {
         if let Some(head) = place.exact {
             let blocks = values::positions(&records, &head).map_err(faulty)?;
             table.check()?;
-            // None at all stands for too many to name.
+            // An empty list stands for too many positions.
             return Ok(if blocks.is_empty() {
                 Blocks::All
             } else {

@@ -1,4 +1,4 @@
-//! Walking over the references of a table.
+//! A cursor over the refs of a table.
 
 use bstr::BStr;
 
@@ -55,11 +55,11 @@ impl<'t> RefCursor<'t> {
         Ok(())
     }
 
-    /// Goes in front of the first reference whose name is not less than `name`: forward or
-    /// backward. Costs as [`Table::find`].
+    /// Moves in front of the first ref whose name is not less than `name`: forward or backward.
+    /// Costs as [`Table::find`].
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn seek(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = name.as_ref();
         (self.records, self.next) = (None, None);
@@ -81,10 +81,10 @@ impl<'t> RefCursor<'t> {
         Ok(())
     }
 
-    /// Goes to the next reference; `false` when there is none.
+    /// Moves to the next ref; `false` if there is none.
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     #[inline]
     pub fn advance(&mut self) -> Result<bool> {
         loop {

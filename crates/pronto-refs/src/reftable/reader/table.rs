@@ -1,4 +1,4 @@
-//! One table: its footer, its blocks, and what is found in it.
+//! A table: its footer, its blocks, and lookups.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::reftable::format::{
 };
 use crate::reftable::record::{RefEntry, RefRecord};
 
-/// The most that a byte of a zlib stream can stand for, generously.
+/// An upper bound for the inflated size of one deflated byte.
 const MOST_INFLATED: u64 = 1100;
 
 /// A table, opened for reading. `Send + Sync`; reading takes no lock.
@@ -123,13 +123,13 @@ impl Table {
         LogCursor::new(self)
     }
 
-    /// What the table says about the reference `name`, also if that is its deletion.
+    /// Returns the record of the ref `name`, including a deletion.
     ///
-    /// Touches one block for each level of the index (one for two million references) and one
-    /// of references, of which about twenty records are looked at. Allocates nothing.
+    /// Reads one block for each level of the index (one for two million refs) and one of refs, of
+    /// which about twenty records are examined. Allocates nothing.
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<RefEntry<'_>>> {
         let name = name.as_ref();
         let mut next = self.leaf(&self.target(BlockKind::Ref, name))?;
@@ -151,15 +151,14 @@ impl Table {
         Ok(None)
     }
 
-    /// Calls `visit` for all references whose object, or whose peeled object, is `id`, in the
-    /// order of their names, until it says to stop.
+    /// Calls `visit` for all refs whose object, or whose peeled object, is `id`, in the order of
+    /// their names, until it returns to stop.
     ///
-    /// With object blocks, touches one block for each level of their index, one of objects, and
-    /// those of references that have `id`; allocates a list of these. Otherwise looks at all
-    /// references.
+    /// With object blocks, reads one block for each level of their index, one of objects, and those
+    /// of refs that have `id`; allocates a list of these. Otherwise examines all refs.
     ///
     /// # Errors
-    /// The table is broken where it was looked at.
+    /// The table is malformed.
     pub fn find_object(
         &self,
         id: &oid,
@@ -174,7 +173,7 @@ impl Table {
         Ok(())
     }
 
-    /// As [`find_object`](Self::find_object), as a cursor.
+    /// Like [`find_object`](Self::find_object), as a cursor.
     ///
     /// # Errors
     /// As [`find_object`](Self::find_object).
@@ -331,7 +330,7 @@ impl Table {
         }
     }
 
-    /// To be called before something is said to be missing.
+    /// Must be called before something is reported as missing.
     pub(super) fn verify_view(&self) -> Result<()> {
         self.view.verify().map_err(|error| self.unreadable(error))
     }

@@ -167,8 +167,8 @@ fn positions_len(input: &mut Input<'_>, head: &RecordHead) -> Result<u64, Fault>
     Ok(count)
 }
 
-/// The positions of the blocks with references to an object; empty where all of them have to be
-/// looked at.
+/// Returns the positions of the blocks with refs to an object; empty if all blocks must be
+/// examined.
 pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<u64>, Fault> {
     let mut input = Input::new(records, head);
     let count = positions_len(&mut input, head)?;

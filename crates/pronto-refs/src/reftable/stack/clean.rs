@@ -1,4 +1,4 @@
-//! Removing tables that no list names: left by processes that ended early.
+//! Removes tables that no list names, left by processes that ended early.
 
 use pronto_io::error::IoContext;
 
@@ -10,8 +10,8 @@ use crate::reftable::Table;
 use crate::reftable::error::{ErrorKind, Result};
 
 impl Stack {
-    /// Removes the tables that are not in the list and not newer than what it names; how many
-    /// these were. Opens each table that is not in the list, with the lock held.
+    /// Removes the tables that are not in the list and not newer than it. Returns their number.
+    /// Opens each table that is not in the list, with the lock held.
     ///
     /// # Errors
     /// Those of [`begin`](Self::begin) and of reading the directory. Tables that cannot be read

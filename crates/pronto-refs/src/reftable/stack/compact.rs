@@ -1,4 +1,4 @@
-//! Merging tables of a stack into one.
+//! Merges tables of a stack into one.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ struct Plan {
     locks: Vec<TableLock>,
 }
 
-/// Compacts the stack if that is due and nobody else does.
+/// Compacts the stack if that is due and no other process does it.
 pub(super) fn after_transaction(stack: &Stack) -> Result<()> {
     match stack.auto_compact() {
         Err(error) if is_benign(&error) => Ok(()),
@@ -156,7 +156,7 @@ impl Stack {
             table.keep();
         }
         for name in old {
-            // Nobody opens it any more; if it cannot be removed it is in nobody's way.
+            // No process opens it any more, so a failure to remove it is harmless.
             let _ = std::fs::remove_file(self.path_of(&name));
         }
         drop(plan.locks);

@@ -1,4 +1,4 @@
-//! Which tables to compact, so that each is larger than all newer ones together.
+//! Selects the tables to compact, so that each is larger than all newer ones together.
 
 use std::ops::Range;
 

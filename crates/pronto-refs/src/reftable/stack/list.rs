@@ -71,7 +71,7 @@ impl fmt::Display for TableName {
     }
 }
 
-/// A number that nobody can foresee.
+/// Returns an unpredictable number.
 pub(super) fn random() -> u32 {
     RandomState::new().hash_one(0) as u32
 }
@@ -104,7 +104,8 @@ impl List {
         })
     }
 
-    /// Whether the list at `path` is still this one: nobody writes into a list, it is replaced.
+    /// Returns whether the list at `path` is still this one. A list is never modified, only
+    /// replaced.
     pub(super) fn is_current(&self, path: &Path) -> Result<bool> {
         match (path.metadata(), &self.file) {
             (Ok(found), Some((_, device, inode))) => {

@@ -1,4 +1,4 @@
-//! The locks of a stack: the one of its list, and those of tables that are compacted.
+//! The locks of a stack: that of its list, and those of tables that are compacted.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use super::Stack;
 use super::list::{self, TableName};
 use crate::reftable::error::{Error, ErrorKind, Result};
 
-/// The most locks of tables whose files are kept open, so that others see that we live.
+/// The number of table locks whose files are kept open, which shows others that the holder is
+/// alive.
 const MOST_MARKED: usize = 64;
 
 /// The right to replace the list of tables. Dropping it gives the right back.

@@ -1,4 +1,4 @@
-//! Walking over several tables as if they were one.
+//! Iterates over several tables as one.
 
 use std::cmp::Ordering;
 
@@ -49,7 +49,7 @@ impl Source for LogCursor<'_> {
 #[derive(Debug)]
 pub(super) struct Merge<S> {
     sources: Vec<S>,
-    /// Those that have a record, by its key, and the one that hides others first.
+    /// Sources that have a record, by its key, with the hiding one first.
     order: Vec<usize>,
     /// Whether the first of them was given out.
     is_used: bool,
@@ -79,7 +79,7 @@ impl<S: Source> Merge<S> {
         keys.then(b.cmp(&a))
     }
 
-    /// Goes on in the source at `at` in the order, and puts it where it belongs then.
+    /// Advances the source at `at` in the order, and moves it to its new place in the order.
     #[inline]
     fn step(&mut self, at: usize) -> Result<()> {
         let source = self.order[at];
@@ -118,7 +118,7 @@ impl<S: Source> Merge<S> {
         Ok(true)
     }
 
-    /// As [`advance`](Self::advance), past deletions.
+    /// Like [`advance`](Self::advance), past deletions.
     #[inline]
     fn advance_to_live(&mut self) -> Result<bool> {
         while self.advance()? {
@@ -158,12 +158,11 @@ impl<'s> Refs<'s> {
         })
     }
 
-    /// The next reference; `None` at the end. Allocates nothing, but that names grow the buffers
-    /// they are put together in.
+    /// Returns the next ref, or `None` at the end. Allocates only when a name exceeds its buffer.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
-    // Not an `Iterator`: what it gives out is borrowed from it.
+    /// A table is malformed.
+    // Not an `Iterator`, because the returned values are borrowed from it.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"
@@ -211,11 +210,12 @@ impl<'s> Logs<'s> {
         })
     }
 
-    /// The next entry; `None` at the end. Allocates when it inflates a larger block than before.
+    /// Returns the next entry, or `None` at the end. Allocates when it inflates a larger block than
+    /// before.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
-    // Not an `Iterator`: what it gives out is borrowed from it.
+    /// A table is malformed.
+    // Not an `Iterator`, because the returned values are borrowed from it.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"

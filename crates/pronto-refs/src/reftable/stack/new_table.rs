@@ -1,4 +1,4 @@
-//! A table on its way into a stack.
+//! A new table before it is part of a stack.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};

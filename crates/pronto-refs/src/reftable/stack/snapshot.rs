@@ -1,4 +1,4 @@
-//! What a stack holds at one moment.
+//! The content of a stack at one moment.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -63,11 +63,11 @@ impl Snapshot {
         })
     }
 
-    /// The reference `name`. Costs as [`Table::find`] for each table from the newest one to the
+    /// Returns the ref `name`. Costs as [`Table::find`] for each table from the newest one to the
     /// one that has it.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<RefEntry<'_>>> {
         let name = name.as_ref();
         for table in self.tables().rev() {
@@ -78,39 +78,39 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// All references, by name. Touches the first block of each table.
+    /// Returns all refs, by name. Reads the first block of each table.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn refs(&self) -> Result<Refs<'_>> {
         self.refs_from("")
     }
 
-    /// The references whose names are not less than `start`. Costs a search in each table.
+    /// Returns the refs whose names are not less than `start`. Costs a search in each table.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn refs_from(&self, start: impl AsRef<[u8]>) -> Result<Refs<'_>> {
         Refs::new(self, start.as_ref(), b"")
     }
 
-    /// The references whose names begin with `prefix`. Costs a search in each table.
+    /// Returns the refs whose names begin with `prefix`. Costs a search in each table.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn refs_with_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Refs<'_>> {
         let prefix = prefix.as_ref();
         Refs::new(self, prefix, prefix)
     }
 
-    /// Calls `visit` for each reference whose object, or whose peeled object, is `id`, until it
-    /// says to stop. The order is that of names within a table, newer tables first.
+    /// Calls `visit` for each ref whose object, or whose peeled object, is `id`, until it returns
+    /// to stop. The order is that of names within a table, newer tables first.
     ///
     /// Costs as [`Table::find_object`] for each table, and for each reference found in one a
     /// search in those that are newer.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn find_object(
         &self,
         id: &oid,
@@ -138,27 +138,27 @@ impl Snapshot {
         Ok(false)
     }
 
-    /// All entries of all reflogs: by name, newer ones first.
+    /// Returns all entries of all reflogs: by name, newer ones first.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn logs(&self) -> Result<Logs<'_>> {
         Logs::all(self)
     }
 
-    /// The reflog of `name`, newer entries first. Inflates one or two blocks in each table that has logs,
-    /// and further ones while it is read.
+    /// Returns the reflog of `name`, newer entries first. Inflates one or two blocks in each table
+    /// that has logs, and further ones while it is read.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn log_of(&self, name: impl AsRef<[u8]>) -> Result<Logs<'_>> {
         Logs::of(self, name.as_ref(), u64::MAX)
     }
 
-    /// As [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
+    /// Like [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
     ///
     /// # Errors
-    /// A table is broken where it was looked at.
+    /// A table is malformed.
     pub fn log_until(&self, name: impl AsRef<[u8]>, newest: u64) -> Result<Logs<'_>> {
         Logs::of(self, name.as_ref(), newest)
     }

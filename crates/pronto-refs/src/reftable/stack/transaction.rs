@@ -1,4 +1,4 @@
-//! Adding tables to a stack.
+//! Transactions, which add tables to a stack.
 
 use super::list::TableName;
 use super::locks::ListLock;
@@ -15,7 +15,8 @@ use crate::reftable::{Limits, TableWriter};
 pub struct Transaction<'s> {
     stack: &'s Stack,
     snapshot: Snapshot,
-    /// What is removed if it comes to nothing, before the lock is given back.
+    /// The tables that are removed, before the lock is released, unless the transaction is
+    /// committed.
     added: Vec<NamedTable>,
     next_update_index: u64,
     lock: ListLock,
@@ -47,8 +48,8 @@ impl Additions<'_> {
 }
 
 impl Stack {
-    /// Takes the lock on the stack and looks at what it holds then. Three system calls, and
-    /// those of [`snapshot`](Self::snapshot). The directory must exist.
+    /// Takes the lock of the stack, then reads its content. Three system calls, and those of
+    /// [`snapshot`](Self::snapshot). The directory must exist.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] when another process holds the lock for longer than
@@ -123,13 +124,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes the tables part of the stack, all at once, and compacts it if that is due and nobody
-    /// else does. Costs six system calls without compaction, and those of
-    /// [`Stack::snapshot`] after a change.
+    /// Makes the tables part of the stack, all at once, and compacts it if that is due and no other
+    /// process does it. Costs six system calls without compaction, and those of [`Stack::snapshot`]
+    /// after a change.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: nothing was changed. Those of [`Stack::snapshot`] and of a compaction: the
-    /// transaction is done nevertheless, as [`Stack::snapshot`] tells once it can.
+    /// [`ErrorKind::Io`]: nothing was changed. After errors of [`Stack::snapshot`] and of a
+    /// compaction the transaction is complete nevertheless.
     pub fn commit(self) -> Result<()> {
         let Transaction {
             stack,

@@ -1,4 +1,4 @@
-//! A block that is being filled.
+//! A block under construction.
 
 use zlib_rs::{Deflate, DeflateFlush, Status};
 

@@ -1,4 +1,4 @@
-//! Which blocks have references to which objects.
+//! Records which blocks contain refs to which objects.
 
 use pronto_hash::oid;
 

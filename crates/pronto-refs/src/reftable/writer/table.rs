@@ -1,4 +1,4 @@
-//! A table that is being written, section by section.
+//! A table under construction, section by section.
 
 use std::fmt;
 use std::io::Write;
@@ -127,7 +127,7 @@ impl<W: Write> TableWriter<W> {
         self.copy_ref(record)
     }
 
-    /// As [`add_ref`](Self::add_ref), with a name as another table has it.
+    /// Like [`add_ref`](Self::add_ref), with a name as another table has it.
     pub(in crate::reftable) fn copy_ref(&mut self, record: &RefRecord<'_>) -> Result<()> {
         let limits = self.header.limits;
         if !(limits.min..=limits.max).contains(&record.update_index) {
@@ -156,14 +156,14 @@ impl<W: Write> TableWriter<W> {
     /// does it.
     ///
     /// # Errors
-    /// As [`add_ref`](Self::add_ref), but that update indexes may be less than the least one; and
+    /// Like [`add_ref`](Self::add_ref), but that update indexes may be less than the least one; and
     /// [`ErrorKind::Record`] if the message has several lines.
     pub fn add_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         RefNameRef::existing(record.name).map_err(|bad| bad_name(&bad))?;
         self.copy_log(record)
     }
 
-    /// As [`add_log`](Self::add_log), with a name as another table has it.
+    /// Like [`add_log`](Self::add_log), with a name as another table has it.
     pub(in crate::reftable) fn copy_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         if record.update_index > self.header.limits.max && record.entry.is_some() {
             return Err(bad_record("update index is out of range", record.name));
@@ -261,7 +261,7 @@ impl<W: Write> TableWriter<W> {
             has_any = true;
             let key = &object.id[..id_len];
             match self.add(key, &Value::Object(object.blocks)) {
-                // Too many blocks to name: all have to be looked at.
+                // Too many blocks to list: readers must examine all of them.
                 Err(error) if *error.kind() == ErrorKind::Record => {
                     self.add(key, &Value::Object(&[]))
                 }
@@ -362,7 +362,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Puts the header in front of the first block.
+    /// Writes the header in front of the first block.
     fn place_header(&mut self) {
         let mut header = Vec::with_capacity(self.header.len());
         self.header.write(&mut header);

@@ -1,4 +1,4 @@
-//! What follows the key of a record.
+//! The value of a record, which follows its key.
 
 use pronto_hash::oid;
 

@@ -1,4 +1,4 @@
-//! The HTTP client with the user's settings in it.
+//! The HTTP client, configured with the user's settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,9 +28,9 @@ pub struct Options {
     pub ssl_ca_info: Option<PathBuf>,
     /// A directory of such certificates (`http.sslCAPath`).
     pub ssl_ca_path: Option<PathBuf>,
-    /// Our own certificate (`http.sslCert`).
+    /// The client certificate (`http.sslCert`).
     pub ssl_cert: Option<PathBuf>,
-    /// The key of our certificate, if it is in another file (`http.sslKey`).
+    /// The key of the client certificate, if it is in another file (`http.sslKey`).
     pub ssl_key: Option<PathBuf>,
     /// More headers (`http.extraHeader`).
     pub extra_headers: Vec<ExtraHeader>,
@@ -40,7 +40,7 @@ pub struct Options {
     pub follow_redirects: Redirects,
     /// The languages in which messages are welcome (`Accept-Language`).
     pub accept_language: Option<String>,
-    /// When a transfer is too slow to go on.
+    /// The limit below which a transfer is aborted as too slow.
     pub low_speed: Option<LowSpeed>,
 }
 
@@ -54,8 +54,8 @@ pub struct ExtraHeader {
 }
 
 impl ExtraHeader {
-    /// Whether it may go to an origin to which the user was redirected: one that the user set for
-    /// this URL, or one that tells nobody who the user is.
+    /// Returns whether a header may be sent to an origin to which the user was redirected: one that
+    /// the user set for this URL, or one that does not identify the user.
     fn may_follow(&self) -> bool {
         const SECRET: [&str; 8] = [
             "auth",
@@ -101,7 +101,7 @@ const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 /// The longest head of an answer. Curl allows more, but no server of Git needs it.
 const LONGEST_HEAD: usize = 64 * 1024;
 
-/// A client for `url`, and what tells of its connections.
+/// Creates a client for `url`, and the handle that reports on its connections.
 pub(super) fn agent(
     url: &Url,
     options: &Options,
@@ -226,7 +226,7 @@ fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
     if let Some(directory) = &options.ssl_ca_path {
         let entries = std::fs::read_dir(directory).map_err(|error| unreadable(directory, error))?;
         for entry in entries.flatten() {
-            // Other files may lie there; what is not a certificate is passed over.
+            // Other files may be there; files that are not certificates are skipped.
             found.extend(certificates_in(&entry.path()).unwrap_or_default());
         }
     }

@@ -1,7 +1,7 @@
-//! Connections under the HTTP client that can be asked whether something has come.
+//! Connections for the HTTP client that can report whether data have arrived.
 //!
-//! The client's own keep their sockets to themselves. So the plain connections are made here, and
-//! what goes through proxies, or is encrypted, is built on top of them as the client does it.
+//! The client's own connections do not give access to their sockets. So plain connections are made
+//! here, and proxied or encrypted ones are built on top of them like in the client.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -23,8 +23,8 @@ use crate::transport::{Readiness, connect_first};
 pub(super) struct Current(Arc<Mutex<Weak<TcpStream>>>);
 
 impl Current {
-    /// Whether something has come that nobody has read. Requests follow one another, so that the
-    /// connection made last is the one in use.
+    /// Returns whether unread data have arrived. Requests follow one another, so the last
+    /// connection is the one in use.
     pub(super) fn readiness(&self) -> Readiness {
         let current = self.lock().clone();
         Box::new(move || {
@@ -132,7 +132,7 @@ impl Transport for Plain {
         Ok(count > 0)
     }
 
-    /// Between two requests nothing comes but the end, or what nobody asked for.
+    /// Between two requests only the end of the connection, or unrequested data, can arrive.
     fn is_open(&mut self) -> bool {
         !descriptor::is_readable(&*self.stream)
     }

@@ -1,4 +1,4 @@
-//! One server, with all that belongs to its origin: connections, headers and credentials.
+//! A server with everything that belongs to its origin: connections, headers and credentials.
 
 use std::io;
 
@@ -60,7 +60,7 @@ pub(super) struct Site {
     headers: Vec<(String, String)>,
     authorization: Option<String>,
     credentials: Option<Box<dyn Credentials>>,
-    /// Whether `authorization` came from `credentials`, and nobody knows yet if it is right.
+    /// Whether `authorization` came from `credentials` and is not yet confirmed.
     filled: bool,
 }
 
@@ -90,7 +90,7 @@ impl Site {
         })
     }
 
-    /// The site to which this one redirects with `target`. Who the user is goes along only within
+    /// Creates the site to which this one redirects with `target`. Credentials are kept only within
     /// one origin.
     pub(super) fn redirected(&self, target: &Url, plan: &mut Plan) -> Result<Self, Error> {
         plan.check_redirect(target)?;
@@ -124,7 +124,7 @@ impl Site {
         Ok(())
     }
 
-    /// One request, repeated with credentials if the other side asks for them.
+    /// Sends one request, and repeats it with credentials if the other side requires them.
     pub(super) fn run(
         &mut self,
         url: &Url,

@@ -1,5 +1,5 @@
-//! Groups of changed lines that could as well be elsewhere. A group moves down as far as it can,
-//! or to the last place where the other side has changes, too; groups that meet become one.
+//! Slides groups of changed lines. A group moves down as far as it can, or to the last place where
+//! the other side has changes, too; groups that meet are joined.
 
 use super::Side;
 

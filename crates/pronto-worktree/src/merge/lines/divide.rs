@@ -1,12 +1,11 @@
-//! Divides two texts at a point of the shortest way from one to the other, until nothing is left
-//! that both have. The way is sought from both ends at once; where it is long, a good point found
-//! so far is taken.
+//! Divides two texts at a point of the shortest edit path, until they have no lines in common. The
+//! path is searched from both ends at once; if it is long, a good point found so far is used.
 
 use std::ops::Range;
 
 use super::{Kept, Side, rough_root};
 
-/// So many lines in a row that agree are a good sign.
+/// This many equal lines in a row are a good sign.
 const SNAKE: isize = 20;
 /// From this cost on, good signs end the search.
 const COST_OF_GUESSES: isize = 256;
@@ -43,13 +42,13 @@ pub(super) fn mark((one, before): (&Kept, &mut Side), (other, after): (&Kept, &m
     }
 }
 
-/// Where to divide: so many lines of the one, and of the other, come before.
+/// A point of division: the numbers of lines of both texts before it.
 struct Split {
     row: isize,
     column: isize,
-    /// The way to there is a shortest one: no guesses are needed on it.
+    /// Whether the path to it is a shortest one: no heuristics are needed on it.
     start_is_short: bool,
-    /// Likewise the way from there.
+    /// Likewise for the path from it.
     rest_is_short: bool,
 }
 
@@ -74,7 +73,7 @@ struct Part {
     right: isize,
 }
 
-/// The diagonals that ways from one end have come to.
+/// The diagonals that paths from one end have reached.
 struct Front {
     middle: isize,
     low: isize,
@@ -304,8 +303,8 @@ impl Search<'_> {
         found
     }
 
-    /// The end of the way, from either end, that has come furthest.
-    /// Whether it is one from the start goes with it.
+    /// Returns the end of the furthest path, from either end, and whether it starts at the
+    /// beginning.
     fn furthest(&mut self, ahead: &Front, back: &Front, part: Part) -> ((isize, isize), bool) {
         let (mut from_start, mut forward) = (-1, -1);
         for diagonal in ahead.diagonals() {

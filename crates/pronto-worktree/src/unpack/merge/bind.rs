@@ -1,4 +1,4 @@
-//! A tree into a directory of the index where nothing is: `read-tree --prefix`.
+//! Reads a tree into an empty directory of the index: `read-tree --prefix`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

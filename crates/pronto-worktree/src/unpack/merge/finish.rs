@@ -1,4 +1,4 @@
-//! From what was found to a plan, unless something would be lost.
+//! Turns the merged entries into a plan, unless content would be lost.
 
 use bstr::{BStr, ByteSlice};
 use pronto_index::Flags;

@@ -1,4 +1,4 @@
-//! The entries of several trees side by side.
+//! Iterates over the entries of several trees side by side.
 
 use super::super::Side;
 use super::rules::Slot;
@@ -50,7 +50,7 @@ pub(super) fn slots(
         .collect()
 }
 
-/// Whether each tree has a file at the name of a directory that the cursors have come to.
+/// Returns whether each tree has a file with the name of the current directory.
 pub(super) fn files<'l>(
     lists: &'l [Vec<TreeEntry>],
     cursors: &'l [usize],

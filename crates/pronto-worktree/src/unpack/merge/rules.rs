@@ -1,4 +1,4 @@
-//! What becomes of one path, by the tables of git-read-tree(1) and trivial-merge.
+//! Decides the result for one path, by the tables of git-read-tree(1) and trivial-merge.
 
 use pronto_index::EntryRef;
 
@@ -14,7 +14,7 @@ pub enum Rule {
         /// There is no index yet, so that nothing was removed from it.
         initial: bool,
     },
-    /// Ours (the second) and theirs (the third), which came from the first.
+    /// Our side (the second) and theirs (the third), with their common ancestor (the first).
     Three {
         /// Removals and identical additions are decided, too.
         aggressive: bool,
@@ -39,7 +39,7 @@ impl Slot {
     }
 }
 
-/// What becomes of a path.
+/// The result for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// There is nothing.

@@ -1,4 +1,4 @@
-//! Which lines of logs are taken out, and when.
+//! Decides which reflog entries are removed.
 
 use std::ops::ControlFlow;
 
@@ -18,12 +18,12 @@ const DAY: i64 = 24 * 60 * 60;
 const DEFAULT_DAYS: i64 = 90;
 const DEFAULT_DAYS_UNREACHABLE: i64 = 30;
 
-/// Which logs are looked at.
+/// The selected reflogs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logs {
-    /// Those of all references, of all work trees.
+    /// The reflogs of all refs, of all worktrees.
     All,
-    /// Those of all references that this work tree sees.
+    /// The reflogs of all refs that this worktree sees.
     OfWorkTree,
     /// Those of these references, by their full names.
     Named(Vec<BString>),
@@ -42,7 +42,7 @@ pub struct Rewrite {
     pub update_ref: bool,
     /// Nothing is changed.
     pub dry_run: bool,
-    /// Tell what becomes of each line.
+    /// Whether the result for each entry is reported.
     pub verbose: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for ExpireOptions {
     }
 }
 
-/// What becomes of one line of a log.
+/// The result for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// It stays.
@@ -121,15 +121,17 @@ struct Configured {
 }
 
 impl Repository {
-    /// Takes lines out of logs as `git reflog expire` does: those that are too old, and those of commits that
-    /// are not reachable any more and are old. Each log is replaced at once, under the lock of its reference.
+    /// Removes entries from reflogs like `git reflog expire`: those that are too old, and old
+    /// entries of unreachable commits. Each reflog is replaced as a whole, under the lock of its
+    /// ref.
     ///
-    /// Costs a read of each log and a copy where lines go. The history is walked only where a line is
-    /// between the two moments, and with the commit-graph only down to the commits of such lines.
+    /// Costs a read of each reflog and a copy if entries are removed. History is walked only for
+    /// entries between the two times, and with the commit-graph only down to the commits of such
+    /// entries.
     ///
     /// # Errors
-    /// Configured moments are not understood, or it was interrupted. A log that cannot be locked or written is
-    /// told with the others.
+    /// Configured times are invalid, or it was interrupted. A reflog that cannot be locked or
+    /// written is returned with the others.
     pub fn expire_reflogs(
         &self,
         options: &ExpireOptions,
@@ -167,19 +169,20 @@ impl Repository {
         Ok(done)
     }
 
-    /// Takes one line out of the log of `name`, counted from the newest, which is 0, as `git reflog delete` does.
+    /// Removes one entry from the reflog of `name`, counted from the newest, which is 0, like `git
+    /// reflog delete`.
     ///
     /// # Errors
-    /// None: what went wrong is told with the log.
+    /// None: failures are returned with the reflog.
     pub fn delete_log_line(&self, name: &BStr, position: usize, how: Rewrite) -> ExpiredLog {
         let mut policy = Nth::FromNewest(position);
         self.rewrite_log(name, how, &mut policy)
     }
 
-    /// Takes the newest line before `moment` out of the log of `name`.
+    /// Removes the newest entry before `moment` from the reflog of `name`.
     ///
     /// # Errors
-    /// None: what went wrong is told with the log.
+    /// None: failures are returned with the reflog.
     pub fn delete_log_line_before(&self, name: &BStr, moment: i64, how: Rewrite) -> ExpiredLog {
         let mut policy = Nth::Before(moment);
         self.rewrite_log(name, how, &mut policy)
@@ -268,7 +271,7 @@ impl Configured {
     }
 }
 
-/// Whether `name` is `HEAD`, of any work tree.
+/// Returns whether `name` is the `HEAD` of any worktree.
 fn is_head(name: &BStr) -> bool {
     name == "HEAD"
         || (name::is_per_worktree(name) && name.ends_with(b"/HEAD") && {

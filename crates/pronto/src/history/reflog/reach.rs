@@ -1,7 +1,7 @@
-//! Whether commits are reachable from tips, asked one after another.
+//! Answers whether commits are reachable from tips, one after another.
 //!
-//! The walk goes no further than the questions ask: with the generations of the commit-graph it ends as
-//! soon as all that is left lies below the commit in question.
+//! The walk goes only as far as the queries need. With the generations of the commit-graph it ends
+//! as soon as everything that remains is below the queried commit.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Writing a log anew without some of its lines.
+//! Rewrites a reflog without some of its entries.
 
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
@@ -19,7 +19,7 @@ pub(super) trait Judge {
     fn expires(&mut self, line: &LogLine<'_>, old: ObjectId) -> Result<bool>;
 }
 
-/// One log to be written anew.
+/// A reflog that is rewritten.
 pub(super) struct Rewriting<'r> {
     pub(super) repository: &'r Repository,
     pub(super) name: &'r BStr,
@@ -47,6 +47,9 @@ impl Rewriting<'_> {
 
     fn try_run(&self, judge: &mut dyn Judge, log: &mut ExpiredLog) -> Result<()> {
         let (repository, refs) = (self.repository, self.repository.refs());
+        if let Some(tables) = refs.tables() {
+            return self.run_in_tables(tables, judge, log);
+        }
         let name = RefNameRef::existing(self.name).map_err(crate::refs::bad_name)?;
         let mut lock = repository.lock_log(name)?;
         let tip = refs.id_of(self.name).ok().flatten();
@@ -121,7 +124,7 @@ impl Rewriting<'_> {
     }
 
     /// Whether the reference exists and holds an object itself.
-    fn is_direct(&self) -> Result<bool> {
+    pub(super) fn is_direct(&self) -> Result<bool> {
         let found = self.repository.refs().find(self.name)?;
         Ok(found.is_some_and(|found| matches!(found.target, Target::Object(_))))
     }

@@ -1,4 +1,4 @@
-//! Short forms: of ids, as long as they must be, and of the names of references.
+//! Abbreviations: of ids, as long as necessary, and of names of refs.
 
 use bstr::{BStr, BString};
 use pronto_hash::oid;
@@ -69,11 +69,11 @@ impl Repository {
         Ok(bits.div_ceil(2).max(DEFAULT_ABBREVIATION))
     }
 
-    /// The shortest name that stands for the reference `full`. `strict` lets no rule be passed
-    /// over by which the short name could stand for another; else only those that come first
-    /// count.
+    /// Returns the shortest name of the ref `full`. With `strict` no rule may resolve it to another
+    /// ref; otherwise only preceding rules count.
     ///
     /// # Errors
+    /// Refs cannot be read.
     /// References cannot be read.
     pub fn shorten_reference(&self, full: &BStr, strict: bool) -> Result<BString> {
         for (at, (before, after)) in name::RULES.iter().enumerate().skip(1).rev() {

@@ -1,4 +1,4 @@
-//! What commits say about other commits and about themselves.
+//! Data of commits: parents, dates and messages.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
@@ -20,7 +20,7 @@ impl Repository {
         Ok(links)
     }
 
-    /// As [`commit_links`](Self::commit_links), wherever history was cut off.
+    /// Like [`commit_links`](Self::commit_links), wherever history was cut off.
     pub(crate) fn written_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
         links_in(self.objects()?, id, buffer)
     }

@@ -1,4 +1,4 @@
-//! Why a name leads nowhere, for a person who mistyped it.
+//! Explains to the user why a name cannot be resolved.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;

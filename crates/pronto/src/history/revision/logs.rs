@@ -1,4 +1,4 @@
-//! What references held before: `name@{2}`, `name@{yesterday}`, `@{-1}`.
+//! Former values of refs: `name@{2}`, `name@{yesterday}`, `@{-1}`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;

@@ -1,4 +1,4 @@
-//! Names without a way behind them: references, ids, beginnings of ids.
+//! Names without suffixes: refs, ids, abbreviated ids.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -10,7 +10,7 @@ use crate::objects::from_odb;
 use crate::refs::{Resolved, name};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// No shorter beginning of an id is looked for.
+/// The shortest abbreviation of an id.
 const SHORTEST_PREFIX: usize = 4;
 
 /// How many objects are listed for an ambiguous beginning.
@@ -30,11 +30,11 @@ pub struct FullName {
 }
 
 impl Repository {
-    /// The reference that `short` stands for, `@{upstream}` and its kin replaced, if it holds an
-    /// object.
+    /// Returns the ref that `short` stands for, with `@{upstream}` and similar suffixes resolved,
+    /// if it holds an object.
     ///
     /// # Errors
-    /// A branch has no upstream, or a reference is broken.
+    /// A branch has no upstream, or a ref is broken.
     pub fn find_reference(&self, short: impl AsRef<[u8]>) -> Result<Option<FullName>> {
         let short = short.as_ref().as_bstr();
         let replaced = self.interpret_branch_name(short)?;

@@ -39,11 +39,11 @@ pub(super) fn stage_and_path(rest: &BStr) -> (u8, &BStr) {
 }
 
 impl Repository {
-    /// `path` from the top of the work tree, where it is written relative to the caller (`./`,
+    /// `path` from the top of the worktree, where it is written relative to the caller (`./`,
     /// `../`).
     ///
     /// # Errors
-    /// It leads out of the work tree, or there is none.
+    /// It leads out of the worktree, or there is none.
     pub(super) fn path_below_top(&self, path: &BStr) -> Result<BString> {
         let is_relative = path.starts_with(b"./")
             || path.starts_with(b"../")

@@ -1,4 +1,4 @@
-//! The ways from one object to another: `^2`, `~3`, `^{tree}`, `^{/text}`.
+//! Suffixes that lead from one object to another: `^2`, `~3`, `^{tree}`, `^{/text}`.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -174,7 +174,7 @@ impl Repository {
         let Some(mut found) = self.kind_of(last)? else {
             return Ok(None);
         };
-        // Git goes on from a commit to its tree before it gives up.
+        // Git tries the tree of a commit before it gives up.
         if found == ObjectKind::Commit {
             found = ObjectKind::Tree;
         }

@@ -1,4 +1,4 @@
-//! Commits by what their messages say: `:/text`, `^{/text}`.
+//! Finds commits by their messages: `:/text`, `^{/text}`.
 
 use std::collections::{BinaryHeap, HashSet};
 use std::ops::ControlFlow;
@@ -73,7 +73,7 @@ impl Repository {
     }
 }
 
-/// Commits to be looked at, the newest first.
+/// Commits to be searched, the newest first.
 #[derive(Default)]
 struct Queue {
     heap: BinaryHeap<Waiting>,

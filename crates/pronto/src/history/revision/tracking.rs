@@ -1,4 +1,4 @@
-//! Branch names with a meaning: `@`, `@{-1}`, `branch@{upstream}`, `branch@{push}`.
+//! Special branch names: `@`, `@{-1}`, `branch@{upstream}`, `branch@{push}`.
 
 use bstr::{BStr, BString, ByteSlice};
 

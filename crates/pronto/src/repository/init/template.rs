@@ -1,4 +1,4 @@
-//! What new repositories are filled with.
+//! Templates of new repositories.
 
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,7 @@ const MAX_DEPTH: u32 = 64;
 const DESCRIPTION: &str =
     "Unnamed repository; edit this file 'description' to name the repository.\n";
 
-/// Copies the template into `git_dir`, keeping what is there. A template that does not exist is
-/// passed over.
+/// Copies the template into `git_dir`, keeping existing files. A missing template is ignored.
 pub(crate) fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> Result<()> {
     let directory = match template {
         Template::None => return Ok(()),

@@ -1,4 +1,4 @@
-//! What each commit brings: the trees and blobs that none of its parents has in their place.
+//! The objects that a commit introduces: trees and blobs that no parent has at the same place.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -44,8 +44,8 @@ impl Brought {
         &self.parts[*part as usize].bits[range.clone()]
     }
 
-    /// Tells `found` the bits of what was brought, and the hashes of the names under which it was;
-    /// children before their parents.
+    /// Calls `found` with the bits of introduced objects and the hashes of their names; children
+    /// before their parents.
     pub(super) fn for_each_name_hash(&self, mut found: impl FnMut(u32, u32)) {
         for (part, range) in &self.places {
             let part = &self.parts[*part as usize];
@@ -115,8 +115,8 @@ struct Comparison<'a> {
     objects: &'a Objects<'a>,
     part: Part,
     places: Vec<Place>,
-    /// The trees that were looked at for this commit. One that stands in many places is looked at
-    /// once: all it leads to is brought, or is in a parent.
+    /// The trees that were visited for this commit. One that occurs in many places is visited once:
+    /// everything below it is introduced, or is in a parent.
     seen: HashSet<u32>,
     content: Vec<u8>,
     others: [Vec<u8>; COMPARED],
@@ -295,7 +295,7 @@ fn common_len(one: &[u8], other: &[u8]) -> usize {
     same + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// Goes on in `other` to behind where `entry` would be; the entry there, if it has the same name.
+/// Advances `other` behind the place of `entry`. Returns the entry there, if it has the same name.
 fn take<'a>(other: &mut &'a [u8], entry: &RawEntry<'_>, id_len: usize) -> Option<RawEntry<'a>> {
     loop {
         let found = tree_entries(other, id_len).next()?;

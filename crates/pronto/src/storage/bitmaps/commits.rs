@@ -1,4 +1,4 @@
-//! History as bitmaps need it, and which of its commits have one.
+//! The history for bitmaps, and the selection of commits that get one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};

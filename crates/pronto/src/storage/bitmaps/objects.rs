@@ -1,4 +1,4 @@
-//! The objects that bitmaps speak of, their bits and their kinds.
+//! The objects of a bitmap, their bits and their types.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;

@@ -1,4 +1,4 @@
-//! All that commits lead to, out of what each commit brings.
+//! Computes reachable objects from those that each commit introduces.
 
 use pronto_pack::bitmap::Bits;
 use pronto_pack::bitmap::write::Reach;
@@ -8,11 +8,11 @@ use super::commits::{Number, Ordered};
 use super::{Objects, Work};
 use crate::Result;
 
-/// The bitmaps of the selected commits, in their order. The oldest is made first: whoever comes to
-/// a commit that has its bitmap takes that, and goes no further there.
+/// Computes the bitmaps of the selected commits, in their order. The oldest is computed first. A
+/// walk that reaches a commit with a bitmap uses it and goes no further there.
 ///
 /// # Errors
-/// A commit is not among `objects`, or the work was interrupted.
+/// A commit is not among `objects`, or the operation was interrupted.
 pub(super) fn unite(
     work: &Work<'_>,
     objects: &Objects<'_>,

@@ -1,4 +1,4 @@
-//! The filters of the paths that commits changed.
+//! Computes the Bloom filters of changed paths.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Which commits a graph is to hold.
+//! Selects the commits of a graph.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ pub(super) struct Commit {
 /// Sorted by id, each once.
 pub(super) type Commits = Vec<Commit>;
 
-/// The commits that are asked for and their ancestors, without those that stay in layers below.
+/// Collects the requested commits and their ancestors, without those in layers that stay.
 pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
     let mut found = Found {
         work,
@@ -53,7 +53,7 @@ pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
     found.close()
 }
 
-/// Adds the commits of layers that do not stay, as far as they are there still.
+/// Adds the commits of layers that do not stay, as far as they still exist.
 pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -> Result<()> {
     let Some(graph) = &work.graph else {
         return Ok(());
@@ -207,7 +207,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Whether `id` stays in a layer that is there, with all its ancestors.
+    /// Returns whether `id` is in a layer that stays, with all its ancestors.
     fn stays(&self, id: &oid) -> Result<bool> {
         match (&self.work.graph, self.work.options.split) {
             (Some(graph), Some(Split::Merge | Split::NoMerge)) => {

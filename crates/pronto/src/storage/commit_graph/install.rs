@@ -1,4 +1,4 @@
-//! Which layers of a chain stay, and putting a new file in its place.
+//! Decides which layers of a chain stay, and installs a new file.
 
 use std::collections::HashSet;
 use std::fs::{File, Permissions};
@@ -20,7 +20,7 @@ use crate::lock::{Lock, PATIENCE};
 use crate::shared;
 use crate::{Error, ErrorKind, Result};
 
-/// What becomes of the layers that are there.
+/// The decision about existing layers.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     /// The ids of those that stay, the lowest first.
@@ -39,7 +39,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// What becomes of the layers when `count` commits come on top, written to the object
+    /// Decides which layers stay when `count` commits are added on top, written to the object
     /// directory with number `directory`.
     pub(super) fn plan(work: &Work<'_>, directory: usize, count: u64) -> Chain {
         let (Some(split), Some(graph)) = (work.options.split, &work.graph) else {
@@ -182,7 +182,7 @@ fn install_layer(
     Ok(())
 }
 
-/// Nobody writes to it any more.
+/// Makes the file read-only.
 fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
     let mode = Permissions::from_mode(0o444);
     std::fs::set_permissions(path, mode).context(ErrorKind::Io, "unable to adjust", path)?;

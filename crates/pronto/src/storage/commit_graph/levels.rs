@@ -1,4 +1,4 @@
-//! Where parents stand, and how high above the roots commits are.
+//! Positions of parents, and generation numbers.
 
 use pronto_pack::commit_graph::write::{Entry, MOST_LEVELS};
 

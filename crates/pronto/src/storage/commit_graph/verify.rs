@@ -1,4 +1,4 @@
-//! Whether a commit-graph says what the commits say.
+//! Compares a commit-graph with the commits.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ const WRONG: u8 = 1;
 const WRONG_CHECKSUM: u8 = 2;
 
 impl Repository {
-    /// Compares the commit-graph of an object directory (by default the repository's own) with
-    /// the commits; with `shallow` only the topmost layer. `report` is told, in Git's words, what
-    /// is wrong. Without a graph there is nothing wrong.
+    /// Compares the commit-graph of an object directory (by default the repository's own) with the
+    /// commits; with `shallow` only the topmost layer. Calls `report` with each error in Git's
+    /// words. Without a graph there are no errors.
     ///
     /// Costs reading every commit.
     ///
     /// # Errors
-    /// There is no such object directory, or the file is there and cannot be opened.
+    /// There is no such object directory, or the file exists and cannot be opened.
     pub fn verify_commit_graph(
         &self,
         object_dir: Option<&std::path::PathBuf>,

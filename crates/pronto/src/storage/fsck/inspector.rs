@@ -1,4 +1,4 @@
-//! The checks while the indexer has a pack in its hands.
+//! The checks of objects during indexing.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ const IN_PACK: &str = "fsck error in packed blob";
 /// The same for a blob that was here already, or is nowhere.
 const ELSEWHERE: &str = "fsck error in pack objects";
 
-/// What is looked at.
+/// The objects that are inspected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
     /// Whether objects are well formed.
@@ -34,8 +34,8 @@ pub struct Scope<'a> {
     pub leave_modules: bool,
 }
 
-/// Looks at every object of a pack, and at the whole of it in the end. `Send + Sync`: objects may
-/// be shown to it by any number of threads.
+/// Inspects every object of a pack, and the whole pack at the end. `Send + Sync`: any number of
+/// threads may pass objects to it.
 pub struct Inspector<'a> {
     hash: Kind,
     levels: &'a Levels,

@@ -1,4 +1,4 @@
-//! What comes of each finding: `fsck.<msg-id>`, `fsck.skipList`, and what options say.
+//! The severity of each finding: `fsck.<msg-id>`, `fsck.skipList`, and options.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{Level, Message};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result, path};
 
-/// What comes of each finding.
+/// The severity of each finding.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     strict: bool,
@@ -27,7 +27,7 @@ impl Levels {
         }
     }
 
-    /// What comes of `message`.
+    /// Returns the severity of `message`.
     pub fn of(&self, message: Message) -> Level {
         match self.changed.get(&message) {
             Some(level) => *level,
@@ -36,7 +36,7 @@ impl Levels {
         }
     }
 
-    /// Whether nothing is said of the object `id`.
+    /// Returns whether findings about the object `id` are suppressed.
     pub fn skips(&self, id: &oid) -> bool {
         !self.skipped.is_empty() && self.skipped.contains(id)
     }
@@ -45,7 +45,7 @@ impl Levels {
     /// bars.
     ///
     /// # Errors
-    /// It is not well formed, names what is not known, or a list that cannot be read.
+    /// It is malformed, names what is not known, or a list that cannot be read.
     pub fn set_all(&mut self, list: &BStr) -> Result<()> {
         for item in list.split(|byte| b" ,|".contains(byte)) {
             if item.is_empty() {
@@ -67,10 +67,10 @@ impl Levels {
         Ok(())
     }
 
-    /// Says what comes of the message called `name`.
+    /// Sets the severity of the message called `name`.
     ///
     /// # Errors
-    /// There is no such message or level, or it may not be lowered.
+    /// There is no such message or level, or the severity may not be lowered.
     pub fn set(&mut self, name: &BStr, level: &BStr) -> Result<()> {
         let message = Message::named(name);
         let message = message.ok_or_else(|| wrong(format!("Unhandled message id: {name}")))?;
@@ -106,11 +106,11 @@ impl Levels {
         Ok(())
     }
 
-    /// Takes what is configured under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Names
-    /// that are not known are told to `warn`.
+    /// Reads the configuration under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Calls
+    /// `warn` for unknown names.
     ///
     /// # Errors
-    /// A level is not known, or a list of ids cannot be read.
+    /// A level is unknown, or a list of ids cannot be read.
     pub fn configure(
         &mut self,
         config: &Config,

@@ -1,4 +1,4 @@
-//! Commits and tags: lines of a header, then a message.
+//! Checks of commits and tags: header lines, then a message.
 
 use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
@@ -45,7 +45,7 @@ impl Line<'_> {
     }
 }
 
-/// Whether the header ends as it should; whatever follows is not looked at if not.
+/// Returns whether the header ends correctly; otherwise the rest is not checked.
 fn header_ends(content: &[u8], findings: &mut Findings<'_>) -> bool {
     let end = content.find(b"\n\n");
     let header = &content[..end.unwrap_or(content.len())];

@@ -1,4 +1,4 @@
-//! What objects link to, and of what kind that must be.
+//! The links of objects, and their expected types.
 
 use crate::links::{parse_commit, tag_target, tree_entries};
 use gix_object::Kind as ObjectKind;

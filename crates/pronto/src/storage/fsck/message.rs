@@ -1,15 +1,15 @@
-//! What can be wrong with an object, and how bad it is unless configured otherwise.
+//! Findings about objects, with their default severities.
 
-/// What comes of something that is wrong.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The object is refused, whatever is configured.
     Fatal,
     /// The object is refused.
     Error,
-    /// It is told; where checks are strict the object is refused.
+    /// It is reported; strict checks refuse the object.
     Warn,
-    /// It is told, like a warning, but never refused unless configured.
+    /// It is reported like a warning, but never refused unless configured.
     Info,
     /// Nothing.
     Ignore,

@@ -1,4 +1,4 @@
-//! File names that some file system takes for one that means something to Git.
+//! File names that a file system treats as equal to one with a meaning for Git.
 
 /// A name with a dot before it, and its short form on NTFS.
 pub(super) struct Special {

@@ -1,4 +1,4 @@
-//! The contents of `.gitmodules` and `.gitattributes`.
+//! Checks of `.gitmodules` and `.gitattributes`.
 
 use bstr::{BStr, ByteSlice};
 

@@ -1,4 +1,4 @@
-//! Trees.
+//! Checks of trees.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The bitmaps of a multi-pack-index that is being written.
+//! The bitmap of a multi-pack-index that is being written.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ impl Work<'_> {
         Ok(opened.is_ok_and(|bitmaps| bitmaps.checksum() == id))
     }
 
-    /// The pack whose objects come first where nobody said which: the oldest that has any.
+    /// Returns the default preferred pack: the oldest that has objects.
     ///
     /// # Errors
     /// An index cannot be read.

@@ -1,4 +1,4 @@
-//! Removing packs that a multi-pack-index has no use for.
+//! Removes packs of which a multi-pack-index uses no object.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use crate::history::from_graph;
 use crate::{Repository, Result};
 
 impl Repository {
-    /// Writes the multi-pack-index anew without the packs of which it uses no object, and then
-    /// removes them: whatever it names is there at any moment.
+    /// Writes a multi-pack-index without the packs of which it uses no object, and then removes
+    /// these packs. The index never names a missing pack.
     ///
     /// # Errors
     /// As [`write_multi_pack_index`](Self::write_multi_pack_index); or it is a chain.

@@ -1,4 +1,4 @@
-//! Covering new packs by one more layer of a chain.
+//! Adds a layer for new packs to a chain.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -13,18 +13,18 @@ use pronto_pack::midx::write;
 use super::{CHAIN, Contents, LAYER_ENDINGS, Present, Work, WriteOptions, merge, number};
 use crate::history::from_graph;
 use crate::lock::{Lock, PATIENCE};
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 
 impl Work<'_> {
-    /// Covers the packs that are not covered yet by a layer on top of what there is. Without such
-    /// packs nothing is written.
+    /// Writes a layer for the packs that no layer covers yet. Writes nothing without such packs.
     ///
-    /// The layers of a chain are there before it names them, and a file that the chain begins with
-    /// goes only when the chain has it: at any moment a reader finds one of both whole.
+    /// The layers of a chain exist before the chain names them, and a file that the chain replaces
+    /// is removed only when the chain is complete. At any moment a reader finds one of both.
     ///
     /// # Errors
-    /// A pack or a layer cannot be read, the preferred pack has no object, somebody else is at it,
-    /// or files cannot be written.
+    /// A pack or a layer cannot be read, the preferred pack has no object, another process writes
+    /// the chain, or files cannot be written.
     pub(super) fn write_layer(&self, options: &WriteOptions) -> Result<()> {
         self.undisturbed(|last| self.write_layer_once(options, last))
     }
@@ -48,6 +48,7 @@ impl Work<'_> {
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }
+        (self.repository.objects()?.begin_writing()).map_err(from_odb)?;
         let temporary = Temporary::create(&directory)?;
         let id = self.fill((&temporary.file, &temporary.path), &contents, None)?;
         let mut ids = self.chained(present.as_ref())?;
@@ -126,7 +127,7 @@ fn link(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// A file that goes unless its guard is told to keep it.
+/// A file that is removed unless its guard is told to keep it.
 struct Temporary {
     path: PathBuf,
     file: File,

@@ -1,4 +1,4 @@
-//! The multi-pack-index that is there: one file, or a chain of them.
+//! The present multi-pack-index: one file, or a chain.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -67,15 +67,15 @@ impl Present {
     }
 }
 
-/// What tells one version of a file from another; nothing if it is not there.
+/// The identity of a version of a file; `None` if it does not exist.
 type Version = Option<(u64, u64, i64, i64)>;
 
-/// So often is begun anew while others keep changing what is written about.
+/// How often writing is repeated while other processes keep changing the packs.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Work<'_> {
-    /// Calls `write`, until it says that nobody has changed anything meanwhile. It is told when it
-    /// is called for the last time.
+    /// Calls `write` until it returns that no other process has changed the packs meanwhile. Its
+    /// argument says whether the call is the last one.
     ///
     /// # Errors
     /// Those of `write`.
@@ -98,8 +98,8 @@ impl Work<'_> {
         })
     }
 
-    /// Whether there is another multi-pack-index than `before`, or a new pack is gone: then what
-    /// was found out about them would lead to packs that are not there. The lock is held.
+    /// Returns whether the multi-pack-index differs from `before`, or a new pack is gone. The
+    /// collected data would then name missing packs. The lock is held.
     pub(super) fn is_disturbed(&self, before: &[Version; 2], sources: &[Source]) -> bool {
         let new = |source: &&Source| source.modified > 0;
         self.state() != *before
@@ -122,7 +122,7 @@ impl Work<'_> {
         self.open()
     }
 
-    /// As [`present`](Self::present), one that was damaged since it was written left out.
+    /// Like [`present`](Self::present), one that was damaged since it was written left out.
     ///
     /// # Errors
     /// As [`present`](Self::present).
@@ -140,11 +140,11 @@ impl Work<'_> {
         Ok(Some(present))
     }
 
-    /// The multi-pack-index, if there is one that can be read: the file, or else the chain, as
-    /// far as its layers are there. What Git can do without is a complaint.
+    /// Opens the multi-pack-index, if there is a readable one: the file, or else the chain, as far
+    /// as its layers exist. Problems that Git ignores are reported as messages.
     ///
     /// # Errors
-    /// It is there and is none.
+    /// It exists and is invalid.
     pub(super) fn open(&self) -> Result<Option<Present>> {
         if let Some(index) = self.open_one(&self.path())? {
             return Ok(Some(Present {

@@ -1,4 +1,4 @@
-//! Putting the objects of many packs into one.
+//! Combines the objects of many packs into one pack.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::packs::writer_options;
 use crate::{Repository, Result};
 
 impl Repository {
-    /// Puts what the multi-pack-index has in its packs into a new one, and writes it anew; the old
-    /// packs stay, of no more use, until they are
-    /// [expired](Self::expire_multi_pack_index). With `batch_bytes` only as many packs, from old to
-    /// young, as together have that size, and none that has it alone; zero takes all. Those that
-    /// are kept (`.keep`, without `repack.packKeptObjects`) or cruft are passed over. `None` if
-    /// there is less than two packs to put together.
+    /// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
+    /// The old packs stay, without use, until [`expire`](Self::expire_multi_pack_index). With
+    /// `batch_bytes` only as many packs are combined, from old to young, as together have that
+    /// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
+    /// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
+    /// than two packs to combine.
     ///
     /// # Errors
-    /// An object cannot be read, files cannot be written, somebody else is at it, or it is a
-    /// chain. The pack is complete before anything names it.
+    /// An object cannot be read, files cannot be written, another process writes the index, or it
+    /// is a chain. The pack is complete before an index names it.
     pub fn repack_multi_pack_index(
         &self,
         (object_dir, batch_bytes): (Option<&PathBuf>, u64),

@@ -1,4 +1,4 @@
-//! Whether a multi-pack-index says what the packs say.
+//! Compares a multi-pack-index with its packs.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use crate::history::from_graph;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
-    /// Compares the multi-pack-index of an object directory (by default the repository's own)
-    /// with the indexes of its packs. `report` is told, in Git's words, what is wrong. Says
-    /// whether nothing is; without a multi-pack-index nothing is.
+    /// Compares the multi-pack-index of an object directory (by default the repository's own) with
+    /// the indexes of its packs. Calls `report` with each error in Git's words. Returns whether
+    /// there are no errors, also without a multi-pack-index.
     ///
     /// # Errors
-    /// There is no such object directory, or the file is no multi-pack-index.
+    /// There is no such object directory, or the file is not a multi-pack-index.
     pub fn verify_multi_pack_index(
         &self,
         object_dir: Option<&PathBuf>,

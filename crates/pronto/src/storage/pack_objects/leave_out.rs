@@ -1,4 +1,4 @@
-//! What is not to be packed again, because another pack has it.
+//! Objects that are not packed again because another pack has them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl Repository {
         Ok(marks)
     }
 
-    /// All packs that are there now.
+    /// Returns all present packs.
     ///
     /// # Errors
     /// A directory or an index cannot be read.
@@ -109,7 +109,7 @@ impl Repository {
                     continue;
                 }
                 let index = match Index::open(&path, kind, access) {
-                    // Somebody else has removed it.
+                    // Another process has removed it.
                     Err(_) if !path.exists() => continue,
                     index => index.map_err(from_graph)?,
                 };

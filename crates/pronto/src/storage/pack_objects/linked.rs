@@ -1,9 +1,9 @@
-//! Trees and blobs of selected commits where most of a pack is selected: what its trees lead to is
-//! found out beforehand, all at once, and the walk then goes over numbers.
+//! Selects trees and blobs of commits if most of a pack is selected: the links of all its trees are
+//! computed beforehand, and the walk uses row numbers.
 //!
-//! Objects of that pack are numbered as in its index; all others follow in the order in which they
-//! are met. Of a tree that is stored as a delta only those entries are looked at that it does not
-//! share with its base, if that one was gone over before.
+//! Objects of that pack have the numbers of its index; all others follow in the order in which they
+//! are met. Of a deltified tree only the entries that it does not share with its base are examined,
+//! if the base was visited before.
 
 use std::collections::HashMap;
 
@@ -103,7 +103,7 @@ impl<'a> LinkedWalk<'a> {
         }
     }
 
-    /// Takes note of `id`; whether it was new.
+    /// Records `id`; whether it was new.
     ///
     /// # Errors
     /// The index cannot be read.

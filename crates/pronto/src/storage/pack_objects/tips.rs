@@ -1,4 +1,4 @@
-//! What else than references keeps objects: logs of references, and what is staged.
+//! Objects that reflogs and the index keep reachable.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::refs::LogLine;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
-    /// What the logs of all references of all work trees name and is there. Of a log that names
-    /// what is gone a remark is made.
+    /// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
+    /// are recorded as a remark.
     ///
     /// # Errors
-    /// A log cannot be read.
+    /// A reflog cannot be read.
     pub fn reflog_tips(&self) -> Result<Vec<ObjectId>> {
         let mut logs = Vec::new();
         for directory in self.git_directories()? {
@@ -54,8 +54,8 @@ impl Repository {
         Ok(tips)
     }
 
-    /// Adds what the indexes of all work trees name and `selection` has not: blobs, trees that are
-    /// known to be what is staged, and blobs of conflicts that were resolved.
+    /// Adds the objects that the indexes of all worktrees name and `selection` lacks: blobs, cached
+    /// trees, and blobs of resolved conflicts.
     ///
     /// # Errors
     /// An index or a tree cannot be read.
@@ -135,8 +135,7 @@ impl Repository {
         store.contains(id).map_err(from_odb)
     }
 
-    /// The directories of the repository and of all its work trees, in which they keep what is
-    /// theirs.
+    /// Returns the directories of the repository and of all its worktrees for files of their own.
     fn git_directories(&self) -> Result<Vec<PathBuf>> {
         let common = self.common_dir().to_owned();
         let linked = common.join("worktrees");

@@ -1,4 +1,4 @@
-//! Trees and blobs of selected commits, without those that the receiver has.
+//! Selects trees and blobs of commits, without those of the receiver.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::links::tree_entries;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 
-/// A tree that is to be looked at.
+/// A tree to be visited.
 struct Place {
     tree: ObjectId,
     /// The hash of its path.
@@ -73,8 +73,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// As [`trees`](Self::trees) for a receiver who has nothing, where it is known beforehand what
-    /// the trees of `pack` lead to.
+    /// Does the same as [`trees`](Self::trees) for a receiver without objects, with precomputed
+    /// links of the trees of `pack`.
     pub(super) fn linked_trees(
         &mut self,
         pack: &LinkedPack,
@@ -248,7 +248,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Takes note of what the receiver has in the trees at which its history meets the commits
+    /// Records what the receiver has in the trees at which its history meets the commits
     /// that are sent: all of it, or only along paths on which both have something else.
     fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
         let known: HashSet<ObjectId> = commits

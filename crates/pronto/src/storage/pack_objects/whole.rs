@@ -1,4 +1,4 @@
-//! Which objects are to stay whole: those at paths of which attributes files say `-delta`.
+//! Objects that are stored whole: those at paths with the attribute `-delta`.
 
 use bstr::BStr;
 use pronto_io::dir::Directory;
@@ -7,18 +7,18 @@ use pronto_worktree::attributes::{Attributes, Directories, FromWorktree, Source,
 use crate::errors::from_worktree;
 use crate::{Repository, Result};
 
-/// Tells of one path after another whether what is there stays whole in packs: an attributes file
-/// says `-delta`. Cheapest when the paths of a directory come together. For one thread.
+/// Reports for paths whether their objects are stored whole in packs, because an attributes file
+/// says `-delta`. Cheapest if the paths of a directory are consecutive. For one thread.
 pub struct KeptWhole(Stack);
 
 impl Repository {
-    /// A way to ask which paths stay whole. As Git does it, the attributes files that lie in the
-    /// work tree are asked, those of the repository and of the user, and none that are recorded.
+    /// Returns a checker for paths that are stored whole. As in Git, attributes files of the
+    /// worktree, the repository and the user are read, and none that are recorded in trees.
     ///
     /// # Errors
     /// A configured value or a file cannot be read.
     pub fn kept_whole(&self) -> Result<KeptWhole> {
-        // A work tree that is gone has no files.
+        // A missing worktree has no files.
         let top = self.work_tree().and_then(|path| Directory::open(path).ok());
         let source: Box<dyn Source> = match top {
             Some(top) => Box::new(FromWorktree {
@@ -33,11 +33,11 @@ impl Repository {
 }
 
 impl KeptWhole {
-    /// Whether what is at `path`, from the top of the work tree, stays whole. Reads each attributes
-    /// file on the way once.
+    /// Returns whether the object at `path`, relative to the top of the worktree, is stored whole.
+    /// Reads each attributes file on the way once.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// An attributes file cannot be read.
     pub fn has(&mut self, path: &BStr) -> Result<bool> {
         let states = self.0.states(path).map_err(from_worktree)?;
         Ok(states.first() == Some(&State::Unset))

@@ -1,4 +1,4 @@
-//! Loose objects that nothing leads to.
+//! Deletes unreachable loose objects.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -107,7 +107,7 @@ impl Work<'_> {
             let hex = id.to_string();
             let directory = self.objects.join(&hex[..2]);
             let path = directory.join(&hex[2..]);
-            // Somebody who does not know of the lock may have used it meanwhile.
+            // A process that does not take the lock may have used it meanwhile.
             let modified = path.symlink_metadata().and_then(|found| found.modified());
             if !modified.is_ok_and(|modified| self.has_expired(modified)) {
                 continue;

@@ -1,4 +1,4 @@
-//! The objects that something leads to.
+//! The set of reachable objects.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The objects found so far. It grows whenever what leads to objects is looked at again.
+/// The reachable objects found so far. The set grows each time the roots are read again.
 pub(crate) struct Marks<'a> {
     repository: &'a Repository,
     interrupt: &'a Interrupt,
@@ -52,8 +52,8 @@ impl<'a> Marks<'a> {
         self.seen.contains(id) || self.partial.contains(id)
     }
 
-    /// Looks at references, logs, indexes and operations in progress, and walks from what is
-    /// new in them. The objects that are new since the last time.
+    /// Reads refs, reflogs, indexes and operations in progress, and walks from new roots. Returns
+    /// the objects found since the last call.
     ///
     /// # Errors
     /// Something cannot be read, or an object is missing or malformed.
@@ -132,7 +132,7 @@ impl<'a> Marks<'a> {
         self.walk(tips, Missing::Passes, &mut Vec::new())
     }
 
-    /// As [`lead_from`](Self::lead_from), passing over what is missing.
+    /// Like [`lead_from`](Self::lead_from), passing over what is missing.
     ///
     /// # Errors
     /// It was interrupted.
@@ -274,7 +274,7 @@ fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnM
         };
         match entry {
             [b'4', b'0', ..] | [b'0', b'4', ..] => each(Named::Other(id)),
-            // A submodule leads nowhere.
+            // Submodules are not followed.
             [b'1', b'6', ..] => {}
             _ => each(Named::Blob(id)),
         }

@@ -1,4 +1,4 @@
-//! Loose objects that are in a pack as well.
+//! Deletes loose objects that are packed as well.
 
 use pronto_hash::ObjectId;
 
@@ -8,8 +8,7 @@ use crate::objects::from_odb;
 use crate::pack_objects::loose_objects;
 
 impl Work<'_> {
-    /// Removes the loose objects that are in one of the packs that are there, and the directories
-    /// that are empty then.
+    /// Removes the loose objects that a present pack has, and the directories that become empty.
     pub(super) fn prune_packed(&mut self) -> Result<()> {
         let ids = loose_objects(&self.objects)?;
         let duplicates = self.duplicates(ids)?;

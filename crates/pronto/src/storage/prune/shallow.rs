@@ -1,4 +1,4 @@
-//! Commits at which history was cut off and that are gone.
+//! Removes missing commits from the list of shallow commits.
 
 use super::{Removed, Work};
 use crate::Result;

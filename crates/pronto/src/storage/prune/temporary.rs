@@ -1,4 +1,4 @@
-//! Files and directories that were left behind by processes that write objects.
+//! Removes abandoned temporary files and directories of writers.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Removes a temporary file or directory, if it has expired. Nobody who knows of the lock
-    /// writes to it then; a directory may be in use by one who receives objects.
+    /// Removes a temporary file or directory, if it has expired. No process that takes the lock
+    /// writes to it then; a directory may be in use by a process that receives objects.
     pub(super) fn prune_file(&mut self, path: &Path) -> Result<()> {
         let Ok(found) = path.symlink_metadata() else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What leads to objects: references, logs, indexes and operations in progress of all work trees.
-//! Files that have not changed since they were looked at last are not read again.
+//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees.
+//! Files that have not changed since they were read last are not read again.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -14,6 +14,7 @@ use pronto_index::{Index, mode};
 use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::pack_objects::names;
+use crate::refs::tables::{self, Tables};
 use crate::refs::{Broken, LogLine};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -31,6 +32,9 @@ const IN_PROGRESS: [&str; 10] = [
     "rebase-apply/autostash",
 ];
 
+/// What changes with each change of a stack of tables.
+const TABLES_LIST: &str = "reftable/tables.list";
+
 /// What was found at one look.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -47,7 +51,7 @@ pub(super) struct Tips<'a> {
     stamps: HashMap<PathBuf, Stamp>,
 }
 
-/// Tells one content of a file from another.
+/// The identity of a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -98,9 +102,13 @@ impl<'a> Tips<'a> {
             for name in IN_PROGRESS {
                 self.pseudo(&directory.join(name), &mut found)?;
             }
-            self.logs(&directory.join("logs"), &mut found)?;
-            if directory != repository.common_dir() {
-                self.own_references(&directory.join("refs"), &mut found)?;
+            if let Some(tables) = repository.refs().tables() {
+                self.tables(tables, &directory, &mut found)?;
+            } else {
+                self.logs(&directory.join("logs"), &mut found)?;
+                if directory != repository.common_dir() {
+                    self.own_references(&directory.join("refs"), &mut found)?;
+                }
             }
             indexes.push(directory.join("index"));
         }
@@ -112,7 +120,7 @@ impl<'a> Tips<'a> {
         Ok(found)
     }
 
-    /// The directories of the repository and of its work trees.
+    /// The directories of the repository and of its worktrees.
     fn directories(&self) -> Result<Vec<PathBuf>> {
         let common = self.repository.common_dir();
         let linked = common.join("worktrees");
@@ -157,12 +165,35 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// References that only one linked work tree has.
+    /// References that only one linked worktree has.
     fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
         for path in files_below(directory)? {
             self.pseudo(&path, found)?;
         }
         Ok(())
+    }
+
+    /// The references of one stack of tables that are not shared, and all logs of it.
+    fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
+        tables.each_object(directory, |name, id| {
+            if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {
+                found.lenient.push(id);
+            }
+        })?;
+        if !self.has_changed(&directory.join(TABLES_LIST))? {
+            return Ok(());
+        }
+        let store = self.repository.objects()?;
+        let mut last = None;
+        tables::log_ids(tables, directory, |_, id| {
+            if !id.is_null() && last != Some(id) {
+                last = Some(id);
+                if store.contains(&id).map_err(from_odb)? {
+                    found.strict.push(id);
+                }
+            }
+            Ok(())
+        })
     }
 
     fn logs(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
@@ -179,7 +210,7 @@ impl<'a> Tips<'a> {
                         continue;
                     }
                     last = Some(id);
-                    // What is gone cannot be kept; of what is there everything should be.
+                    // A missing object cannot be kept; of present ones everything should be.
                     if store.contains(&id).map_err(from_odb)? {
                         found.strict.push(id);
                     }

@@ -1,4 +1,4 @@
-//! Objects that nothing leads to, in packs that say when each was last used (`.mtimes`).
+//! Cruft packs: unreachable objects with the times of their last use (`.mtimes`).
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Packs of which each has many more objects than the next smaller one.
+//! Geometric repacking: each pack has many more objects than the next smaller one.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -47,7 +47,7 @@ impl Work<'_> {
             let least =
                 least.ok_or_else(|| too_large(before, "consider in geometric progression"))?;
             if ours.index.len() < least {
-                // The larger of the two goes along.
+                // The larger of the two is included.
                 split += 1;
                 break;
             }

@@ -1,4 +1,5 @@
-//! Objects that nothing leads to: they become loose before their packs go, as old as those.
+//! Writes unreachable objects as loose ones, with the age of their pack, before the pack is
+//! removed.
 
 use std::collections::HashSet;
 use std::time::SystemTime;

@@ -1,5 +1,5 @@
-//! The end of a repack: packs and loose objects go that others take the place of. Other processes
-//! may have come to rely on what was left out since it was selected: that becomes loose first.
+//! The end of a repack: removes redundant packs and loose objects. Other processes may have started
+//! to use omitted objects since the selection; these become loose first.
 
 use std::collections::HashSet;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! What servers need that hand out files: which packs and which references there are.
+//! Writes the lists of packs and refs for servers without Git support.
 
 use std::ops::ControlFlow;
 use std::path::Path;

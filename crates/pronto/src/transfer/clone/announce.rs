@@ -1,5 +1,5 @@
-//! The first line of a clone: said once it is certain that the clone is not left to someone else,
-//! but before anything else is said or asked.
+//! The first message of a clone: printed when it is certain that the clone is not handed over, and
+//! before any other message or question.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ impl Announcement {
         }
     }
 
-    /// The same credentials, before which the line is said: the user may be asked for them.
+    /// Wraps credentials so that the line precedes them: the user may be prompted.
     pub(crate) fn before(self: &Arc<Self>, inner: Box<dyn Credentials>) -> Box<dyn Credentials> {
         let announcement = self.clone();
         Box::new(Announced {

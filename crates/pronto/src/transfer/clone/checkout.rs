@@ -1,4 +1,4 @@
-//! The first checkout, and fetching beforehand what a partial clone needs for it.
+//! The first checkout, after fetching the objects that a partial clone needs for it.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::{ErrorKind, Repository, Result};
 /// The last of the complaints.
 const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 
-/// Writes the files of `commit` into the work tree of the repository, then the index. `head` is
+/// Writes the files of `commit` into the worktree of the repository, then the index. `head` is
 /// the full name of the branch, or `HEAD`.
 pub(super) fn check_out(
     work: &Work<'_>,
@@ -85,7 +85,7 @@ fn fetch_contents(
         if sparse.is_none() && !seen.insert(id) {
             continue;
         }
-        // Trees may be left out too; then what is below them is asked for by and by.
+        // Trees may be omitted, too; then their contents are fetched later.
         if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
             objects::fetch_exactly(work, vec![id], repository)?;
             if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {

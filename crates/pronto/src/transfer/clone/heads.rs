@@ -1,4 +1,4 @@
-//! Which references to take, under which names, and which one to check out.
+//! Selects the refs to take, their local names, and the branch to check out.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -251,8 +251,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Whether the other side tells which references are symbolic: then one that it does not call
-/// symbolic is not.
+/// Returns whether the other side states which refs are symbolic. In that case all other refs are
+/// not.
 fn head_is_told(refs: &[RemoteRef]) -> bool {
     refs.iter().any(|found| found.symref_target.is_some())
 }

@@ -1,5 +1,4 @@
-//! Taking over the objects of a repository on the same machine: by hard links, or by pointing at
-//! them.
+//! Takes the objects of a repository on the same machine: by hard links, or as an alternate.
 
 use std::fs;
 use std::io;
@@ -16,7 +15,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Links (or, where that is not possible or not wanted, copies) all object files of `source` into
 /// `target`. Symbolic links are refused: they could lead anywhere.
-pub(super) fn link_objects(source: &Path, target: &Path, may_link: bool) -> Result<()> {
+pub(crate) fn link_objects(source: &Path, target: &Path, may_link: bool) -> Result<()> {
     let metadata = source.symlink_metadata();
     let metadata = metadata.context(ErrorKind::Io, "failed to stat", source)?;
     if metadata.file_type().is_symlink() && source.read_link().is_ok() {
@@ -88,7 +87,7 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
 }
 
 /// Copies a file with its mode and age. A link that has taken its place is not followed.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = untrusted::open(from, Links::Refuse)?;
     let metadata = source.metadata()?;
     let mut target = fs::File::create(to)?;
@@ -128,8 +127,8 @@ pub(super) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()>
     fs::write(list, text).context(ErrorKind::Io, "unable to write", list)
 }
 
-/// The directory of objects of the repository at `git_dir`, linked work trees considered.
-pub(super) fn objects_of(git_dir: &Path) -> PathBuf {
+/// The directory of objects of the repository at `git_dir`, linked worktrees considered.
+pub(crate) fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),
         Links::Follow,

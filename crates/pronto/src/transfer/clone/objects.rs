@@ -1,4 +1,4 @@
-//! Getting the objects from the other side.
+//! Fetches the objects of a clone.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub(super) struct Received(Vec<JoinHandle<Result<()>>>);
 
 impl Received {
-    /// Starts to write `paths` through to the disk; other work goes on meanwhile.
+    /// Starts to flush `paths` to disk, in parallel to other work.
     fn flush(files: impl IntoIterator<Item = (PathBuf, SyncMethod)>) -> Self {
         let waited_for = files.into_iter().filter(|(_, how)| !how.is_no());
         let threads = waited_for.map(|(path, how)| {

@@ -1,5 +1,5 @@
-//! The place of a new repository: free before, whole after, and nothing in between that anyone
-//! takes for a repository.
+//! The place of a new repository: unused before, complete after, and nothing in between that looks
+//! like a repository.
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
@@ -123,8 +123,8 @@ impl Place {
     }
 }
 
-/// A name beside `git_dir` that nobody can guess: a tree that is checked out could hold files
-/// for a directory whose name is known.
+/// Returns an unpredictable name beside `git_dir`. A checked out tree could contain files for a
+/// directory with a known name.
 fn partial_name(git_dir: &Path) -> PathBuf {
     let random = std::hash::RandomState::new();
     let (first, second) = (random.hash_one(0), random.build_hasher().finish());
@@ -133,7 +133,7 @@ fn partial_name(git_dir: &Path) -> PathBuf {
     git_dir.with_file_name(format!(".{name}.{first:016x}{second:016x}"))
 }
 
-/// Whether `path` is nothing or an empty directory; `None` if that cannot be told.
+/// Returns whether `path` is missing or an empty directory; `None` if that cannot be determined.
 fn is_free(path: &Path) -> Option<bool> {
     match fs::read_dir(path) {
         Ok(mut entries) => Some(entries.next().is_none()),

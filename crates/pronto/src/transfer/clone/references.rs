@@ -1,4 +1,4 @@
-//! The first references, `HEAD` and their logs.
+//! Writes the first refs, `HEAD` and their reflogs.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is cloned, and where to: paths, addresses, and the names made of them.
+//! The source and the destination of a clone: paths, URLs, and names derived from them.
 
 use std::path::{Path, PathBuf};
 
@@ -78,10 +78,10 @@ fn linked(file: &Path) -> Option<PathBuf> {
     is_repository(&target).then_some(target)
 }
 
-/// The name of the directory that a clone of `name` makes when none is given.
+/// Returns the default name of the directory for a clone of `name`.
 ///
 /// # Errors
-/// No name can be made out of it.
+/// No name can be derived from it.
 pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
     let without_scheme = match name.find("://") {
         Some(at) => &name[at + 3..],

@@ -1,4 +1,4 @@
-//! Agreeing on what is missing, and bringing it into a quarantine.
+//! Negotiates what is missing, and receives it into a quarantine.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -250,8 +250,8 @@ impl Fetched {
         }))
     }
 
-    /// Sees that everything is whole. Where the other side's own cut of its history would have to
-    /// become ours, the references that need it are marked.
+    /// Checks that everything is connected. If the shallow commits of the other side would have to
+    /// be accepted, the refs that need it are marked.
     pub(super) fn check_cuts(
         &mut self,
         work: &Work<'_>,

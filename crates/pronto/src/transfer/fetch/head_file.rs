@@ -1,4 +1,4 @@
-//! `FETCH_HEAD`: what was fetched last, for `merge` and `pull`.
+//! `FETCH_HEAD`: the refs of the last fetch, for `merge` and `pull`.
 
 use std::fs;
 

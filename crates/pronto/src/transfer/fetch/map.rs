@@ -1,4 +1,4 @@
-//! Which references to take and what to call them.
+//! Maps remote refs to local names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Mapped {
     pub(super) id: ObjectId,
     pub(super) local: Option<Local>,
     pub(super) merge: Standing,
-    /// The other side's cut of its history would have to become ours.
+    /// Whether the shallow commits of the other side would have to be accepted.
     pub(super) needs_cut: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Local {
     pub(super) old: Option<ObjectId>,
 }
 
-/// How `FETCH_HEAD` tells of it; in the order in which it does.
+/// The kind of a line in `FETCH_HEAD`, in the order of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     Merge,
@@ -94,7 +94,7 @@ impl Mapping {
         })
     }
 
-    /// The widest name on the other side that is likely to be told.
+    /// Returns the width of the longest remote name that is likely to be reported.
     pub(super) fn name_width(&self, tells_unchanged: bool) -> usize {
         const LEAST: usize = 10;
         const COLUMNS: usize = 80;

@@ -1,4 +1,4 @@
-//! Removing references to what is gone on the other side.
+//! Removes tracking refs of branches that no longer exist on the other side.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::Result;
 use crate::refs::Expected;
 use crate::remote::Refspec;
 
-/// Removes what is gone, if that is asked for.
+/// Removes stale refs, if requested.
 pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let config = work.repository.config();
     let decide = |given: Option<bool>, configured: Option<bool>, key: &str| -> Result<bool> {

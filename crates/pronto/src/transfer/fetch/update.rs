@@ -1,4 +1,4 @@
-//! Moving references to what was fetched, and telling of it.
+//! Updates refs to the fetched values, and reports the results.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A change of a reference, not made yet.
 struct Planned {
-    /// Its place among the updates that are told.
+    /// Its position among the reported updates.
     told: usize,
     local: BString,
     new: ObjectId,
@@ -19,10 +19,10 @@ struct Planned {
     message: BString,
 }
 
-/// Moves the references, writes `FETCH_HEAD`, and says what became of each.
+/// Updates the refs, writes `FETCH_HEAD`, and records the result for each ref.
 ///
-/// A reference that another process changes meanwhile is decided anew: by then it may hold what was
-/// fetched, or the update may be a forced one.
+/// If another process changes a ref meanwhile, the decision is repeated: the ref may hold the
+/// fetched value by then, or the update may be a forced one.
 pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let mut entries: Vec<Mapped> = all
         .iter()
@@ -52,11 +52,11 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
     Ok(())
 }
 
-/// How often a fetch decides anew because other processes change the same references.
+/// How often a fetch decides again because other processes change the same refs.
 const MOST_ATTEMPTS: u32 = 20;
 
-/// Decides what becomes of each reference, and does it. `None` if another process has changed one
-/// of them, or holds its lock, and `may_repeat` allows another attempt; nothing has changed then.
+/// Decides the result for each ref, and applies it. `None` if another process has changed one of
+/// them, or holds its lock, and `may_repeat` allows another attempt; nothing has changed then.
 fn update(
     work: &Work<'_>,
     entries: &[Mapped],
@@ -176,7 +176,7 @@ impl Planner<'_> {
         self.work.repository.abbreviate(id)
     }
 
-    /// Whether the branch is the one of a work tree.
+    /// Whether the branch is the one of a worktree.
     fn is_checked_out(&self, local: &Local) -> Result<bool> {
         if self.work.options.update_head {
             return Ok(false);
@@ -211,7 +211,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Notes down the change that was told last.
+    /// Records the change that was reported last.
     fn record(&mut self, entry: &Mapped, local: &Local, what: &str) -> Result<()> {
         let action = &self.work.options.action;
         self.planned.push(Planned {
@@ -225,8 +225,8 @@ impl Planner<'_> {
     }
 }
 
-/// Makes the changes in one transaction. If that is refused, those that can be made are made one
-/// by one, unless `--atomic` asks for all or none. `false` if another process is in the way and
+/// Makes the changes in one transaction. If that is refused, the possible ones are made one by one,
+/// unless `--atomic` requires all or none. `false` if another process is in the way and
 /// `may_repeat` is set.
 fn commit(
     work: &Work<'_>,

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
-/// What is said about a connection for one operation.
+/// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The program that serves on the other side (`--upload-pack`).
@@ -40,7 +40,7 @@ impl Settings {
     /// The same with what is configured for `remote`.
     ///
     /// # Errors
-    /// A value is not well formed.
+    /// A value is malformed.
     pub fn for_remote(&self, remote: &Remote, config: &Config) -> Result<Self> {
         let mut settings = self.clone();
         if settings.upload_pack.is_none() {
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// Fails if what is set for the connection to `url` is not well formed, or cannot be obeyed. Sends
+/// Fails if what is set for the connection to `url` is malformed, or cannot be obeyed. Sends
 /// nothing.
 ///
 /// # Errors
@@ -75,7 +75,8 @@ pub fn check(
 /// Connects to the repository at `url`.
 ///
 /// # Errors
-/// The address or a setting is not well formed, the transport is not allowed, or nobody answers.
+/// The address or a setting is malformed, the transport is not allowed, or the server does not
+/// answer.
 pub fn connect(
     url: &BStr,
     settings: &Settings,
@@ -87,7 +88,7 @@ pub fn connect(
     connect_with(url, settings, (config, environment), watch, wrap)
 }
 
-/// As [`connect`], with what `wrap` makes of those who know the user's passwords.
+/// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
 pub(crate) fn connect_with(
     url: &BStr,
     settings: &Settings,
@@ -131,7 +132,7 @@ fn options(
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
     let mut options = Options {
-        version: version(config)?,
+        version: version(config, environment)?,
         command: settings.upload_pack.clone(),
         environment: changes.collect(),
         family: settings.family,
@@ -156,18 +157,24 @@ fn options(
     Ok(options)
 }
 
-fn version(config: &Config) -> Result<Version> {
-    match config.string("protocol.version")? {
-        None => Ok(Version::V2),
-        Some(value) => match value.as_bytes() {
-            b"0" => Ok(Version::V0),
-            b"1" => Ok(Version::V1),
-            b"2" => Ok(Version::V2),
-            _ => {
-                let message = format!("unknown value for config 'protocol.version': {value}");
-                Err(Error::new(ErrorKind::ConfigValue, message))
-            }
+/// The version of the protocol to ask for: as configured, else as Git's own tests say, else 2.
+fn version(config: &Config, environment: &Environment) -> Result<Version> {
+    let for_tests = "GIT_TEST_PROTOCOL_VERSION";
+    let (value, what) = match config.string("protocol.version")? {
+        Some(value) => (value, "config 'protocol.version'"),
+        None => match environment.bytes(for_tests) {
+            Some(value) if !value.is_empty() => (value.as_bstr(), for_tests),
+            _ => return Ok(Version::V2),
         },
+    };
+    match value.as_bytes() {
+        b"0" => Ok(Version::V0),
+        b"1" => Ok(Version::V1),
+        b"2" => Ok(Version::V2),
+        _ => {
+            let message = format!("unknown value for {what}: {value}");
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Whether everything that is linked to is there.
+//! Checks that all linked objects are present.
 //!
-//! For a pack that has to stand alone (a clone), [`Links`] looks at every object while the
-//! indexer has it in its hands. For one that builds on what is here (a fetch), [`is_connected`]
-//! walks from the new tips to what was reachable before.
+//! For a pack that must be complete (a clone), [`Links`] examines every object during indexing. For
+//! one that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to what
+//! was reachable before.
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -141,13 +141,13 @@ impl Inspect for Links<'_> {
     }
 }
 
-/// Whether all that can be reached from `tips`, but not from `known`, is in `store`.
+/// Returns whether everything reachable from `tips`, but not from `known`, is in `store`.
 ///
 /// Reads the commits between the two and the trees that differ between a commit and its first
 /// parent.
 ///
 /// # Errors
-/// An object that is there cannot be read.
+/// A present object cannot be read.
 pub(crate) fn is_connected(
     store: &Store,
     tips: &[ObjectId],
@@ -278,8 +278,8 @@ impl Walk<'_> {
         self.check_trees()
     }
 
-    /// Each commit before its first parent, whose tree is therefore checked before: what is in it is
-    /// passed over in the child's.
+    /// Returns each commit before its first parent. A parent's tree is therefore checked first, and
+    /// its entries are skipped in the child's tree.
     fn children_first(&self, new: &[ObjectId]) -> Vec<ObjectId> {
         let mut left: HashSet<&ObjectId> = new.iter().collect();
         let (mut order, mut chain) = (Vec::with_capacity(new.len()), Vec::new());

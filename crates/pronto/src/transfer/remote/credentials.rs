@@ -1,4 +1,4 @@
-//! Names and passwords, from the user's credential helpers or the user.
+//! User names and passwords, from credential helpers or the user.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -98,8 +98,8 @@ impl Helpers {
         }
     }
 
-    /// What helpers are told, from the parts of the URL that the connection uses: they never see
-    /// a URL that they could read in another way.
+    /// Returns the data for helpers, from the parts of the URL that the connection uses: helpers
+    /// never see a URL that they could parse in another way.
     fn context(&self, url: &Url, challenges: &[String]) -> Result<Context, Error> {
         let text = |value: &BStr| {
             value.to_str().map(str::to_owned).map_err(|_| {

@@ -1,13 +1,12 @@
-//! Settings about HTTP that only git obeys.
+//! HTTP settings that only git supports.
 //!
-//! A call for which one of them is set fails before anything is sent to the URL, in a way that
-//! lets the caller hand it to git. Settings of git that are not named here or in
-//! [`web`](super::web) change nothing that can be seen: `http.version`, `http.keepAlive*`,
-//! `http.minSessions`, `http.maxRequests` and `http.postBuffer` tune what curl does;
-//! `http.noEPSV` and `http.sslTry` are about FTP; `http.schannel*` is about one library, which
-//! `http.sslBackend` would have to choose; `http.saveCookies` needs `http.cookieFile`; and
-//! `http.maxRetries`, `http.maxRetryTime` and `http.retryAfter` are about answers that end a call
-//! here.
+//! A call to which one of them applies fails before anything is sent to the URL, with an error that
+//! lets the caller hand it to git. Settings of git that are neither here nor in [`web`](super::web)
+//! have no visible effect: `http.version`, `http.keepAlive*`, `http.minSessions`,
+//! `http.maxRequests` and `http.postBuffer` tune curl; `http.noEPSV` and `http.sslTry` concern FTP;
+//! `http.schannel*` concerns one library, which `http.sslBackend` would have to select;
+//! `http.saveCookies` needs `http.cookieFile`; and `http.maxRetries`, `http.maxRetryTime` and
+//! `http.retryAfter` concern responses that end a call here.
 
 use pronto_wire::transport::http::Options;
 
@@ -53,7 +52,7 @@ const ENCRYPTED: &[Foreign] = &[
     foreign("sslBackend", "", &[]),
 ];
 
-/// For our own certificate.
+/// Settings of client certificates.
 const CERTIFICATE: &[Foreign] = &[
     foreign("sslCertType", "GIT_SSL_CERT_TYPE", &["pem"]),
     foreign("sslKeyType", "GIT_SSL_KEY_TYPE", &["pem"]),

@@ -1,4 +1,4 @@
-//! The commits that are here, for the negotiation and for checks.
+//! The local commits, for the negotiation and for checks.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// The same, taking from `graph` what that has. Whether those commits are there is not
-    /// looked at.
+    /// Does the same, with commits from `graph` if it has them. Does not check whether these
+    /// commits exist.
     pub(crate) fn with_graph(mut self, graph: Option<&'a CommitGraph>) -> Self {
         self.graph = graph.filter(|_| self.shallow.is_empty());
         self

@@ -1,4 +1,4 @@
-//! Leaving objects out: what filters are, and remotes that hold what was left out.
+//! Partial clones: object filters, and promisor remotes.
 
 use bstr::{BStr, BString};
 

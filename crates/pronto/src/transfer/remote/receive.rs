@@ -1,4 +1,4 @@
-//! Taking in the pack that the other side sends, while it arrives.
+//! Receives and indexes the pack of the other side while it arrives.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
 
-/// Where a pack goes and what is to be looked at on the way.
+/// The destination of a pack, and the checks on the way.
 pub(crate) struct Receive<'a> {
     /// The directory for the pack and its indexes.
     pub(crate) directory: &'a Path,
@@ -38,7 +38,7 @@ pub(crate) struct Receive<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// What becomes of a pack of few objects.
+/// How a pack of few objects is unpacked.
 pub(crate) struct Unpack<'a> {
     /// The store that takes in the objects.
     pub(crate) store: &'a Store,
@@ -82,7 +82,7 @@ const HEADER_LEN: usize = 12;
 /// Reads `pack` to its end and indexes or unpacks it as it arrives.
 ///
 /// # Errors
-/// The connection breaks, the pack is not sound, or the files cannot be written. Nothing stays.
+/// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
 pub(crate) fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let options = options(receive)?;
     let levels = fsck_levels(receive)?;
@@ -160,14 +160,14 @@ fn take_in(
     }
 }
 
-/// What comes of what is wrong with objects, if they are to be looked at.
+/// Returns the severities of findings, if objects are checked.
 fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     let config = receive.repository.config();
     if !checks_objects(config)? {
         return Ok(None);
     }
     let mut levels = Levels::strict();
-    // What comes from a side that promises the rest is looked at as it is.
+    // The configured levels do not apply to a promisor remote.
     if receive.promisor.is_none() {
         let home = receive.repository.environment().home();
         let warn = &mut |warning| receive.repository.warn(warning);

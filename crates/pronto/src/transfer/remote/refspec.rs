@@ -23,7 +23,7 @@ impl Refspec {
     /// Parses one refspec.
     ///
     /// # Errors
-    /// It is not well formed.
+    /// It is malformed.
     pub fn parse(text: &BStr) -> Result<Self> {
         let invalid = || Error::new(ErrorKind::InvalidInput, format!("invalid refspec '{text}'"));
         gix_refspec::parse(text, gix_refspec::parse::Operation::Fetch).map_err(|_| invalid())?;

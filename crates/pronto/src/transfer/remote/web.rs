@@ -1,4 +1,4 @@
-//! What the user has set about HTTP, chosen anew for each URL that requests go to.
+//! The user's HTTP settings, resolved for each URL that receives a request.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -176,8 +176,8 @@ impl<'a> Lookup<'a> {
         Ok((limit > 0 && seconds > 0).then_some(LowSpeed { limit, time }))
     }
 
-    /// The proxy that the environment names. `HTTP_PROXY` in capitals is not looked at: web
-    /// servers set it from a header for programs they run.
+    /// Returns the proxy that the environment names. `HTTP_PROXY` in capitals is ignored: web
+    /// servers set it from a header for programs that they run.
     fn proxy(&self) -> Option<String> {
         match self.url.scheme() {
             "https" => self.first_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),

@@ -1,4 +1,4 @@
-//! What both sides have.
+//! Determines the common commits of both sides.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Takes note of an object that is here.
+    /// Records an object that is here.
     ///
     /// # Errors
     /// It cannot be read.
@@ -71,7 +71,7 @@ impl Common {
 
     fn leads_to_common(&self, repository: &Repository, start: ObjectId) -> Result<bool> {
         let header = repository.objects()?.header(&start).map_err(from_odb)?;
-        // Of what is no commit nobody can tell.
+        // For an object that is not a commit this cannot be determined.
         if header.is_none_or(|header| header.kind != ObjectKind::Commit) {
             return Ok(true);
         }

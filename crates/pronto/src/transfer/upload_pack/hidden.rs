@@ -1,4 +1,4 @@
-//! Which references are not shown: `transfer.hideRefs` and `uploadpack.hideRefs`.
+//! Hidden refs: `transfer.hideRefs` and `uploadpack.hideRefs`.
 
 use bstr::{BStr, BString, ByteSlice};
 

@@ -1,4 +1,4 @@
-//! Going on with a conversation by way of another server.
+//! Continues a conversation through another server.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use super::unwritable;
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result};
 
-/// A server that is to be started: a program, and what it is told.
+/// A server to be started: a program and its arguments.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// The program (`git`).
@@ -23,9 +23,9 @@ pub struct Server {
     pub variables: Vec<(OsString, OsString)>,
 }
 
-/// Starts `server`, keeps its greeting from the other side, which has heard one already, tells it
-/// what was [not answered](super::Ended::Unanswered), and passes on what both say until it ends.
-/// `input` is what the other side says from here on.
+/// Starts `server`, discards its greeting, because the other side has received one already, sends
+/// it the [unanswered request](super::Ended::Unanswered), and forwards bytes in both directions
+/// until it ends. `input` is the rest of the other side's bytes.
 ///
 /// # Errors
 /// It cannot be started, or the connection breaks.
@@ -55,7 +55,8 @@ pub fn go_on(
     let mut packets = PacketReader::new(stdout);
     while packets.next_packet().map_err(from_wire)? != Packet::Flush {}
     stdin.write_all(unanswered).map_err(unwritable)?;
-    // Ends with the process: nobody can wake a thread that waits for the other side.
+    // The thread ends with the process, because it cannot be woken while it waits for the other
+    // side.
     std::thread::spawn(move || {
         // Both ends may go at any time; the server says what that means.
         let _ = std::io::copy(&mut input, &mut stdin);

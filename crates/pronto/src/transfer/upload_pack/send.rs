@@ -1,4 +1,4 @@
-//! Sending the pack, and how far it is.
+//! Sends the pack and the progress.
 
 use std::io::{self, IoSlice, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,17 +13,17 @@ use super::{Session, unwritable};
 use crate::pack_objects::Select;
 use crate::{Error, Result};
 
-/// How often the other side is told how far it is.
+/// The interval of progress messages to the other side.
 const TICK: Duration = Duration::from_secs(1);
 
-/// After so long without a word the other side might think that nobody is there
+/// After this time without data the other side might assume that the connection is dead
 /// (`uploadpack.keepAlive`).
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// How many packets go out with one system call.
 const PACKETS: usize = 16;
 
-/// Whether data are told from messages.
+/// Whether data and messages are multiplexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Band {
     /// There are no messages.
@@ -74,7 +74,7 @@ impl Session<'_> {
             let bands = &bands;
             let ticker = move || {
                 while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-                    // A broken connection is found out by the data.
+                    // A broken connection is detected when data are sent.
                     let _ = bands.tick();
                 }
             };
@@ -129,7 +129,7 @@ fn pack(
 
 struct Output<'a> {
     out: &'a mut (dyn Write + Send),
-    /// When the other side heard of us last.
+    /// The time of the last data to the other side.
     last: Instant,
 }
 
@@ -175,7 +175,7 @@ impl Bands<'_> {
         Ok(())
     }
 
-    /// Tells how far it is, or that somebody is still there.
+    /// Sends progress, or a sign of life.
     fn tick(&self) -> io::Result<()> {
         let text = self.news(false);
         if !text.is_empty() {
@@ -191,7 +191,7 @@ impl Bands<'_> {
         Ok(())
     }
 
-    /// What there is to tell since the last time.
+    /// Returns the progress since the last call.
     fn news(&self, is_end: bool) -> String {
         let mut text = String::new();
         if self.is_quiet {

@@ -1,4 +1,4 @@
-//! Versions 0 and 1: references at once, then one negotiation.
+//! Versions 0 and 1: the advertisement, then one negotiation.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{Ended, Line, Session, Shown, id_in};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result};
 
-/// How acknowledgments are told.
+/// The form of acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Acknowledge {
     /// Only the first.
@@ -109,8 +109,8 @@ impl Session<'_> {
         self.write(&out)
     }
 
-    /// What the other side wants; `None` if it wants nothing, or something that somebody else must
-    /// answer: then `raw` holds it.
+    /// Reads the wants of the other side. `None` if there are none, or if another server must
+    /// answer the request, which `raw` then holds.
     fn request(&mut self, shown: &[Shown], raw: &mut Vec<u8>) -> Result<Option<Request>> {
         let tips: HashSet<ObjectId> = shown.iter().filter_map(|reference| reference.id).collect();
         let mut request = Request::default();

@@ -1,4 +1,4 @@
-//! Version 2: commands that stand for themselves.
+//! Version 2: independent commands.
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
@@ -11,7 +11,7 @@ use super::{Ended, Line, Session, id_in};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result};
 
-/// From so many prefixes on all references are listed: whoever asks sorts them out.
+/// From this number of prefixes on all refs are listed, and the client filters them.
 const MOST_PREFIXES: usize = 65_536;
 
 /// More wants or haves than these in one request are refused.
@@ -38,7 +38,7 @@ struct Command {
 }
 
 impl Session<'_> {
-    /// Says what can be done, and does what it is told until the other side goes.
+    /// Sends the capabilities, and serves commands until the other side disconnects.
     pub(super) fn commands(&mut self) -> Result<Ended> {
         self.say_capabilities()?;
         while let Some(command) = self.command()? {
@@ -178,7 +178,7 @@ impl Session<'_> {
         self.write(&out)
     }
 
-    /// Answers a request for objects, or gives back one that somebody else must answer.
+    /// Serves a request for objects. Returns it if another server must answer.
     fn fetch(&mut self, mut command: Command) -> Result<Option<Command>> {
         if command.is_foreign {
             return Ok(Some(command));

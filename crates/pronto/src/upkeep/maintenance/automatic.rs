@@ -1,4 +1,4 @@
-//! Maintenance that commands start by themselves.
+//! Maintenance that commands start automatically.
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,8 +8,8 @@ use super::gc::is_pointless;
 use super::{Occasion, Settings, Task};
 use crate::{Repository, Result};
 
-/// So many references are looked at before the process in the background is left to find out
-/// whether the commit-graph is to be written.
+/// The number of refs that are read before the background process decides whether the commit-graph
+/// is to be written.
 const REFERENCES: usize = 2_000;
 
 /// Where it is remembered which tasks did not help, below the common directory.
@@ -23,14 +23,15 @@ pub struct Automatic {
 }
 
 impl Repository {
-    /// Whether a command that is about to end should start maintenance: automatic maintenance is on
-    /// (`maintenance.auto`, `gc.auto`), nobody is at it, it did not just fail, and there is work to do.
+    /// Returns whether a command that is about to end should start maintenance: automatic
+    /// maintenance is enabled (`maintenance.auto`, `gc.auto`), no other process runs it, it did not
+    /// just fail, and there is work to do.
     ///
-    /// Costs a listing of the packs and of the loose references, a fraction of the loose objects, and
-    /// a lookup of up to 2,000 references; no program is started.
+    /// Costs a listing of the packs and of the loose refs, a fraction of the loose objects, and a
+    /// lookup of up to 2,000 refs; no program is started.
     ///
     /// # Errors
-    /// A configured value is not of its type, or references cannot be read.
+    /// A configured value is not of its type, or refs cannot be read.
     pub fn automatic_maintenance(&self) -> Result<Option<Automatic>> {
         let config = self.config();
         let is_on = match config.bool("maintenance.auto")? {

@@ -1,4 +1,4 @@
-//! Whether the state of a repository asks for a task: Git's conditions for `--auto`.
+//! Whether the state of a repository needs a task: Git's conditions for `--auto`.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -46,14 +46,14 @@ enum Limit {
 }
 
 impl Repository {
-    /// Whether the state of the repository asks for `task`, as `git maintenance run --auto` decides
-    /// it. For [`Task::Gc`] the hook `pre-auto-gc` has the last word.
+    /// Returns whether the state of the repository needs `task`, like `git maintenance run --auto`.
+    /// For [`Task::Gc`] the hook `pre-auto-gc` decides last.
     ///
-    /// Costs at most a listing of the packs, and of loose objects up to a limit; for the commit-graph
-    /// a lookup of each reference.
+    /// Costs at most a listing of the packs, and of loose objects up to a limit; for the
+    /// commit-graph a lookup of each ref.
     ///
     /// # Errors
-    /// A configured value is not of its type, the hook cannot be run, or references cannot be read.
+    /// A configured value is not of its type, the hook cannot be run, or refs cannot be read.
     pub fn needs_maintenance(&self, task: Task, settings: &Settings) -> Result<bool> {
         let is_needed = self.maintenance_need(task, settings, usize::MAX)? == Need::Yes;
         Ok(is_needed && (task != Task::Gc || self.may_collect_garbage()?))
@@ -68,8 +68,8 @@ impl Repository {
         Ok(code.is_none_or(|code| code == 0))
     }
 
-    /// As [`needs_maintenance`](Self::needs_maintenance), without the hook and with at most `references`
-    /// references looked at.
+    /// Does the same as [`needs_maintenance`](Self::needs_maintenance) without the hook, and reads
+    /// at most `references` refs.
     pub(super) fn maintenance_need(
         &self,
         task: Task,
@@ -230,7 +230,7 @@ impl Repository {
             if is_known(&id) {
                 return Ok(ControlFlow::Continue(()));
             }
-            // What is broken is for others to complain about.
+            // Other commands report a broken ref.
             let Ok(Some(id)) = self.peel_tags(id) else {
                 return Ok(ControlFlow::Continue(()));
             };

@@ -1,4 +1,4 @@
-//! Garbage collection: how it repacks, its lock, and its phases.
+//! Garbage collection: its lock, its phases, and its way of repacking.
 
 use std::ffi::OsString;
 use std::io::ErrorKind as Io;
@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
     reason = "each is an option of the command line"
 )]
 pub struct GcOptions {
-    /// Whether all deltas are made anew (`--aggressive`).
+    /// Whether all deltas are recomputed (`--aggressive`).
     pub aggressive: bool,
     /// Whether nothing is done unless there is much to do (`--auto`).
     pub auto: bool,
@@ -206,9 +206,10 @@ impl Repository {
         Ok(())
     }
 
-    /// Collects garbage: repacks, removes what is unreachable and old, forgets work trees and
-    /// recorded resolutions, and removes indexes without packs. The caller holds [`GcLock`], and writes
-    /// the commit-graph afterwards if [`writes_graph_in_gc`](Self::writes_graph_in_gc) says so.
+    /// Collects garbage: repacks, deletes old unreachable objects, removes the data of missing
+    /// worktrees, old recorded resolutions, and indexes without packs. The caller holds [`GcLock`],
+    /// and writes the commit-graph afterwards if [`writes_graph_in_gc`](Self::writes_graph_in_gc)
+    /// returns true.
     ///
     /// # Errors
     /// [`ErrorKind::Hook`] never; any other kind if a phase cannot be started, and

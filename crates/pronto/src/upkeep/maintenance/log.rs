@@ -1,4 +1,4 @@
-//! `gc.log`: what maintenance in the background had to say.
+//! `gc.log`: the messages of background maintenance.
 
 use std::io::ErrorKind as Io;
 use std::time::{Duration, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use crate::{ErrorKind, Repository, Result};
 pub struct LogFile(Lock);
 
 impl LogFile {
-    /// Lets the standard error of this process, and of those that it starts, go to the log.
+    /// Lets standard error of this process, and of those that it starts, go to the log.
     ///
     /// # Errors
     /// The system refuses.

@@ -1,4 +1,4 @@
-//! The packs of a repository as maintenance sees them: numbers and sizes, no contents.
+//! The packs of a repository for decisions of maintenance: numbers and sizes.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

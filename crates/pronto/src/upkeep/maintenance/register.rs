@@ -84,7 +84,7 @@ impl Repository {
         Ok(path::as_bytes(&real).into())
     }
 
-    /// The values of the list; none if one is missing, of which the user is told.
+    /// Returns the values of the list; none if a value is missing, which is reported to the user.
     fn listed(&self, file: Option<&Path>) -> Result<Vec<BString>> {
         let other = match file {
             Some(file) => {

@@ -1,4 +1,4 @@
-//! Running tasks one after the other.
+//! Runs tasks one after another.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -57,14 +57,14 @@ impl Step {
 
 /// Who runs the commands of maintenance and reports what happens.
 pub trait Runner {
-    /// Runs one and waits for it: whether it succeeded.
+    /// Runs a step and waits for it. Returns whether it succeeded.
     ///
     /// # Errors
-    /// It cannot be started, or this process is asked to end.
+    /// It cannot be started, or this process is interrupted.
     fn run(&mut self, step: &Step) -> Result<bool>;
 
-    /// Goes on in the background: starts a process that does what is left. `false` if this process
-    /// is to do it.
+    /// Starts a process that does the remaining work in the background. Returns `false` if this
+    /// process must do it.
     fn detach(&mut self) -> bool;
 
     /// Reports a failure that is not the end.
@@ -83,11 +83,11 @@ pub trait Runner {
 pub struct Run {
     /// The tasks, in their order.
     pub tasks: Vec<Task>,
-    /// Whether a task runs only if the state of the repository asks for it.
+    /// Whether a task runs only if the state of the repository needs it.
     pub auto: bool,
     /// Whether no progress is shown.
     pub quiet: bool,
-    /// Whether to go on in the background after what a user may wait for.
+    /// Whether to continue in the background after the part that a user may wait for.
     pub detach: bool,
     /// Whether what a user may wait for is done already.
     pub skips_foreground: bool,
@@ -107,7 +107,7 @@ pub enum Outcome {
     Failed,
     /// Another process maintains the repository: it holds the lock on this file.
     Busy(PathBuf),
-    /// Another process goes on.
+    /// Another process continues.
     Detached,
 }
 
@@ -144,7 +144,7 @@ impl Repository {
         }
         if run.detach {
             let _region = pronto_io::region!("maintenance", "detach");
-            // The process that goes on takes the lock itself.
+            // The process that continues takes the lock itself.
             drop(lock);
             if runner.detach() {
                 return Ok(if is_failed {

@@ -1,5 +1,5 @@
-//! Telling the scheduler of the machine to maintain repositories: cron, systemd, launchd, or the
-//! task scheduler of Windows. What is written are the files that Git writes, with another program.
+//! Registers maintenance with the scheduler of the machine: cron, systemd, launchd, or the task
+//! scheduler of Windows. The files are those that Git writes, with another program.
 
 mod cron;
 mod launchd;
@@ -18,7 +18,7 @@ use super::conditions::failed;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// The variable by which tests put programs in the place of those of a scheduler:
+/// The variable by which tests put programs in place of those of a scheduler:
 /// `NAME:COMMAND,…`. A scheduler that it does not name is not there.
 const STAND_INS: &str = "GIT_TEST_MAINT_SCHEDULER";
 
@@ -150,11 +150,11 @@ impl Schedules<'_> {
         }
     }
 
-    /// Has no scheduler maintain repositories any more.
+    /// Stops the scheduled maintenance of all repositories.
     ///
     /// # Errors
-    /// Another process is at it ([`ErrorKind::Refused`]), or a program cannot be started. What a scheduler
-    /// refuses is told as a complaint of the repository.
+    /// Another process changes the schedule ([`ErrorKind::Refused`]), or a program cannot be
+    /// started. A refusal by a scheduler is reported as a message of the repository.
     pub fn stop(&self) -> Result<()> {
         let _lock = self.lock()?;
         self.end(None)
@@ -196,7 +196,7 @@ impl Schedules<'_> {
         })
     }
 
-    /// What tests put in the place of the program of `scheduler`.
+    /// What tests put in place of the program of `scheduler`.
     fn stand_in(&self, scheduler: Scheduler) -> Option<&str> {
         let all = self.repository.environment().text(STAND_INS)?;
         let mut pairs = all.split(',').filter_map(|pair| pair.split_once(':'));

@@ -1,4 +1,4 @@
-//! What the configuration says of garbage collection.
+//! The configuration of garbage collection.
 
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,7 +39,7 @@ pub struct Settings {
     pub prune_expire: Option<BString>,
     /// Where a cruft pack of what is removed goes (`--expire-to`).
     pub expire_to: Option<OsString>,
-    /// From what age on work trees that are gone are forgotten (`gc.worktreePruneExpire`).
+    /// The age from which the data of missing worktrees are removed (`gc.worktreePruneExpire`).
     pub worktree_prune_expire: BString,
     /// The size in bytes from which on packs are left as they are; zero for none
     /// (`gc.bigPackThreshold`).
@@ -110,7 +110,7 @@ fn age(config: &Config, key: &str, default: &str) -> Result<BString> {
         let now = now.map_or(0, |since| {
             i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
         });
-        // What is wrong with it is told by git.
+        // git reports an invalid value.
         if crate::revision::parse_date(text).is_none_or(|moment| moment >= now) {
             return Err(unsupported(text));
         }

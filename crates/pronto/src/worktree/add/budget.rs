@@ -1,4 +1,4 @@
-//! How much of the contents of files all threads hold together.
+//! Limits the total memory for file contents of all threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ pub(super) struct Budget {
     freed: Condvar,
 }
 
-/// A part of a [`Budget`], until it is dropped. Who has one must not wait for another.
+/// A part of a [`Budget`], until it is dropped. A holder must not wait for another one.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     budget: &'a Budget,

@@ -1,4 +1,4 @@
-//! Why a file cannot be staged, in Git's words.
+//! The reasons for which a file cannot be staged, in Git's words.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub(super) enum Failure {
     Fatal {
         message: String,
         hint: Option<String>,
-        /// What is said before.
+        /// The messages that precede it.
         lines: Vec<String>,
     },
 }

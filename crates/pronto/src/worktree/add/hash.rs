@@ -1,12 +1,12 @@
-//! Files become objects: read once each, converted, digested many at a time, deflated and
-//! stored, by as many threads as pay.
+//! Turns files into objects: each is read once, converted, digested together with others, deflated
+//! and stored, in as many threads as are useful.
 //!
-//! For a new file that is an open, an `fstat`, a read and a close; no path is resolved twice.
+//! A new file costs an open, an `fstat`, a read and a close; no path is resolved twice.
 //!
-//! Memory: each thread holds up to a few dozen contents of up to a mebibyte; all together hold up
-//! to 256 MiB of larger ones, deflated and converted forms included. What is larger than 32 MiB is
-//! never held, but where it has to be converted: such a file counts three times over, and if that
-//! is more than all there is, it is held alone.
+//! Memory: each thread holds up to a few dozen contents of up to a mebibyte. All together hold up
+//! to 256 MiB of larger ones, including deflated and converted forms. Files above 32 MiB are never
+//! held in memory unless they must be converted: such a file counts three times, and if that
+//! exceeds the limit, it is held alone.
 
 use std::fs::File;
 use std::io::{self, Seek as _};
@@ -62,7 +62,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What came of a target.
+/// The result for a target.
 #[derive(Debug)]
 pub(crate) struct Hashed {
     /// What there is to say, each line with its sort.
@@ -122,7 +122,8 @@ pub(crate) struct Hasher<'a> {
 }
 
 impl Hasher<'_> {
-    /// What came of each of `targets`, up to the first that fails if that is an end.
+    /// Returns the result for each of `targets`, up to the first failure if that ends the
+    /// operation.
     ///
     /// # Errors
     /// Objects cannot be stored, or the call was interrupted.
@@ -174,7 +175,7 @@ struct Shared<'a> {
     /// of the pack if there is one.
     packed_from: u64,
     budget: Budget,
-    /// Programs are asked about one file at a time, so that each is started once.
+    /// Programs process one file at a time, so that each is started once.
     programs: &'a Mutex<Option<ToGit>>,
 }
 
@@ -290,7 +291,7 @@ impl<'a> Worker<'a> {
         self.sink.results
     }
 
-    /// Looks at one target, and if it is a file, sends its content on the way.
+    /// Examines a target, and if it is a file, starts to process its content.
     fn look(&mut self, at: usize) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
         let top = &self.shared.hasher.prepared.top;
@@ -313,7 +314,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What cannot be opened as a file: a link, or something that is gone or kept from us.
+    /// Handles a target that cannot be opened as a file: a link, or a missing or unreadable one.
     fn without_file(&mut self, at: usize, error: &io::Error) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
         let (directory, name) = split(path);

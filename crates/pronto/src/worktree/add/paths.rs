@@ -1,4 +1,4 @@
-//! Which of the paths that were asked for make no sense, and which are ignored.
+//! Finds invalid and ignored paths among the given ones.
 
 use std::collections::BTreeSet;
 
@@ -118,7 +118,7 @@ impl Work<'_> {
         Ok(ignored.into_iter().collect())
     }
 
-    /// Looks for pathspecs that match nothing; `Some` refuses one.
+    /// Finds pathspecs that match nothing; `Some` refuses one.
     pub(super) fn unmatched(
         &mut self,
         outcome: &Outcome,

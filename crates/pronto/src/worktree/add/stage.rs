@@ -1,4 +1,4 @@
-//! What was found goes into the index: in the place of whatever cannot be beside it.
+//! Enters results into the index, replacing conflicting entries.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -22,7 +22,7 @@ pub(crate) struct Stage<'a> {
     protect: Protect,
     undo: ResolveUndo,
     undo_changed: bool,
-    /// The directory whose parents were looked at last.
+    /// The directory whose parents were checked last.
     clear_directory: Option<BString>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
             return false;
         }
         let before = self.edit.get(path, 0);
-        // Converted anew, each counts as changed.
+        // A file that is converted again counts as changed.
         let was_same = self.options.selection != Selection::Renormalize
             && before.is_some_and(|before| before.id == id && before.mode == mode);
         let mut entry = Entry {
@@ -169,7 +169,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Puts `entry` in the place of all that cannot be beside it.
+    /// Puts `entry` in place of all that cannot be beside it.
     pub(crate) fn replace(&mut self, entry: Entry) {
         self.make_room(entry.path.as_bstr());
         self.edit.set(entry);

@@ -1,7 +1,7 @@
-//! Contents in files of new names.
+//! Contents in temporary files.
 //!
-//! They are written by the same engine as any others, into a directory of their own, and get their
-//! names from there: filters see the paths they know.
+//! The checkout engine writes them into a directory of their own, and they are renamed from there.
+//! So filters see the original paths.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -81,7 +81,7 @@ pub(super) fn write(
             files[usize::from(stage)] = Some(BString::from(name));
         }
     }
-    // They are told in the order that was asked for.
+    // They are reported in the order of the request.
     for path in chosen.iter().map(|at| prepared.index.entry(*at).path) {
         if let Some(files) = names.remove(path) {
             let path = path.to_owned();
@@ -91,7 +91,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Gives the file a name of its own in the top of the work tree.
+/// Gives the file a name of its own in the top of the worktree.
 fn publish(from: &Path, is_link: bool, (top, path): (&Directory, &Path)) -> Result<Vec<u8>> {
     let prefix: &[u8] = match is_link {
         true => b".merge_link_",

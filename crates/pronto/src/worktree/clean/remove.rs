@@ -1,4 +1,4 @@
-//! Removing what was found.
+//! Removes the selected paths.
 
 use std::io;
 
@@ -89,7 +89,8 @@ impl Remover<'_> {
         }
     }
 
-    /// Whether the directory is gone now, or would be. What of it goes while it stays is said.
+    /// Removes a directory. Returns whether it is gone, or would be. What is removed from a
+    /// directory that stays is reported.
     fn directory(&mut self, path: &BStr) -> bool {
         if !self.options.repositories && self.repository.is_nested_repository(path) {
             let place = self.place(path.to_owned());

@@ -1,4 +1,4 @@
-//! Messages of commits: what is taken out of them before they are recorded.
+//! Cleanup of commit messages.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -16,7 +16,7 @@ pub enum Cleanup {
 }
 
 impl Cleanup {
-    /// The one that Git calls `name`, where nobody edits the message.
+    /// Returns the cleanup that Git calls `name`, for a message that is not edited.
     pub fn named(name: &BStr) -> Option<Self> {
         match name.as_bytes() {
             b"verbatim" => Some(Cleanup::Verbatim),

@@ -1,4 +1,4 @@
-//! What is done with differences before they are told: submodules, renames, filters.
+//! Processes differences before they are returned: submodules, renames, filters.
 
 use super::walk::inspector;
 use super::{Difference, Found, Options, Side, is_submodule};
@@ -131,7 +131,7 @@ fn with_renames(
     Ok(detect(differences, renames, &mut read))
 }
 
-/// Finds the object that a file in the work tree would be stored as.
+/// Finds the object that a file in the worktree would be stored as.
 fn make_out(side: &mut Side, path: &BStr, contents: &Contents<'_>) {
     let kind = side.id.kind();
     if side.id == kind.null() {

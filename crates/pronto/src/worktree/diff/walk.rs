@@ -52,8 +52,8 @@ pub(super) fn inspector<'a>(
     Inspector::with(repository, work_tree.to_owned(), how, interrupt)
 }
 
-/// The side of a file that is there. Its object is not known, unless it is a submodule at the
-/// commit that is `recorded`.
+/// Returns the side of an existing file. Its object is unknown, unless it is a submodule at the
+/// `recorded` commit.
 pub(super) fn file_side(file: &Changed, recorded: &Side) -> Side {
     let is_same = file.mode == mode::GITLINK
         && recorded.mode == mode::GITLINK

@@ -1,9 +1,9 @@
-//! The modes that change files.
+//! The modes of `reset` that change files.
 
 use super::*;
 use crate::merge::lacking;
 
-/// What came of it.
+/// The result of resetting files.
 pub(super) enum Reset {
     Done(pronto_worktree::checkout::Outcome),
     Refused(String),

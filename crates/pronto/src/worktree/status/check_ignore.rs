@@ -1,4 +1,4 @@
-//! Which line of which ignore file decides about a path.
+//! Finds the line of an ignore file that decides about a path.
 
 use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -23,8 +23,8 @@ pub struct IgnoreRule {
     pub is_negative: bool,
 }
 
-/// Tells which line decides about one path after another; cheapest when those of a directory come
-/// together.
+/// Returns the deciding pattern for one path after another; cheapest if those of a directory are
+/// consecutive.
 pub struct IgnoreCheck<'a> {
     repository: &'a Repository,
     index: &'a Index,
@@ -39,7 +39,7 @@ impl Repository {
     /// the index.
     ///
     /// # Errors
-    /// There is no work tree, or the index or a configured value cannot be read.
+    /// There is no worktree, or the index or a configured value cannot be read.
     pub fn check_ignored<T>(
         &self,
         use_index: bool,

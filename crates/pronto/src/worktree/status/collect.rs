@@ -1,4 +1,4 @@
-//! Putting the parts of a status together.
+//! Combines the parts of a status.
 
 use super::contents::{Contents, read_tree};
 use super::conversion::Converter;
@@ -103,8 +103,8 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
         false => Index::of(outline).map_err(|error| error.at_path(path)),
     };
     let index = index.map_err(from_index)?;
-    // Files in a directory for which one entry stands count if they are there, so it is looked at
-    // like any other.
+    // Present files in a directory for which one entry stands count, so it is examined like any
+    // other.
     let is_odd = index.is_sparse() && !repository.wants_sparse_index()?;
     if is_odd || repository.has_present_directory(&index)? {
         return repository.expand_index(index);

@@ -1,4 +1,4 @@
-//! What is in objects and files that are compared.
+//! Reads objects and files that are compared.
 
 use super::conversion::Converter;
 use bstr::{BStr, ByteSlice};

@@ -1,5 +1,5 @@
-//! From file contents to blobs while status looks at files: attributes are read when the first
-//! file has to be compared by content.
+//! Conversion of file contents to blobs during a status. Attributes are read when the first file
+//! must be compared by content.
 
 use crate::worktree::from_worktree;
 use crate::{ErrorKind, Repository, Result};

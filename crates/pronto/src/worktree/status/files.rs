@@ -1,4 +1,4 @@
-//! What `ls-files` asks of the worktree: which entries are gone or differ, and what is untracked.
+//! Queries of `ls-files`: entries that are missing or differ, and untracked files.
 
 use super::conversion::Converter;
 use super::settings::walk_options;
@@ -17,7 +17,7 @@ use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleSt
 use pronto_worktree::{Objects, unpack};
 use std::collections::{HashMap, HashSet};
 
-/// Where untracked files are looked for, and what is ignored there.
+/// Where untracked files are searched, and what is ignored there.
 #[derive(Debug)]
 pub struct Search<'a> {
     /// Patterns that hold everywhere.
@@ -44,8 +44,8 @@ pub struct FileState {
 }
 
 impl Repository {
-    /// The untracked (or ignored) files and directories that `search` is about, in order. Opens
-    /// each directory once and looks at no tracked file.
+    /// Returns the untracked (or ignored) files and directories selected by `search`, in order.
+    /// Opens each directory once and examines no tracked file.
     ///
     /// # Errors
     /// As for [`status`](Repository::status).

@@ -1,5 +1,5 @@
-//! Status for those who cannot wait: prompts and editors. What is found comes one by one, as it is
-//! found, and the search ends when nobody wants more or its time is over.
+//! Incremental status for prompts and editors. Results are delivered as they are found, and the
+//! search ends when the receiver is gone or the time is over.
 
 use super::{Options, Report};
 use crate::{ErrorKind, Repository, Result};
@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 /// What a status finds.
 #[derive(Debug)]
 pub enum Item {
-    /// A file differs from the index; `None` for a conflict. In no order. If a file was announced
-    /// with `add --intent-to-add` and moved, the report tells more.
+    /// A file differs from the index; `None` for a conflict. In no order. For a file that was added
+    /// with `add --intent-to-add` and moved, the report contains more.
     Worktree(BString, Option<Change>),
     /// A file, or with a slash at its end a directory, is untracked. In no order, and one may come
     /// twice.
     Untracked(BString),
     /// All there is to say: the last one.
     Complete(Box<Report>),
-    /// The time was over before everything was looked at: the last one.
+    /// The time was over before everything was examined. This is the last item.
     OutOfTime,
 }
 
-/// The items of a status that is going on. Dropping it ends the search and waits for that, so that
-/// no index is left locked: at most for the directory that is being looked at, or for the
-/// comparison with `HEAD`.
+/// The items of a running status. Dropping it ends the search and waits for its end, so that no
+/// index is left locked: at most for the directory that is being examined, or for the comparison
+/// with `HEAD`.
 #[derive(Debug)]
 pub struct Items {
     items: Receiver<Result<Item>>,
@@ -80,7 +80,7 @@ fn work(
 ) {
     let send = |item| {
         if sender.send(item).is_err() {
-            // Nobody listens any more.
+            // The receiver is gone.
             interrupt.trigger();
         }
     };
@@ -134,7 +134,7 @@ impl Drop for Items {
     fn drop(&mut self) {
         self.interrupt.trigger();
         if let Some(worker) = self.worker.take() {
-            // A panic there was told by its own message.
+            // A panic there has printed its own message.
             let _ = worker.join();
         }
     }

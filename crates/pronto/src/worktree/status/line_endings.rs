@@ -1,4 +1,4 @@
-//! Which line endings files have, and are to have.
+//! The present and the configured line endings of files.
 
 use crate::attributes::{AttributeCheck, Selection, State};
 use crate::{Repository, Result, path};
@@ -7,8 +7,8 @@ use pronto_index::{EntryRef, mode};
 use pronto_io::untrusted::{self, Links};
 use pronto_worktree::filter::{attributes_in_words, endings_in_words};
 
-/// Tells the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`);
-/// nothing for what is no file.
+/// Returns the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`);
+/// an empty text for anything but a file.
 #[derive(Debug)]
 pub struct LineEndings<'r> {
     repository: &'r Repository,

@@ -1,4 +1,4 @@
-//! Asking a file system monitor what changed: Git's daemon or pronto's, or a hook.
+//! Queries a file system monitor for changes: Git's daemon, pronto's, or a hook.
 
 use super::Options;
 use crate::hooks::tie_to;
@@ -12,10 +12,10 @@ use std::time::SystemTime;
 
 /// Paths beyond which the index is written so that the next answer is shorter.
 const MANY_PATHS: usize = 100;
-/// Files that are looked at each time until as many are unchanged.
+/// The index is written if more files than this were verified; fewer are examined each time.
 const MANY_VERIFIED: usize = 10;
 
-/// Who is asked: `core.fsmonitor`.
+/// The monitor in use: `core.fsmonitor`.
 enum Source {
     Daemon,
     Hook(BString),
@@ -50,11 +50,11 @@ pub(super) struct Told {
     is_first: bool,
 }
 
-/// Asks the monitor, if one is configured, what changed since the index was written. To be called
-/// before anything is looked at.
+/// Asks the monitor, if one is configured, what changed since the index was written. Must be called
+/// before anything is examined.
 ///
 /// # Errors
-/// Configuration is not well formed.
+/// The configuration is malformed.
 pub(super) fn ask(
     repository: &Repository,
     index: &Outline,
@@ -83,7 +83,7 @@ impl Asked {
 
     /// Finds the entries of `index` that it is about.
     pub(super) fn locate(self, index: &Index) -> Told {
-        // What was known is of other positions, once entries were put in the place of directories.
+        // What was known is of other positions, once entries were put in place of directories.
         let before = self.before.filter(|_| !index.is_expanded());
         let dirty = match (&self.answer, &before) {
             (Answer::Paths { paths, .. }, Some(before)) => {
@@ -191,12 +191,12 @@ impl Told {
         }
     }
 
-    /// Whether looking at entries by their facts' age is beside the point.
+    /// Returns whether the monitor vouches for entries, so their racy timestamps do not matter.
     pub(super) fn vouches(&self) -> bool {
         self.monitored.dirty.is_some()
     }
 
-    /// Whether it is worth writing what the monitor said, of which `verified` have been looked at.
+    /// Returns whether the monitor's data are worth writing, if `verified` entries were examined.
     pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
         let many = match &self.answer {
             Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
@@ -205,9 +205,9 @@ impl Told {
         self.is_first || many || verified.len() > MANY_VERIFIED
     }
 
-    /// Records in `edit` what the monitor said: entries that are neither vouched for nor
-    /// `verified` are to be looked at. `is_cache_current` says that the untracked cache there has
-    /// followed; otherwise it does here.
+    /// Records the monitor's data in `edit`: entries that are neither vouched for nor `verified`
+    /// must be examined. `is_cache_current` says that the untracked cache there is up to date;
+    /// otherwise it is updated here.
     pub(super) fn record(&self, edit: &mut Edit<'_>, verified: &[u32], is_cache_current: bool) {
         let index = edit.base();
         let all = 0..index.len() as u32;

@@ -1,9 +1,9 @@
-//! Status when nothing has changed since the last one, and a monitor says so.
+//! The fast path of status when a monitor reports that nothing has changed since the last one.
 //!
-//! Budget, whatever the number of entries: of the index the header, the cached tree of the top,
-//! what the monitor said and the untracked cache are read; of the objects the commit of `HEAD`. No
-//! call for any file of the worktree, no allocation for any entry. The untracked cache costs one
-//! pass over its directories.
+//! Costs, for any number of entries: the header of the index, the cached tree of the top, the
+//! monitor's data and the untracked cache are read, and the commit of `HEAD`. No call for any file
+//! of the worktree, no allocation for any entry. The untracked cache costs one pass over its
+//! directories.
 
 use super::monitor::Asked;
 use super::state::Reader;
@@ -16,8 +16,8 @@ use crate::{Repository, Result};
 use pronto_index::Outline;
 use pronto_odb::Store;
 
-/// What there is to report if the monitor that was `asked` vouches for everything, and `HEAD` and
-/// the caches in the index agree; `None` if something has to be looked at.
+/// Returns the report if the `asked` monitor vouches for everything, and `HEAD` and the caches in
+/// the index agree; `None` if something must be examined.
 ///
 /// # Errors
 /// As [`Repository::status`].
@@ -70,8 +70,8 @@ pub(super) fn report(
     }))
 }
 
-/// Whether the untracked cache knows of every directory that there is nothing untracked in it, or
-/// nobody wants to know.
+/// Returns whether the untracked cache knows for every directory that it contains nothing
+/// untracked, or untracked files are not requested.
 fn is_nothing_untracked(
     repository: &Repository,
     outline: &Outline,

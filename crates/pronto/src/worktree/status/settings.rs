@@ -1,4 +1,4 @@
-//! What configuration and environment say about looking at the worktree.
+//! Settings of a status from configuration and environment.
 
 use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
@@ -52,18 +52,18 @@ fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
 }
 
 impl Repository {
-    /// Reads pathspecs as they are given where the caller stands. Where all of them exclude, they
-    /// exclude from the whole work tree.
+    /// Parses pathspecs relative to the current directory of the caller. If all of them exclude,
+    /// they exclude from the whole worktree.
     ///
     /// # Errors
     /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words,
-    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; a variable of the environment is
-    /// not well formed.
+    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; an environment variable is
+    /// malformed.
     pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
         self.pathspec_by(specs, pathspec_defaults(self)?)
     }
 
-    /// As [`pathspec`](Self::pathspec), for commands that are about the current directory when
+    /// Like [`pathspec`](Self::pathspec), for commands that are about the current directory when
     /// they are given no path: where all pathspecs exclude, they exclude from what is below it.
     ///
     /// # Errors
@@ -94,11 +94,11 @@ impl Repository {
         })
     }
 
-    /// The path from the top of the work tree that `path` means where the caller stands; it keeps
-    /// a slash at its end.
+    /// Returns `path`, which is relative to the current directory of the caller, relative to the
+    /// top of the worktree. A slash at its end stays.
     ///
     /// # Errors
-    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words if it leads out.
+    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words if it leads outside.
     pub fn path_from_top(&self, path: &BStr) -> Result<BString> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());

@@ -1,5 +1,5 @@
-//! Which operation is in progress: merge, rebase, cherry-pick, revert, am, bisect; and where a
-//! detached `HEAD` came from.
+//! The operation in progress: merge, rebase, cherry-pick, revert, am, bisect; and the origin of a
+//! detached `HEAD`.
 
 use crate::refs::name::candidates;
 use crate::{Repository, Result};
@@ -337,7 +337,7 @@ impl Reader<'_> {
 pub enum SparseCheckout {
     /// So many percent.
     Percent(usize),
-    /// The index has one entry for whole directories, so that nobody has counted.
+    /// The index has entries for whole directories, so the number is unknown.
     Uncounted,
 }
 

@@ -1,4 +1,4 @@
-//! Submodules, looked into by a status of their own in this process.
+//! Submodules, examined by a status of their own in this process.
 
 use super::{Options, SubmoduleState};
 use crate::environment::LOCAL_VARIABLES;
@@ -66,8 +66,8 @@ impl<'a> Inspector<'a> {
         Self::with(repository, work_tree, how, interrupt)
     }
 
-    /// What counts is told by the first if it is given, else by configuration, else by the
-    /// second.
+    /// Creates an inspector that uses the rule `general` if given, otherwise the configured one,
+    /// otherwise `otherwise`.
     pub(crate) fn with(
         repository: &'a Repository,
         work_tree: PathBuf,
@@ -149,7 +149,7 @@ impl Submodules for Inspector<'_> {
         }
         environment.set(DEPTH, (self.depth + 1).to_string());
         environment.set_current_dir(&top);
-        // The directory is its work tree, unless its configuration names another.
+        // The directory is its worktree, unless its configuration names another.
         environment.set("GIT_DIR", ".git");
         let Ok(repository) = Repository::discover(&top, &environment) else {
             return Ok(state);

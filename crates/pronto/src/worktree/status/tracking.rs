@@ -1,4 +1,4 @@
-//! The upstream of a branch, and how far both have gone from each other.
+//! The upstream of a branch, and the number of commits ahead and behind.
 
 use crate::history::{Painting, Until};
 use crate::{Repository, Result};
@@ -22,7 +22,7 @@ pub struct Upstream {
 pub enum Divergence {
     /// They are at the same commit.
     Same,
-    /// They are not; nobody asked how far.
+    /// They differ; the numbers were not requested.
     Different,
     /// Commits that only one of them has.
     Counted {
@@ -116,7 +116,7 @@ impl Repository {
     }
 }
 
-/// What `name` becomes by a refspec from `from` to `to`.
+/// Maps `name` by a refspec from `from` to `to`.
 fn expand(from: &[u8], to: Option<&[u8]>, name: &BStr) -> Option<BString> {
     let star = |pattern: &[u8]| pattern.find_byte(b'*');
     let Some(at) = star(from) else {

@@ -1,4 +1,4 @@
-//! The untracked cache of the index: whether it may be gone by, and what is to become of it.
+//! The untracked cache of the index: whether it may be used, and whether it is kept.
 
 use super::{Ignored, Options, Untracked};
 use crate::ignores::ExcludeContents;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 /// `core.untrackedCache`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
-    /// Use one that is there.
+    /// Use an existing one.
     Keep,
     /// Have one.
     Write,
@@ -34,7 +34,7 @@ pub(super) enum Fate<'a> {
 /// The cache for one status.
 pub(super) struct Prepared<'a> {
     setting: Setting,
-    /// What the walk goes by.
+    /// The cache in the form for the walk.
     pub(super) remembered: Option<Remembered<'a>>,
     /// There is one for another place or system.
     pub(super) is_elsewhere: bool,
@@ -199,7 +199,7 @@ impl<'a> Prepared<'a> {
             };
         }
         let renewed = renew(&remembered.cache, news);
-        // What is as young as the index is looked at again until that is older.
+        // Data as young as the index are verified again until the index is older.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
         let is_better = prepared.is_new || renewed != remembered.cache;

@@ -1,4 +1,4 @@
-//! Writing the index after a look at the files, so that the next look is faster.
+//! Writes refreshed data to the index, so that the next status is faster.
 
 use super::monitor::Told;
 use super::untracked_cache::Fate;
@@ -13,22 +13,22 @@ const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
 
 /// What was learned that the index does not hold yet.
 pub(super) struct News<'a> {
-    /// Facts of files whose content is as it was.
+    /// Stat data of files with unchanged content.
     pub(super) refreshed: &'a [(usize, Stat)],
-    /// Every entry was looked at.
+    /// Whether every entry was examined.
     pub(super) is_complete: bool,
-    /// How many entries are racy for Git, if every one was looked at.
+    /// The number of entries that are racy for Git, if every entry was examined.
     pub(super) racy_count: Option<usize>,
     /// Cached trees that know more.
     pub(super) trees: Option<CachedTree>,
     /// The untracked cache.
     pub(super) untracked: Fate<'a>,
-    /// What a file system monitor said, and the entries that were looked at and are unchanged.
+    /// The monitor's data, and the entries that were examined and are unchanged.
     pub(super) monitor: Option<(&'a Told, &'a [u32])>,
 }
 
-/// Writes `index` with what is new, if that helps, nobody else is writing it, and it is still the
-/// one that was read.
+/// Writes `index` with new data, if that helps, no other process is writing it, and it is still the
+/// file that was read.
 pub(super) fn write_back(
     repository: &Repository,
     (index, settle): (&Index, Duration),
@@ -41,7 +41,7 @@ pub(super) fn write_back(
     let racy = |entry: &EntryRef<'_>| {
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
-    // What the monitor named was looked at, then, and there is no reason to doubt the rest.
+    // The paths that the monitor named were examined, and the rest is trusted.
     let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
     let has_racy = match news.racy_count {
         _ if is_vouched => false,
@@ -96,7 +96,7 @@ pub(super) fn write_back(
     Ok(())
 }
 
-/// Whether nobody has written `index` for as long as `settle`.
+/// Returns whether `index` has not been written for the time `settle`.
 fn has_settled(index: &Index, settle: Duration) -> bool {
     let time = index.timestamp();
     let written = Duration::new(u64::from(time.seconds), time.nanoseconds);

@@ -1,4 +1,4 @@
-//! New branches, and what they follow.
+//! Creates branches, and sets their upstream.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -44,7 +44,7 @@ enum Policy {
     /// Likewise, if both have the same name.
     Simple,
     Always,
-    /// Somebody asked for it.
+    /// The user requested it.
     Explicit,
 }
 
@@ -162,7 +162,7 @@ impl Repository {
     /// Whether what is configured about new branches can be done.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), or a value is not well formed.
+    /// [`Unsupported`](ErrorKind::Unsupported), or a value is malformed.
     pub(crate) fn check_tracking(&self, tracking: Tracking) -> Result<()> {
         self.tracking_policy(tracking).map(|_| ())
     }

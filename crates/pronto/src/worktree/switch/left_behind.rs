@@ -1,4 +1,4 @@
-//! Commits that nothing leads to any more once `HEAD` leaves them.
+//! Commits that become unreachable when `HEAD` leaves them.
 
 use std::ops::ControlFlow;
 
@@ -11,13 +11,13 @@ use crate::history::{Painting, Until};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// What became of the commit that `HEAD` alone was at.
+/// The commit that only `HEAD` led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
     /// A reference leads to it: its short id and title.
     Connected(BString, BString),
-    /// Nothing leads to it and to these, the newest first: how many there are, the first few and
-    /// the last with short id and title, and the short id of the newest.
+    /// It and these commits became unreachable, the newest first: their number, the first few and
+    /// the last with abbreviated id and title, and the abbreviated id of the newest.
     Lost {
         /// How many.
         count: usize,
@@ -96,7 +96,7 @@ impl Repository {
         let title = CommitRef::from_bytes(&content, id.kind())
             .ok()
             .map(|commit| commit.message().title.trim().to_owned());
-        // A title may go on over several lines; Git joins them.
+        // A title may span several lines; Git joins them.
         let lines = title.unwrap_or_default();
         let joined: Vec<&[u8]> = lines.lines().map(|line| line.trim()).collect();
         Ok(joined.join(&b' ').into())

@@ -1,8 +1,8 @@
-//! Files that were changed here and by the commit to go to: each is merged, as text.
+//! Merges local changes of files with those of the target commit, as text.
 //!
-//! What Git does with whole trees is done here file by file, which comes to the same as long as the
-//! files are there on all three sides. Whatever else there is, Git is left to do it: a file that is
-//! gone there may have got another name.
+//! Git merges whole trees; this module merges file by file, with the same result as long as each
+//! file exists on all three sides. All other cases are left to Git: a missing file may have been
+//! renamed.
 
 use std::io::Read;
 
@@ -80,11 +80,11 @@ impl Repository {
 }
 
 impl WorktreeSession<'_> {
-    /// Makes sure that what changes is there now: what was removed here is a conflict with what became
-    /// of it, under whatever name.
+    /// Checks that all changed files are present. A file that was removed locally conflicts with
+    /// its changes, under whatever name.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where something is not.
+    /// [`Unsupported`](ErrorKind::Unsupported) if one is not.
     pub(super) fn require_present(&self, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
         let written = plan.write.iter().filter(|item| item.replaces);
         let written = written.map(|item| item.path.as_bstr());

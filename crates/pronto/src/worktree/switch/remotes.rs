@@ -1,4 +1,4 @@
-//! Remote-tracking branches: which of them a name could mean, and what they stand for.
+//! Remote-tracking branches: the candidates for a name, and their remotes.
 
 use bstr::{BStr, BString, ByteSlice};
 

@@ -1,4 +1,4 @@
-//! What a name on the command line means to those who switch.
+//! Resolves a name on the command line for `switch` and `checkout`.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// A commit or a tree that was named, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its name, `@{-1}` and its kin replaced by what they stand for.
+    /// Its name, with `@{-1}` and similar forms resolved.
     pub name: BString,
     /// The full name of the branch, if it is one.
     pub branch: Option<BString>,

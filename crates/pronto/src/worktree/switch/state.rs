@@ -1,8 +1,9 @@
-//! Operations in progress: what forbids to switch, and what is given up by it.
+//! Operations in progress: those that forbid switching, and those that switching ends.
 
 use std::ffi::OsString;
 use std::io;
 
+use crate::refs::Expected;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The names of what is in the directory of the repository: with one listing a dozen files need not be
@@ -27,7 +28,7 @@ impl Present {
 }
 
 impl Repository {
-    /// Refuses to go on while an operation is in progress that `switch` does not interrupt.
+    /// Refuses to continue while an operation is in progress that `switch` does not interrupt.
     ///
     /// # Errors
     /// There is one. The message names it in Git's words.
@@ -36,6 +37,10 @@ impl Repository {
         let has = |name: &str| {
             let first = name.split('/').next().unwrap_or(name);
             present.may_have(first) && self.git_path(name).exists()
+        };
+        let picks = |name: &str| match self.refs().tables() {
+            Some(_) => self.refs().find(name).is_ok_and(|found| found.is_some()),
+            None => has(name),
         };
         let quit = |doing: &str, command: &str| {
             let message = format!(
@@ -53,10 +58,10 @@ impl Repository {
         if has("rebase-apply") || has("rebase-merge") {
             return quit("while rebasing", "rebase");
         }
-        if has("CHERRY_PICK_HEAD") {
+        if picks("CHERRY_PICK_HEAD") {
             return quit("while cherry-picking", "cherry-pick");
         }
-        if has("REVERT_HEAD") {
+        if picks("REVERT_HEAD") {
             return quit("while reverting", "revert");
         }
         if has("BISECT_LOG") {
@@ -77,7 +82,11 @@ impl Repository {
             ("CHERRY_PICK_HEAD", "cherry picking"),
             ("REVERT_HEAD", "revert"),
         ] {
-            if remove(file) {
+            let is_gone = match self.refs().tables() {
+                Some(_) => self.remove_pseudo_reference(file)?,
+                None => remove(file),
+            };
+            if is_gone {
                 cancelled.push(name);
             }
         }
@@ -99,5 +108,16 @@ impl Repository {
             remove(file);
         }
         Ok(cancelled)
+    }
+
+    /// Removes a reference of this work tree that is not below `refs/`: whether there was one.
+    fn remove_pseudo_reference(&self, name: &str) -> Result<bool> {
+        if self.refs().find(name)?.is_none() {
+            return Ok(false);
+        }
+        let mut transaction = self.transaction();
+        transaction.delete(name, Expected::Anything);
+        transaction.commit()?;
+        Ok(true)
     }
 }

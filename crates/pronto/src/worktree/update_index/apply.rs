@@ -1,4 +1,4 @@
-//! Doing one thing after the other.
+//! Applies actions one after another.
 
 mod marks;
 mod merge;
@@ -83,7 +83,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Looks at the file of an action that needs it. Its entry counts if the index `is_as_it_was`.
+    /// Examines the file of an action that needs it. Its entry counts if the index `is_as_it_was`.
     fn look(&self, action: &Action, is_as_it_was: bool) -> Option<Look> {
         let Action::Update(path, allowed) = action else {
             return None;
@@ -122,7 +122,7 @@ impl<'a> Apply<'a> {
         is_trusted || matches
     }
 
-    /// Hashes all files that are asked for, those that are stored and those that are not.
+    /// Hashes all requested files, whether they are stored or not.
     fn hash(&mut self, actions: &[Action], looks: &[Option<Look>]) -> Result<()> {
         let wanted = |writes: bool| {
             actions

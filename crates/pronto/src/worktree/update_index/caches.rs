@@ -1,4 +1,4 @@
-//! What the index holds beside its entries: caches that are made, taken away, or changed.
+//! Caches of the index beside its entries: adding, removing and changing them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -50,7 +50,7 @@ impl Repository {
     }
 }
 
-/// What stands in an index before a monitor has been asked: nobody vouches for any of `entries`.
+/// Returns the extension before a monitor has been queried: it vouches for none of `entries`.
 fn nothing_told(entries: usize) -> Fsmonitor {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let token = now.unwrap_or_default().as_nanos().to_string();

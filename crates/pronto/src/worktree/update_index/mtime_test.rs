@@ -1,4 +1,4 @@
-//! Whether the times of directories tell what an untracked cache has to know.
+//! Tests whether the times of directories are reliable enough for an untracked cache.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,7 +14,8 @@ use crate::{ErrorKind, Result};
 /// nanoseconds; others take another second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1100)];
 
-/// What to do, where, whether the facts of the directory change with it, and what it means if not so.
+/// An action, its place, whether the stat data of the directory change with it, and the error if
+/// not.
 type Turn<'a> = (
     &'a dyn Fn() -> std::io::Result<()>,
     &'a Path,
@@ -22,11 +23,11 @@ type Turn<'a> = (
     &'static str,
 );
 
-/// Changes things in a new directory in `top`, removed at the end, and looks at whether its facts
-/// change with them. `step` is called after each pause; the error text is in Git's words.
+/// Changes files in a new directory below `top`, which is removed at the end, and checks whether
+/// its stat data change. `step` is called after each pause; the error text is in Git's words.
 ///
 /// # Errors
-/// A file or directory cannot be made or removed.
+/// A file or directory cannot be created or removed.
 pub fn test_untracked_cache(
     top: &Path,
     step: &mut dyn FnMut() -> Result<()>,

@@ -1,9 +1,10 @@
-//! Making work trees.
+//! Creating worktrees.
 //!
-//! Their names are settled first ([`Repository::plan_work_tree`]), so that a front end can say what
-//! is about to be made; then they are made ([`Repository::add_work_tree`]).
+//! Names are resolved first ([`Repository::plan_work_tree`]), so that a front end can show what
+//! will be created. Then the worktree is created ([`Repository::add_work_tree`]).
 
 mod make;
+mod modules;
 mod target;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -38,23 +39,27 @@ pub struct AddOptions {
     pub commit: Option<BString>,
     /// On which branch.
     pub branching: Branching,
-    /// Whether a new branch follows what it starts at; `None`: nobody said so.
+    /// The upstream of a new branch; `None` if unspecified.
     pub tracking: Option<Tracking>,
     /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
     pub guess_remote: bool,
-    /// Take a branch that another work tree has, or with two, the place of one that is locked.
+    /// How many checks to override: with one, a branch that another worktree has; with two, also
+    /// the place of a locked worktree.
     pub force: u8,
     /// Write no files.
     pub no_checkout: bool,
     /// It stays locked, for this reason.
     pub lock: Option<BString>,
-    /// Nobody wants to hear what branches follow.
+    /// Whether messages about upstreams are omitted.
     pub quiet: bool,
-    /// Which ignored files of this work tree the new one gets, too.
+    /// The ignored files of this worktree that the new one gets, too.
     pub carry: Carry,
+    /// Copy the repositories of submodules that are here, so that `submodule update` in the new
+    /// work tree needs no remote for what they have.
+    pub share_submodules: bool,
 }
 
-/// On which branch a new work tree begins.
+/// The branch of a new worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Branching {
     /// The one that was named; else one with the name of the directory, new if need be.
@@ -70,7 +75,7 @@ pub enum Branching {
     Orphan(Option<BString>),
 }
 
-/// A work tree to be made, all names settled.
+/// A worktree to be created, with all names resolved.
 #[derive(Clone, Debug)]
 pub struct Addition {
     options: AddOptions,
@@ -96,7 +101,7 @@ pub enum Preparation {
     Detached(String),
 }
 
-/// What came of it.
+/// The result of creating a worktree.
 #[derive(Debug)]
 pub enum AddOutcome {
     /// The branch could not be made: nothing was done.
@@ -108,16 +113,18 @@ pub enum AddOutcome {
 /// What was made.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// What was set up for the new branch, as Git prints it on the standard output.
+    /// What was set up for the new branch, as Git prints it on standard output.
     pub set_up: Vec<String>,
-    /// What became of files, unless none were to be written.
+    /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,
     /// What the hook `post-checkout` said, if it ran.
     pub hook: Option<i32>,
+    /// Whether there are submodules, which were asked for and have no files yet.
+    pub has_submodules: bool,
 }
 
 impl Added {
-    /// Whether something went wrong with the files. There is no work tree then.
+    /// Returns whether writing the files failed. In that case there is no worktree.
     pub fn has_failed(&self) -> bool {
         match &self.reset {
             None => false,
@@ -223,12 +230,12 @@ impl Repository {
         }
     }
 
-    /// Makes a work tree: its branch, what the repository keeps of it, its files, and its index.
-    /// If it fails or the process is asked to end, all but the branch goes again; if the process
-    /// is killed, [`prune_work_trees`](Self::prune_work_trees) forgets it later.
+    /// Creates a worktree: its branch, its data in the repository, its files, and its index. If it
+    /// fails or is interrupted, everything but the branch is removed again. If the process is
+    /// killed, [`prune_work_trees`](Self::prune_work_trees) removes the data later.
     ///
     /// # Errors
-    /// The place is taken, a branch cannot be made or is checked out elsewhere, or files of the
+    /// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
     /// repository cannot be written. Files that cannot be written are no error: see
     /// [`Added::has_failed`].
     pub fn add_work_tree(
@@ -273,6 +280,9 @@ impl Repository {
                 return Ok(AddOutcome::Added(added));
             }
             self.carry(&options.carry, &inside, progress, interrupt)?;
+            if options.share_submodules {
+                added.has_submodules = self.share_submodules(&inside, interrupt)?;
+            }
         }
         place_guard.keep();
         guard.keep();
@@ -398,7 +408,7 @@ impl Repository {
         )
     }
 
-    /// What the `HEAD` of the new work tree will be.
+    /// Returns the target of the new worktree's `HEAD`.
     fn target(&self, addition: &Addition, name: &BStr) -> Result<Target> {
         if addition.orphan {
             let full = self.branch_called(name)?;
@@ -453,8 +463,8 @@ fn base_name_of(place: &BStr) -> &BStr {
     end[start..].as_bstr()
 }
 
-/// The name of the branch that is made for a work tree at `place`. As in Git, a slash at the end of
-/// a path with several components is part of it.
+/// Returns the name of the branch that is created for a worktree at `place`. As in Git, a slash at
+/// the end of a path with several components is part of it.
 fn base_name(place: &BStr) -> BString {
     let length = place.trim_end_with(|c| c == '/').len();
     let start = length - base_name_of(place).len();

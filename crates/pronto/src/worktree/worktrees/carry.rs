@@ -1,7 +1,7 @@
-//! Carrying ignored files (build outputs, installed dependencies) from one work tree into a new one.
+//! Carrying ignored files (build outputs, installed dependencies) from one worktree into a new one.
 //!
-//! Only what is ignored and not tracked is looked at; a directory that a pattern names is carried with
-//! all that is in it. See `docs/design/checkout.md`, "Carried files".
+//! Only ignored, untracked files are considered. A directory that a pattern names is carried with
+//! everything in it. See `docs/design/checkout.md`, "Carried files".
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
@@ -17,7 +17,7 @@ use super::refused;
 use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Which ignored files a new work tree gets from this one.
+/// The ignored files that a new worktree gets from this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
     /// As in `.gitignore`, from the top; a later pattern wins over an earlier one. None: no files.
@@ -46,7 +46,8 @@ impl Repository {
         }
     }
 
-    /// Copies what the patterns name to the work tree of `inside`, whose files are written.
+    /// Copies the files that match the patterns to the worktree of `inside`, whose files are
+    /// written.
     pub(super) fn carry(
         &self,
         carry: &Carry,
@@ -117,7 +118,7 @@ impl Repository {
     }
 }
 
-/// Looks for what is carried, directory by directory.
+/// Searches carried paths, directory by directory.
 struct Search<'a> {
     top: &'a Directory,
     index: &'a Index,
@@ -125,7 +126,7 @@ struct Search<'a> {
     ignored: Stack<'a>,
     wanted: Stack<'a>,
     found: Vec<Vec<u8>>,
-    /// Directories that have not been looked at.
+    /// Directories that have not been searched.
     left: Vec<BString>,
 }
 

@@ -1,4 +1,4 @@
-//! What other work trees of the repository have checked out.
+//! Branches that other worktrees of the repository have checked out.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,15 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
+use crate::refs::Target;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// What the `HEAD`s of all work trees lead to: that of this one first, those on branches that
-    /// are not born left out.
+    /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches
+    /// are left out.
     ///
     /// # Errors
-    /// A `HEAD`, or the list of work trees, cannot be read.
+    /// A `HEAD`, or the list of worktrees, cannot be read.
     pub fn work_tree_heads(&self) -> Result<Vec<ObjectId>> {
         let mut names: Vec<BString> = vec!["HEAD".into(), "main-worktree/HEAD".into()];
         let directory = self.common_dir().join("worktrees");
@@ -28,7 +29,7 @@ impl Repository {
         };
         for entry in listing.into_iter().flatten() {
             let entry = entry.map_err(unreadable)?;
-            // Without this file it is no work tree.
+            // Without this file it is no worktree.
             if entry.path().join("gitdir").is_file() {
                 let file_name = entry.file_name();
                 let name = path::as_bytes(Path::new(&file_name));
@@ -43,7 +44,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Refuses a branch that another work tree (or with `anywhere` this one) has checked out, or is
+    /// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
     /// rebasing or bisecting.
     pub(crate) fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
         match self.work_tree_using(full, anywhere) {
@@ -57,7 +58,7 @@ impl Repository {
         }
     }
 
-    /// The work tree that has the branch checked out, other than this one unless `anywhere`.
+    /// The worktree that has the branch checked out, other than this one unless `anywhere`.
     pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
         let mut places = vec![common.to_owned()];
@@ -67,13 +68,45 @@ impl Repository {
         places
             .into_iter()
             .filter(|git_dir| anywhere || git_dir != self.git_dir())
-            .filter(|git_dir| uses(git_dir, full))
+            .filter(|git_dir| self.uses(git_dir, full))
             .find_map(|git_dir| self.top_of(&git_dir))
+    }
+
+    /// Whether the work tree of `git_dir` is on the branch, or rebases or bisects it.
+    fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
+        let holds = |file: &str, wanted: &BStr| {
+            untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
+                .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
+        };
+        let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+        self.branch_of(git_dir).is_some_and(|branch| branch == full)
+            || holds("rebase-merge/head-name", full)
+            || holds("rebase-apply/head-name", full)
+            || holds("BISECT_START", short)
+    }
+
+    /// The reference that `HEAD` of the work tree of `git_dir` stands for.
+    pub(crate) fn branch_of(&self, git_dir: &Path) -> Option<BString> {
+        if self.refs().tables().is_none() {
+            let head = git_dir.join("HEAD");
+            let content = untrusted::read(&head, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+            return Some(content.trim_end().strip_prefix(b"ref: ")?.into());
+        }
+        let name: BString = match git_dir.strip_prefix(self.common_dir().join("worktrees")) {
+            Ok(id) => [b"worktrees/", path::as_bytes(id).as_bytes(), b"/HEAD"]
+                .concat()
+                .into(),
+            Err(_) => "main-worktree/HEAD".into(),
+        };
+        match self.refs().find(&name).ok()??.target {
+            Target::Symbolic(branch) => Some(branch.into_inner()),
+            Target::Object(_) => None,
+        }
     }
 
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
         if git_dir == self.common_dir() {
-            // A bare repository has no work tree that could use anything.
+            // A bare repository has no worktree that could use anything.
             let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
             let top = match git_dir.file_name() {
                 Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),
@@ -92,17 +125,4 @@ impl Repository {
             back.strip_suffix(b"/.git").unwrap_or(back),
         ))
     }
-}
-
-fn uses(git_dir: &Path, full: &BStr) -> bool {
-    let holds = |file: &str, wanted: &BStr| {
-        untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
-            .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
-    };
-    let head: BString = [b"ref: ", full.as_bytes()].concat().into();
-    let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
-    holds("HEAD", head.as_bstr())
-        || holds("rebase-merge/head-name", full)
-        || holds("rebase-apply/head-name", full)
-        || holds("BISECT_START", short)
 }

@@ -1,8 +1,8 @@
-//! Work trees that must not go: locked by a person, or because they are still being made.
+//! Worktrees that must not be removed: locked by a user, or being created.
 //!
-//! While `add` works, the file `locked` says by whom, and that process holds a lock of the
-//! operating system on the file. So a process that was killed leaves a file that nobody holds, and
-//! `prune` may take it away; stock git sees a locked work tree.
+//! While `add` runs, the file `locked` contains its mark, and the process holds a lock of the
+//! operating system on the file. A killed process leaves a file without that lock, and `prune` may
+//! remove the worktree's data; git sees a locked worktree.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -15,10 +15,10 @@ use rustix::fs::{FlockOperation, flock};
 use super::{WorkTree, as_line, exists, refused};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// What the file says first while a work tree is being made.
+/// The start of the file while a worktree is being created.
 const INITIALIZING: &str = "initializing: pronto";
 
-/// Whether a work tree is locked.
+/// Whether a worktree is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockState {
     /// It is not.
@@ -58,7 +58,7 @@ impl Repository {
         Ok(LockState::Locked(reason.trim_ascii().into()))
     }
 
-    /// Locks the work tree that `argument` means, for `reason`, which may be empty.
+    /// Locks the worktree that `argument` names, for `reason`, which may be empty.
     ///
     /// # Errors
     /// There is none, it is the main one, it is locked already, or the file cannot be written.
@@ -78,7 +78,7 @@ impl Repository {
         super::replace_file(&file, &as_line(reason))
     }
 
-    /// Unlocks the work tree that `argument` means.
+    /// Unlocks the worktree that `argument` names.
     ///
     /// # Errors
     /// There is none, it is the main one, it is not locked, or the file cannot be removed.
@@ -105,7 +105,7 @@ impl Repository {
     }
 }
 
-/// The mark of a work tree that is being made. The lock on it ends with the process.
+/// The mark of a worktree that is being created. The lock on it ends with the process.
 #[derive(Debug)]
 pub(super) struct Mark {
     file: PathBuf,
@@ -113,7 +113,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Marks the work tree whose directory is `own_dir`.
+    /// Marks the worktree whose directory is `own_dir`.
     pub(super) fn set(own_dir: &Path) -> Result<Self> {
         let file = own_dir.join("locked");
         // It is complete and held before it has its name.
@@ -138,7 +138,7 @@ impl Mark {
         Ok(Mark { file, _held: held })
     }
 
-    /// The work tree is made. With a reason it stays locked.
+    /// Clears the mark of a complete worktree. With a reason it stays locked.
     pub(super) fn clear(self, reason: Option<&BStr>) -> Result<()> {
         match reason {
             Some(reason) => super::replace_file(&self.file, &as_line(reason)),
@@ -152,8 +152,8 @@ impl Mark {
     }
 }
 
-/// Whether `file` marks a work tree whose maker is gone. It is held then by whoever asks, so that
-/// two of them do not both go on.
+/// Returns the file, locked by the caller, if `file` marks a worktree whose creating process is
+/// gone. The lock keeps two callers from proceeding.
 pub(super) fn abandoned(file: &Path) -> Option<File> {
     let mut opened = File::open(file).ok()?;
     let mut text = String::new();
@@ -169,7 +169,7 @@ pub(super) fn abandoned(file: &Path) -> Option<File> {
         return None;
     }
     flock(&opened, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // Whoever held it may have ended well in between.
+    // The process that held it may have completed in between.
     use std::os::unix::fs::MetadataExt;
     let (held, named) = (opened.metadata().ok()?, file.symlink_metadata().ok()?);
     ((held.dev(), held.ino()) == (named.dev(), named.ino())).then_some(opened)

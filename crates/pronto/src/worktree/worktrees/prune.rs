@@ -1,4 +1,4 @@
-//! Forgetting work trees that are gone.
+//! Pruning the data of missing worktrees.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use crate::{Repository, Result, path};
 const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether a work tree may be forgotten.
+/// Whether a worktree may be pruned.
 #[derive(Debug)]
 pub enum Verdict {
     /// It is there, or locked, or not yet expired.
@@ -24,7 +24,7 @@ pub enum Verdict {
     Prune(String, Option<File>),
 }
 
-/// A work tree that was forgotten, or would be.
+/// A worktree that was pruned, or would be.
 #[derive(Debug)]
 pub struct Pruned {
     /// The name of its directory below `worktrees`.
@@ -45,11 +45,11 @@ impl Repository {
         }
     }
 
-    /// Forgets the work trees whose files are gone, as `git worktree prune` does, and those that a
-    /// killed process of ours had begun to make. `dry_run` only tells.
+    /// Removes the data of worktrees whose files are gone, like `git worktree prune`, and of those
+    /// that a killed process of pronto was creating. With `dry_run` it only lists them.
     ///
     /// # Errors
-    /// None so far: what cannot be removed is told with the rest.
+    /// None: data that cannot be removed are listed with the rest.
     pub fn prune_work_trees(&self, expiry: Expiry, dry_run: bool) -> Result<Vec<Pruned>> {
         let mut gone = Vec::new();
         let mut kept: Vec<(BString, Option<BString>)> = Vec::new();
@@ -68,7 +68,7 @@ impl Repository {
             true => place.to_ascii_lowercase().into(),
             false => place.clone(),
         };
-        // The main work tree comes before others of the same place.
+        // The main worktree precedes others of the same place.
         kept.sort_by_cached_key(|(place, id)| (fold(place), id.clone()));
         for pair in kept.windows(2) {
             let [(before, _), (place, Some(id))] = pair else {
@@ -96,7 +96,7 @@ impl Repository {
         }
     }
 
-    /// Removes what the repository has of the work tree `id`; what went wrong, in Git's words.
+    /// Removes the data of the worktree `id` in the repository. Returns a failure in Git's words.
     pub(super) fn remove_own_dir(&self, id: &BStr) -> Result<(), String> {
         let directory = self.own_dir(id);
         // Of an empty one `add` may be about to begin: what it writes meanwhile is not taken.
@@ -118,13 +118,14 @@ impl Repository {
         })
     }
 
-    /// Removes the directory of all linked work trees if there are none left.
+    /// Removes the directory of linked worktrees if it is empty.
     pub(super) fn remove_empty_work_tree_directory(&self) {
         // It stays if it is not empty.
         let _ = std::fs::remove_dir(self.common_dir().join(DIRECTORY));
     }
 
-    /// Whether the work tree `id` may go; if not, where its `.git` is, unless it is locked.
+    /// Decides whether the worktree `id` may be pruned. If not, also returns the place of its
+    /// `.git`, unless it is locked.
     fn judge_work_tree(&self, id: &BStr, expiry: Expiry) -> (Verdict, Option<BString>) {
         let directory = self.own_dir(id);
         let prune = |reason: &str| (Verdict::Prune(reason.into(), None), None);

@@ -1,4 +1,4 @@
-//! Moving work trees.
+//! Moving worktrees.
 
 use std::path::Path;
 
@@ -11,15 +11,16 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
 
 impl Repository {
-    /// Moves the linked work tree that `argument` means to `to`, or into the directory `to`. A
-    /// locked one only with `force` of two; with one, the place may be that of a work tree whose
-    /// files are gone.
+    /// Moves the linked worktree that `argument` names to `to`, or into the directory `to`. A
+    /// locked one needs `force` of two. With `force` of one, the place may be that of a worktree
+    /// whose files are gone.
     ///
-    /// If it breaks off between the move and the note of it, `repair` with the new path mends it.
+    /// After an interruption between the move and its record, `repair` with the new path completes
+    /// it.
     ///
     /// # Errors
-    /// There is no such work tree, it is the main one, it is locked, has submodules or is broken,
-    /// or the place is taken; or it cannot be moved.
+    /// There is no such worktree, it is the main one, it is locked, has submodules or is broken, or
+    /// the place is taken; or it cannot be moved.
     pub fn move_work_tree(&self, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
         let all = self.work_trees()?;
         let (work_tree, id) = self.linked_work_tree(&all, argument)?;
@@ -74,8 +75,8 @@ impl Repository {
         }
     }
 
-    /// Refuses a place that is taken: by files, or by a registered work tree unless `force` lets
-    /// that one be forgotten.
+    /// Refuses a place that is taken: by files, or by a registered worktree unless `force` allows
+    /// replacing it.
     pub(super) fn check_candidate(
         &self,
         (spoken, place): (&BStr, &Path),
@@ -109,7 +110,7 @@ impl Repository {
         }))
     }
 
-    /// Refuses a work tree with submodules in it.
+    /// Refuses a worktree with submodules.
     pub(super) fn refuse_submodules(&self, work_tree: &WorkTree) -> Result<()> {
         let id = work_tree.id.as_ref().map(|id| id.as_bstr());
         let directory = self.own_dir(id.unwrap_or_default());
@@ -134,8 +135,8 @@ impl Repository {
         }))
     }
 
-    /// Whether repository and work tree point to each other; if not, in Git's words why.
-    /// `may_be_gone` accepts one without files.
+    /// Checks that repository and worktree point to each other, and returns the error in Git's
+    /// words. `may_be_gone` accepts a worktree without files.
     pub(super) fn validate(&self, work_tree: &WorkTree, may_be_gone: bool) -> Result<(), String> {
         let id = work_tree.id.clone().unwrap_or_default();
         let own = self.spoken_own_dir(id.as_bstr());

@@ -1,4 +1,4 @@
-//! Removing work trees.
+//! Removing worktrees.
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::dir::remove_tree;
@@ -9,7 +9,7 @@ use super::{WorkTree, exists, refused};
 use crate::status::{self, IgnoreSubmodules, Untracked};
 use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 
-/// What became of a work tree that was to go.
+/// The result of removing a worktree.
 #[derive(Debug, Default)]
 pub struct Removed {
     /// What could not be removed, in Git's words.
@@ -17,15 +17,15 @@ pub struct Removed {
 }
 
 impl Repository {
-    /// Removes the linked work tree that `argument` means, with all its files. One with changes or
-    /// untracked files only with `force`, a locked one only with `force` of two.
+    /// Removes the linked worktree that `argument` names, with all its files. One with changes or
+    /// untracked files needs `force`, a locked one `force` of two.
     ///
-    /// Its `.git` goes first: if the rest is broken off, it is no work tree any more, and
-    /// [`prune_work_trees`](Self::prune_work_trees) forgets it.
+    /// Its `.git` is removed first: after an interruption it is no worktree any more, and
+    /// [`prune_work_trees`](Self::prune_work_trees) removes its data.
     ///
     /// # Errors
-    /// There is no such work tree, it is the main one, it is locked, broken, or not clean. What
-    /// cannot be removed is no error: the rest goes.
+    /// There is no such worktree, it is the main one, it is locked, broken, or not clean. Files
+    /// that cannot be removed are no error: the rest is removed.
     pub fn remove_work_tree(
         &self,
         argument: &BStr,

@@ -1,4 +1,4 @@
-//! Mending what points from the repository to its work trees and back.
+//! Repairing the links between the repository and its worktrees.
 
 use std::path::{Path, PathBuf};
 
@@ -37,9 +37,9 @@ impl Repair {
 }
 
 impl Repository {
-    /// Lets the repository know where the work trees at `places` are (none: where the caller
-    /// stands), and all work trees where the repository is. Tells each thing done, and what could
-    /// not be done.
+    /// Records the places of the worktrees at `places` (none: the current directory) in the
+    /// repository, and the place of the repository in all worktrees. Returns each repair and each
+    /// failure.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -59,7 +59,7 @@ impl Repository {
         Ok(told)
     }
 
-    /// Mends the `.git` of a work tree.
+    /// Repairs the `.git` file of a worktree.
     fn repair_git_file(&self, work_tree: &super::WorkTree) -> Result<Option<Repair>> {
         let top = path::borrow(&work_tree.path);
         if !exists(top) {
@@ -86,9 +86,9 @@ impl Repository {
         Ok(Some(Repair::done(flaw, top)))
     }
 
-    /// Mends what the repository knows of the place of the work tree at `given`.
+    /// Repairs the record of the place of the worktree at `given`.
     fn repair_pointer_to(&self, given: &BStr) -> Result<Option<Repair>> {
-        // Unlike elsewhere, a path is meant from the top of the work tree.
+        // Unlike elsewhere, a path is relative to the top of the worktree.
         let base = match (self.work_tree(), self.prefix()) {
             (Some(top), Some(_)) => top,
             _ => self.environment().current_dir(),
@@ -152,8 +152,8 @@ impl Repository {
         }
     }
 
-    /// The directory of a work tree of this repository that `target`, which is no repository, must
-    /// have meant: repository and work tree were both moved.
+    /// Returns the directory of the worktree of this repository that `target`, which is not a
+    /// repository, must have meant: repository and worktree were both moved.
     fn inferred(&self, target: &Path) -> Option<PathBuf> {
         let id = path::as_bytes(target).rsplit_str("/").next()?.trim_ascii();
         let directory = self.common_dir().join(DIRECTORY).join(path::borrow(id));

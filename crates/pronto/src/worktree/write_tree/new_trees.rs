@@ -1,5 +1,5 @@
-//! Trees on their way into the store: loose ones if they are few, a pack if they are many. How many
-//! there will be, nobody knows before the last.
+//! Stores new trees: loose if they are few, as a pack if they are many. Their number is not known
+//! before the last one.
 
 use gix_object::Kind;
 use pronto_hash::ObjectId;
@@ -12,8 +12,8 @@ use crate::objects::from_odb;
 /// Contents that wait in memory until there is known to be enough for a pack.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// Takes trees one after another. Those that were added are there for readers once
-/// [`finish`](Self::finish) is done, and may not be if it is not called.
+/// Receives trees one after another. Readers find them after [`finish`](Self::finish), which must
+/// be called.
 pub(super) struct NewTrees<'a> {
     store: &'a Store,
     options: Options,

@@ -1,4 +1,4 @@
-//! What the long format says about operations in progress.
+//! Operations in progress, in the long format.
 
 use super::super::{Slot, View};
 use super::Lines;
@@ -7,7 +7,7 @@ use pronto::Repository;
 use pronto::status::{Operation, Rebase, SparseCheckout};
 use std::io::{self, Write};
 
-/// Commands of a rebase that are shown, before and after.
+/// The number of commands of a rebase that are shown, before and after.
 const SHOWN_COMMANDS: usize = 2;
 
 pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository) -> io::Result<()> {
@@ -118,7 +118,7 @@ fn replay<W: Write>(
     lines.empty()
 }
 
-/// What a rebase has done and has to do.
+/// Shows the commands of a rebase that were done, and those to do.
 fn commands<W: Write>(
     lines: &mut Lines<'_, W>,
     rebase: &Rebase,

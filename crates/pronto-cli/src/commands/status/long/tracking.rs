@@ -1,4 +1,4 @@
-//! What the long format says about the upstream.
+//! The upstream, in the long format.
 
 use super::super::Slot;
 use super::Lines;

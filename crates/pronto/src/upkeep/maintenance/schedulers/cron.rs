@@ -19,7 +19,7 @@ pub(super) fn is_available(schedules: &Schedules<'_>) -> bool {
     run(silent(list.arg("-l")), failed("crontab")).is_ok()
 }
 
-/// Writes the region anew, or takes it out.
+/// Rewrites the region, or removes it.
 pub(super) fn update(schedules: &Schedules<'_>, runs: bool) -> Result<()> {
     let mut list = schedules.program(Scheduler::Cron);
     list.arg("-l").stdin(Stdio::null()).stderr(Stdio::inherit());

@@ -1,4 +1,4 @@
-//! Calling the program of a scheduler.
+//! Runs the program of a scheduler.
 
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, RandomState};

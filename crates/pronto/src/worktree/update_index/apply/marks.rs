@@ -1,4 +1,4 @@
-//! What is said of entries beside their objects.
+//! Sets flags of entries.
 
 use bstr::{BString, ByteSlice};
 use pronto_index::Flags;

@@ -1,5 +1,4 @@
-//! Paths that are looked up in commits: what differs from `HEAD`, and conflicts that are to be
-//! there again.
+//! Paths that are looked up in commits: differences from `HEAD`, and conflicts to be restored.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};

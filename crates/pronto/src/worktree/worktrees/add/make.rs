@@ -1,4 +1,4 @@
-//! What a new work tree consists of.
+//! The parts of a new worktree.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use pronto_io::error::{IoContext, OsReason};
 
 use super::base_name_of;
 use crate::config::edit::{self, Refusal};
+use crate::refs::tables;
 use crate::worktrees::{DIRECTORY, canonical, replace_file};
 use crate::{Environment, Error, ErrorKind, Repository, Result, hooks, path};
 
@@ -59,8 +60,14 @@ impl Repository {
         )?;
         let guard = Guard::new(place);
         // Anything that looks like an id makes it a repository; the right one follows.
-        let null = self.object_hash().null().to_string();
-        replace_file(&own_dir.join("HEAD"), &line(&[null.as_bytes()]))?;
+        let head = match self.refs().tables() {
+            Some(_) => {
+                tables::prepare(own_dir)?;
+                tables::HEAD_STUB.to_owned()
+            }
+            None => line(&[self.object_hash().null().to_string().as_bytes()]),
+        };
+        replace_file(&own_dir.join("HEAD"), &head)?;
         replace_file(&own_dir.join("commondir"), b"../..\n")?;
         self.pass_on_sparse_checkout(own_dir)?;
         let mut environment: Environment = self.environment().clone();
@@ -70,7 +77,7 @@ impl Repository {
         Ok((inside, guard))
     }
 
-    /// A new work tree has the sparse checkout, and the configuration, of this one.
+    /// Copies the sparse checkout and the configuration of this worktree to the new one.
     fn pass_on_sparse_checkout(&self, own_dir: &Path) -> Result<()> {
         let copy = |from: &Path, to: &Path| -> std::io::Result<bool> {
             let content = match std::fs::read(from) {
@@ -137,8 +144,8 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
     [&parts.concat()[..], b"\n"].concat()
 }
 
-/// Removes from a copied configuration what is true of one work tree only.
-fn leave_out_place(file: &Path) -> Result<()> {
+/// Removes keys that apply to only one worktree from a copied configuration.
+pub(super) fn leave_out_place(file: &Path) -> Result<()> {
     edit::edit_file(file, path::as_bytes(file), |document| {
         let gone = |set| match set {
             Ok(()) | Err(Refusal::NothingSet) => Ok(()),

@@ -1,4 +1,4 @@
-//! What the `HEAD` of a new work tree becomes.
+//! The target of the `HEAD` of a new worktree.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use crate::refs::{Expected, RefName, bad_name};
 use crate::{Repository, Result};
 
-/// What `HEAD` becomes.
+/// The target of `HEAD`.
 pub(super) enum Target {
     Branch(BString, ObjectId),
     Commit(ObjectId),

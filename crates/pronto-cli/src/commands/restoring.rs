@@ -1,4 +1,4 @@
-//! What `checkout` of paths and `restore` have in common: putting files back, and telling.
+//! Common parts of `checkout` of paths and `restore`: restoring files, and reporting.
 
 use pronto::Repository;
 use pronto::checkout_paths::Options;
@@ -7,18 +7,18 @@ use pronto::merge::{self, Style};
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
-/// What is to be said.
+/// What to report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Telling {
-    /// Nothing but errors.
+pub(crate) struct Reporting {
+    /// Whether only errors are printed.
     pub(crate) quiet: bool,
     /// `--progress`, `--no-progress`.
     pub(crate) progress: Option<bool>,
-    /// How many files were written.
+    /// Whether the number of written files is printed.
     pub(crate) count: bool,
 }
 
-/// How conflicts look that are made anew: as was asked for, or configured.
+/// Returns the style of recreated conflicts, from the option or the configuration.
 pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
     match given {
         None => Ok(repository.conflict_style()?),
@@ -29,13 +29,13 @@ pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Styl
     }
 }
 
-/// Puts files back, and tells what came of it.
-pub(crate) fn put_back(
+/// Restores files and reports the result.
+pub(crate) fn restore(
     (repository, context): (&Repository, &mut Context),
     options: &Options,
-    telling: &Telling,
+    reporting: &Reporting,
 ) -> Result<ExitCode, CliError> {
-    let progress = context.progress(telling.progress, telling.quiet);
+    let progress = context.progress(reporting.progress, reporting.quiet);
     let interrupt = context.interrupt.clone();
     let report = repository
         .checkout_paths(options, &*progress, &interrupt)
@@ -49,13 +49,13 @@ pub(crate) fn put_back(
     if !report.errors.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    if !telling.quiet {
+    if !reporting.quiet {
         for path in &report.unmerged {
             context.warn(&format!("path '{path}' is unmerged"));
         }
     }
     let failed = switching::tell_failures(context, &report.warnings, &report.failed);
-    let counts = telling.count && !telling.quiet && options.worktree;
+    let counts = reporting.count && !reporting.quiet && options.worktree;
     if counts && report.recreated > 0 {
         let count = report.recreated;
         let conflicts = if count == 1 { "conflict" } else { "conflicts" };

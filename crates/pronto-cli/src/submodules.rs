@@ -1,0 +1,42 @@
+//! Submodules of a worktree that was just made, which git checks out.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::{CliError, Context, ExitCode, fallback};
+
+/// Variables that mean the repository of this command, not that of the new worktree.
+const OF_THIS_REPOSITORY: [&str; 4] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+];
+
+/// Runs `git submodule update --recursive` with more `arguments` in the worktree at `top`: the code
+/// it ended with, if it failed. `made` says what is there if git is not.
+///
+/// # Errors
+/// There is no git, or it cannot be started.
+pub(crate) fn update(
+    top: &Path,
+    arguments: &[OsString],
+    made: &'static str,
+    context: &Context,
+) -> Result<Option<ExitCode>, CliError> {
+    let git = fallback::git(&context.globals).map_err(|error| error.with_hint(made))?;
+    let mut command = git.command();
+    command
+        .args(["submodule", "update", "--recursive"])
+        .args(arguments)
+        .current_dir(top);
+    for variable in OF_THIS_REPOSITORY {
+        command.env_remove(variable);
+    }
+    let status = command.status().map_err(|error| git.cannot_run(&error))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(match code {
+        Some(0) => None,
+        code => Some(ExitCode::new(code.unwrap_or(1))),
+    })
+}

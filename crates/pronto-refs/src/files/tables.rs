@@ -1,0 +1,333 @@
+//! References in reftables (`extensions.refStorage = reftable`): one stack of tables for what all
+//! worktrees share, and one for each linked worktree.
+//!
+//! `FETCH_HEAD` and `MERGE_HEAD` are files in such a repository, too, as in Git.
+
+mod iterate;
+mod log;
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::config::Config;
+use pronto_config::durability::{Component, Fsync};
+use pronto_config::environment::Environment;
+use pronto_config::lock::PATIENCE;
+use pronto_config::shared::{self, Sharing};
+use pronto_config::{Error, ErrorKind, Layout, Result};
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::error::IoContext as _;
+
+use super::{RefName, RefNameRef, Reference, References, Target, loose};
+use crate::reftable::{self, RefValue, Snapshot, Stack, StackOptions, WriteOptions};
+
+pub use log::{Change as LogChange, StoredEntry, entries_of, log_ids, logged_names};
+
+/// Where the tables are, below the Git directory of a repository or of a linked worktree.
+pub const DIRECTORY: &str = "reftable";
+pub use pronto_config::git_dir::HEAD_STUB;
+/// What `refs/heads` holds, for programs that know no reftables.
+pub const HEADS_STUB: &[u8] = b"this repository uses the reftable format\n";
+
+/// The pause between two attempts to compact a stack that others are at.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The stacks of a repository, opened when they are first asked for.
+#[derive(Debug)]
+pub struct Tables {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_hash: Kind,
+    options: StackOptions,
+    shared: OnceLock<Stack>,
+    own: OnceLock<Stack>,
+}
+
+/// A stack of this worktree, or one of another that was opened for a moment.
+pub enum StackOf<'t> {
+    /// Of this worktree.
+    Known(&'t Stack),
+    /// Of another.
+    Other(Box<Stack>),
+}
+
+impl Deref for StackOf<'_> {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        match self {
+            StackOf::Known(stack) => stack,
+            StackOf::Other(stack) => stack,
+        }
+    }
+}
+
+impl Tables {
+    pub(super) fn new(
+        layout: &Layout,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Tables> {
+        Ok(Tables {
+            git_dir: layout.git_dir.clone(),
+            common_dir: layout.common_dir.clone(),
+            object_hash: layout.format.object_hash,
+            options: options(config, environment)?,
+            shared: OnceLock::new(),
+            own: OnceLock::new(),
+        })
+    }
+
+    /// Whether this is a linked worktree, which has a stack of its own.
+    pub(super) fn is_linked(&self) -> bool {
+        self.git_dir != self.common_dir
+    }
+
+    /// The stack below `directory`: the common directory, or that of a worktree.
+    pub fn stack(&self, directory: &Path) -> Result<StackOf<'_>> {
+        if directory == self.common_dir {
+            return Ok(StackOf::Known(self.open_once(&self.shared, directory)?));
+        }
+        if directory == self.git_dir {
+            return Ok(StackOf::Known(self.open_once(&self.own, directory)?));
+        }
+        Ok(StackOf::Other(Box::new(self.open(directory)?)))
+    }
+
+    /// The stack that all worktrees share.
+    pub(super) fn shared(&self) -> Result<&Stack> {
+        self.open_once(&self.shared, &self.common_dir)
+    }
+
+    /// The stack of this worktree; the shared one in the main worktree.
+    pub(super) fn own(&self) -> Result<&Stack> {
+        match self.is_linked() {
+            true => self.open_once(&self.own, &self.git_dir),
+            false => self.shared(),
+        }
+    }
+
+    fn open_once<'t>(&self, slot: &'t OnceLock<Stack>, directory: &Path) -> Result<&'t Stack> {
+        if let Some(stack) = slot.get() {
+            return Ok(stack);
+        }
+        let stack = self.open(directory)?;
+        Ok(slot.get_or_init(|| stack))
+    }
+
+    fn open(&self, directory: &Path) -> Result<Stack> {
+        Stack::open(directory.join(DIRECTORY), self.object_hash, self.options).map_err(from_tables)
+    }
+
+    pub(super) fn snapshot(&self, directory: &Path) -> Result<Snapshot> {
+        self.stack(directory)?.snapshot().map_err(from_tables)
+    }
+
+    /// Calls `visit` for each reference in the stack below `directory` that holds an object.
+    pub fn each_object(
+        &self,
+        directory: &Path,
+        mut visit: impl FnMut(&BStr, ObjectId),
+    ) -> Result<()> {
+        let snapshot = self.snapshot(directory)?;
+        let mut records = snapshot.refs().map_err(from_tables)?;
+        while let Some(record) = records.next().map_err(from_tables)? {
+            if let Some(id) = record.value.object() {
+                visit(record.name, id.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges the tables of this worktree's stack: as many as it takes to keep them few, or `all`. What
+    /// another process does at the same time is waited for, as for a lock.
+    ///
+    /// # Errors
+    /// It takes too long, or a table cannot be read or written. The messages are Git's.
+    pub(super) fn compact(&self, all: bool) -> Result<()> {
+        let stack = self.own()?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let done = match all {
+                true => stack.compact_all(None),
+                false => stack.auto_compact(),
+            };
+            let Err(error) = done else {
+                return Ok(());
+            };
+            let is_disturbed = matches!(
+                error.kind(),
+                reftable::ErrorKind::Locked | reftable::ErrorKind::Outdated
+            );
+            if is_disturbed && !all {
+                return Ok(());
+            }
+            if !is_disturbed || Instant::now() >= deadline {
+                return Err(cannot_compact(error));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether a stack has so many tables that some should be merged.
+    pub(super) fn needs_compaction(&self) -> Result<bool> {
+        self.own()?.needs_compaction().map_err(from_tables)
+    }
+}
+
+fn cannot_compact(error: reftable::Error) -> Error {
+    let reason = match error.kind() {
+        reftable::ErrorKind::Locked | reftable::ErrorKind::Outdated => "data is locked",
+        reftable::ErrorKind::Record => "entry too large",
+        _ => return from_tables(error),
+    };
+    let message = format!("unable to compact stack: {reason}");
+    Error::new(*from_tables(error).kind(), message)
+}
+
+impl References {
+    /// The stacks, if references are not files.
+    pub fn tables(&self) -> Option<&Tables> {
+        self.tables.as_ref()
+    }
+
+    pub(super) fn find_in_tables(&self, tables: &Tables, name: &BStr) -> Result<Option<Reference>> {
+        let Ok(safe) = RefNameRef::existing(name) else {
+            return Ok(None);
+        };
+        let (directory, rest) = self.base_of(safe);
+        if is_file(rest) {
+            let contents = loose::read(&self.file_of(safe), name, self.object_hash)?;
+            let target = contents.map(|contents| contents.target(name)).transpose()?;
+            return Ok(target.map(|target| reference(name, target)));
+        }
+        let snapshot = tables.snapshot(&directory)?;
+        let Some(entry) = snapshot.find(rest).map_err(from_tables)? else {
+            return Ok(None);
+        };
+        let peeled = entry.value.target().map(ToOwned::to_owned);
+        let target = target_of(name, entry.value)?;
+        Ok(target.map(|target| Reference {
+            peeled,
+            ..reference(name, target)
+        }))
+    }
+}
+
+fn reference(name: &BStr, target: Target) -> Reference {
+    Reference {
+        name: name.to_owned(),
+        target,
+        peeled: None,
+    }
+}
+
+/// What the reference `name` holds; `None` for a deletion.
+pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Target>> {
+    match value {
+        RefValue::Deletion => Ok(None),
+        RefValue::Symbolic(text) => match RefName::new(text) {
+            Ok(target) => Ok(Some(Target::Symbolic(target))),
+            Err(_) => Err(super::broken(name)),
+        },
+        RefValue::Direct(id) | RefValue::Peeled { object: id, .. } => {
+            Ok(Some(Target::Object(id.to_owned())))
+        }
+    }
+}
+
+/// Whether the reference is a file whatever the storage of the others.
+pub(super) fn is_file(name: &BStr) -> bool {
+    matches!(name.as_bytes(), b"FETCH_HEAD" | b"MERGE_HEAD")
+}
+
+/// Makes the directory of the stack of a new repository or linked worktree, and what stands in for
+/// directories of references.
+pub fn prepare(own_dir: &Path) -> Result<()> {
+    let failed = "could not create directory of";
+    for name in [DIRECTORY, "refs"] {
+        let directory = own_dir.join(name);
+        std::fs::create_dir_all(&directory).context(ErrorKind::Io, failed, &directory)?;
+    }
+    let stub = own_dir.join("refs/heads");
+    std::fs::write(&stub, HEADS_STUB).context(ErrorKind::Io, "could not write", &stub)
+}
+
+/// The branch that `HEAD` of the repository or worktree at `git_dir` is on, whose configuration is not
+/// read yet: the hash function is tried.
+pub fn branch_of(git_dir: &Path) -> Option<BString> {
+    [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
+        let directory = git_dir.join(DIRECTORY);
+        let stack = Stack::open(directory, kind, StackOptions::default()).ok()?;
+        let snapshot = stack.last_snapshot();
+        let entry = snapshot.find("HEAD").ok()??;
+        match target_of("HEAD".into(), entry.value).ok()? {
+            Some(Target::Symbolic(name)) => Some(name.into_inner()),
+            _ => None,
+        }
+    })
+}
+
+/// How stacks are written, by configuration.
+fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
+    let number = |key: &str| -> Result<Option<u64>> {
+        let found = config.i64(key)?;
+        Ok(found.map(|found| u64::try_from(found).unwrap_or(u64::MAX)))
+    };
+    let mut write = WriteOptions::default();
+    if let Some(size) = number("reftable.blocksize")? {
+        let too_large = "reftable block size cannot exceed 16MB";
+        let size = u32::try_from(size).ok().filter(|size| *size <= 0x00ff_ffff);
+        write.block_size = size.ok_or_else(|| Error::new(ErrorKind::ConfigValue, too_large))?;
+    }
+    if let Some(interval) = number("reftable.restartinterval")? {
+        let too_large = "reftable block size cannot exceed 65535";
+        write.restart_interval =
+            u16::try_from(interval).map_err(|_| Error::new(ErrorKind::ConfigValue, too_large))?;
+    }
+    write.index_objects = config.bool_or("reftable.indexobjects", true)?;
+    let mut options = StackOptions {
+        write,
+        sync: Fsync::configured(config)?.0.of(Component::Reference),
+        ..StackOptions::default()
+    };
+    if let Some(factor) = number("reftable.geometricfactor")? {
+        let too_large = "reftable geometric factor cannot exceed 255";
+        options.geometric_factor =
+            u8::try_from(factor).map_err(|_| Error::new(ErrorKind::ConfigValue, too_large))?;
+    }
+    // The one lock of all references is waited for as that of the configuration.
+    options.lock_timeout = match config.i64("reftable.locktimeout")? {
+        Some(timeout) => u64::try_from(timeout).map_or(Duration::MAX / 4, Duration::from_millis),
+        None => PATIENCE,
+    };
+    options.auto_compact = environment.boolean("GIT_TEST_REFTABLE_AUTOCOMPACTION", true)?;
+    let sharing = shared::configured(config)?;
+    if sharing != Sharing::Umask {
+        options.file_mode = sharing.adjust(0o666 & !umask(), false);
+    }
+    Ok(options)
+}
+
+/// The permissions that new files of this process lack.
+fn umask() -> u32 {
+    const USUAL: u32 = 0o022;
+    // Asking the system call sets it for all threads.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
+        .unwrap_or(USUAL)
+}
+
+/// Lifts an error of the tables.
+#[cold]
+pub fn from_tables(error: reftable::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        reftable::ErrorKind::Locked => ErrorKind::Locked,
+        reftable::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::Reference,
+    })
+}

@@ -1,0 +1,217 @@
+//! Reflogs of the tables.
+
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::Result;
+use pronto_hash::{Kind, ObjectId};
+
+use super::super::{Log, RefNameRef, References, clean_message};
+use super::{Tables, from_tables};
+use crate::reftable::{LogEntry, Snapshot};
+
+/// Half a block of the usual size.
+const LONGEST_MESSAGE_BYTES: usize = 2048;
+
+impl References {
+    /// Whether the reference has a log in the tables.
+    pub(in super::super) fn has_log_in_tables(
+        &self,
+        tables: &Tables,
+        name: RefNameRef<'_>,
+    ) -> Result<bool> {
+        let (directory, rest) = self.base_of(name);
+        let snapshot = tables.snapshot(&directory)?;
+        let mut entries = snapshot.log_of(rest).map_err(from_tables)?;
+        Ok(entries.next().map_err(from_tables)?.is_some())
+    }
+
+    /// The log of the reference in the form of a file, if it has one.
+    pub(in super::super) fn log_in_tables(
+        &self,
+        tables: &Tables,
+        name: RefNameRef<'_>,
+    ) -> Result<Option<Log>> {
+        let (directory, rest) = self.base_of(name);
+        let snapshot = tables.snapshot(&directory)?;
+        let entries = entries_of(&snapshot, rest)?;
+        let lines = entries.iter().filter(|entry| !entry.is_marker());
+        let content: Vec<Vec<u8>> = lines.map(StoredEntry::line).collect();
+        Ok((!entries.is_empty()).then(|| Log::of(content.concat())))
+    }
+}
+
+/// The values of a reference before and after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Before; null if there was none.
+    pub old: ObjectId,
+    /// After; null if there is none.
+    pub new: ObjectId,
+}
+
+/// An entry of a reflog, taken out of its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    /// The transaction that wrote it.
+    pub update_index: u64,
+    /// The value before.
+    pub old: ObjectId,
+    /// The value after.
+    pub new: ObjectId,
+    name: BString,
+    email: BString,
+    time: u64,
+    time_zone: i16,
+    message: BString,
+}
+
+impl StoredEntry {
+    fn of(update_index: u64, entry: &LogEntry<'_>) -> StoredEntry {
+        StoredEntry {
+            update_index,
+            old: entry.old.to_owned(),
+            new: entry.new.to_owned(),
+            name: entry.name.to_owned(),
+            email: entry.email.to_owned(),
+            time: entry.time,
+            time_zone: entry.time_zone,
+            message: entry.message.to_owned(),
+        }
+    }
+
+    /// An entry that only says that there is a log.
+    pub fn marker(update_index: u64, hash: Kind) -> StoredEntry {
+        StoredEntry {
+            update_index,
+            old: hash.null(),
+            new: hash.null(),
+            name: BString::default(),
+            email: BString::default(),
+            time: 0,
+            time_zone: 0,
+            message: BString::default(),
+        }
+    }
+
+    /// An entry that is new; `who` is the committer and the time as lines of logs have them.
+    pub fn new(update_index: u64, change: &Change, who: &str, why: &BStr) -> Self {
+        let mut message = clean_message(why);
+        // Longer ones fit into no block, and Git cuts them so.
+        message.truncate(LONGEST_MESSAGE_BYTES);
+        message.push(b'\n');
+        let (person, when) = who.rsplit_once("> ").unwrap_or((who, ""));
+        let (name, email) = person.rsplit_once(" <").unwrap_or((person, ""));
+        let (time, zone) = when.split_once(' ').unwrap_or((when, ""));
+        StoredEntry {
+            update_index,
+            old: change.old,
+            new: change.new,
+            name: name.into(),
+            email: email.into(),
+            time: time.parse().unwrap_or(0),
+            // The decimal number is what is stored: `-0830` is -830.
+            time_zone: zone.parse().unwrap_or(0),
+            message,
+        }
+    }
+
+    /// Whether the entry only says that there is a log.
+    pub fn is_marker(&self) -> bool {
+        self.old.is_null() && self.new.is_null()
+    }
+
+    /// The entry as it is written.
+    pub fn as_entry(&self) -> LogEntry<'_> {
+        LogEntry {
+            old: &self.old,
+            new: &self.new,
+            name: self.name.as_bstr(),
+            email: self.email.as_bstr(),
+            time: self.time,
+            time_zone: self.time_zone,
+            message: self.message.as_bstr(),
+        }
+    }
+
+    /// The line that a file would have.
+    pub fn line(&self) -> Vec<u8> {
+        let (old, new) = (&self.old, &self.new);
+        let (time, zone) = (self.time, self.time_zone);
+        let mut line = format!("{old} {new} ").into_bytes();
+        line.extend_from_slice(&self.name);
+        line.extend_from_slice(b" <");
+        line.extend_from_slice(&self.email);
+        line.extend_from_slice(format!("> {time} {zone:+05}").as_bytes());
+        let message = self.message.trim_end_with(|end| end == '\n');
+        if !message.is_empty() {
+            line.push(b'\t');
+            line.extend_from_slice(message);
+        }
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The log of the reference that the snapshot calls `name`, the oldest entry first.
+pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> {
+    let mut records = snapshot.log_of(name).map_err(from_tables)?;
+    let mut entries = Vec::new();
+    while let Some(record) = records.next().map_err(from_tables)? {
+        if let Some(entry) = &record.entry {
+            entries.push(StoredEntry::of(record.update_index, entry));
+        }
+    }
+    entries.reverse();
+    Ok(entries)
+}
+
+/// The ids in all logs of the stack below `directory`, and the names of the references that have one,
+/// each as often as there are entries.
+pub fn log_ids(
+    tables: &Tables,
+    directory: &Path,
+    mut visit: impl FnMut(&BStr, ObjectId) -> Result<()>,
+) -> Result<()> {
+    let snapshot = tables.snapshot(directory)?;
+    let mut entries = snapshot.logs().map_err(from_tables)?;
+    while let Some(record) = entries.next().map_err(from_tables)? {
+        if let Some(entry) = record.entry {
+            visit(record.name, entry.old.to_owned())?;
+            visit(record.name, entry.new.to_owned())?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of the references with a log in the stack below `directory`, sorted.
+pub fn logged_names(tables: &Tables, directory: &Path) -> Result<Vec<BString>> {
+    let mut names: Vec<BString> = Vec::new();
+    log_ids(tables, directory, |name, _| {
+        if names.last().is_none_or(|last| last != name) {
+            names.push(name.to_owned());
+        }
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_lines_of_files() {
+        let hash = Kind::Sha1;
+        let change = Change {
+            old: hash.null(),
+            new: ObjectId::empty_tree(hash),
+        };
+        for who in ["A U Thor <a@b> 1112911993 -0830", " <> 5 +0000"] {
+            let entry = StoredEntry::new(1, &change, who, "why\n so".into());
+            let (old, new) = (change.old, change.new);
+            let line = format!("{old} {new} {who}\twhy so\n");
+            assert_eq!(entry.line().as_bstr(), line);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Transactions on reftables: the locks of the stacks, and the records that are written.
+//!
+//! The shared stack is locked before that of the worktree, so that two processes never wait for each
+//! other.
+
+use std::path::PathBuf;
+
+use bstr::{BStr, ByteSlice};
+use pronto_config::{Error, ErrorKind, Result};
+use pronto_hash::ObjectId;
+
+use super::super::loose::Contents;
+use super::super::tables::{StoredEntry, Tables, from_tables, is_file};
+use super::super::{Host, RefNameRef, References, Target};
+use super::{Change, Edit, Step};
+use crate::reftable::{self, Additions, LogRecord, RefRecord, RefValue};
+
+/// The stacks that a transaction has locked.
+#[derive(Debug, Default)]
+pub(super) struct Stacks<'r> {
+    shared: Option<reftable::Transaction<'r>>,
+    own: Option<reftable::Transaction<'r>>,
+}
+
+/// A stack that references of one worktree are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Shared,
+    Own,
+}
+
+impl<'r> Stacks<'r> {
+    /// Locks the stacks that `edits` need as far as that can be told; `head` is the branch that `HEAD` is
+    /// on, whose changes the log of `HEAD` records.
+    pub(super) fn begin(
+        refs: &'r References,
+        tables: &'r Tables,
+        edits: &[Edit],
+        head: Option<&BStr>,
+    ) -> Result<Self> {
+        let mut stacks = Stacks::default();
+        let mut needs = (false, false);
+        for edit in edits {
+            let Ok(name) = RefNameRef::existing(edit.name.as_bstr()) else {
+                continue;
+            };
+            match side_of(refs, tables, name) {
+                Some(Side::Own) => {
+                    needs.1 = true;
+                    // It may be symbolic.
+                    needs.0 |= edit.follow;
+                }
+                Some(Side::Shared) => {
+                    needs.0 = true;
+                    needs.1 |= tables.is_linked() && head == Some(edit.name.as_bstr());
+                }
+                None => {}
+            }
+        }
+        if needs.0 {
+            stacks.lock(tables, Side::Shared)?;
+        }
+        if needs.1 {
+            stacks.lock(tables, Side::Own)?;
+        }
+        Ok(stacks)
+    }
+
+    fn lock(&mut self, tables: &'r Tables, side: Side) -> Result<&reftable::Transaction<'r>> {
+        let (slot, stack) = match side {
+            Side::Shared => (&mut self.shared, tables.shared()?),
+            Side::Own => (&mut self.own, tables.own()?),
+        };
+        match slot {
+            Some(transaction) => Ok(transaction),
+            None => {
+                let begun = stack.begin().map_err(|error| match error.kind() {
+                    reftable::ErrorKind::Locked => {
+                        let reason = from_tables(error);
+                        Error::new(ErrorKind::Locked, "cannot lock references").because(reason)
+                    }
+                    _ => from_tables(error),
+                })?;
+                Ok(slot.insert(begun))
+            }
+        }
+    }
+
+    /// What the reference holds while its stack is locked; `None` at the outside if it is a file.
+    pub(super) fn current(
+        &mut self,
+        refs: &References,
+        tables: &'r Tables,
+        name: RefNameRef<'_>,
+    ) -> Result<Option<Option<Contents>>> {
+        let (directory, rest) = refs.base_of(name);
+        if is_file(rest) {
+            return Ok(None);
+        }
+        let Some(side) = side_of(refs, tables, name) else {
+            return Err(of_another(&directory));
+        };
+        let transaction = self.lock(tables, side)?;
+        let found = transaction.snapshot().find(rest).map_err(from_tables)?;
+        Ok(Some(found.and_then(|entry| match entry.value {
+            RefValue::Deletion => None,
+            RefValue::Symbolic(target) => Some(Contents::Symbolic(target.to_owned())),
+            RefValue::Direct(id) | RefValue::Peeled { object: id, .. } => {
+                Some(Contents::Object(id.to_owned()))
+            }
+        })))
+    }
+
+    /// Writes what the steps change, and gives the locks back.
+    pub(super) fn commit(self, repository: &dyn Host, steps: &[Step]) -> Result<()> {
+        let mut who = None;
+        for (side, transaction) in [(Side::Shared, self.shared), (Side::Own, self.own)] {
+            let Some(mut transaction) = transaction else {
+                continue;
+            };
+            let changes = changes(repository, side, steps, &transaction, &mut who)?;
+            write(&changes, &mut transaction)?;
+            transaction.commit().map_err(from_tables)?;
+        }
+        Ok(())
+    }
+}
+
+fn of_another(directory: &std::path::Path) -> Error {
+    let place = directory.display();
+    let message = format!("references of another worktree, at '{place}'");
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+/// The stack that the reference is in; `None` if that is one of another worktree, or if it is a file.
+fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<Side> {
+    let (directory, rest): (PathBuf, &BStr) = refs.base_of(name);
+    if is_file(rest) {
+        None
+    } else if directory == refs.common_dir {
+        Some(Side::Shared)
+    } else if tables.is_linked() && directory == refs.git_dir {
+        Some(Side::Own)
+    } else {
+        None
+    }
+}
+
+/// What one table records, with all that the records borrow.
+#[derive(Debug, Default)]
+struct Changes<'s> {
+    refs: Vec<RefChange<'s>>,
+    logs: Vec<LogChange<'s>>,
+    update_index: u64,
+}
+
+#[derive(Debug)]
+struct RefChange<'s> {
+    name: &'s BStr,
+    value: NewValue<'s>,
+}
+
+#[derive(Debug)]
+enum NewValue<'s> {
+    Gone,
+    Symbolic(&'s BStr),
+    Object(ObjectId, Option<ObjectId>),
+}
+
+#[derive(Debug)]
+enum LogChange<'s> {
+    Added {
+        name: &'s BStr,
+        entry: StoredEntry,
+    },
+    /// The entry of this update index goes.
+    Gone {
+        name: &'s BStr,
+        update_index: u64,
+    },
+}
+
+fn changes<'s>(
+    repository: &dyn Host,
+    side: Side,
+    steps: &'s [Step],
+    transaction: &reftable::Transaction<'_>,
+    who: &mut Option<String>,
+) -> Result<Changes<'s>> {
+    let refs = repository.refs();
+    let mut changes = Changes {
+        update_index: transaction.next_update_index(),
+        ..Changes::default()
+    };
+    let Some(tables) = refs.tables() else {
+        return Ok(changes);
+    };
+    for step in steps.iter().filter(|step| step.in_tables) {
+        let name = step.name.borrow();
+        if side_of(refs, tables, name) != Some(side) {
+            continue;
+        }
+        let rest = rest_of(refs, step);
+        let is_gone = step.change == Change::Delete && !step.only_log;
+        if is_gone {
+            changes.refs.push(RefChange {
+                name: rest,
+                value: NewValue::Gone,
+            });
+            let mut entries = (transaction.snapshot().log_of(rest)).map_err(from_tables)?;
+            while let Some(record) = entries.next().map_err(from_tables)? {
+                changes.logs.push(LogChange::Gone {
+                    name: rest,
+                    update_index: record.update_index,
+                });
+            }
+        } else if step.must_move && !step.only_log {
+            changes.refs.push(RefChange {
+                name: rest,
+                value: new_value(repository, step)?,
+            });
+        }
+        if !is_gone && (step.only_log || step.must_move) {
+            add_log(repository, step, rest, who, &mut changes)?;
+        }
+    }
+    Ok(changes)
+}
+
+/// The name of the reference in its stack.
+fn rest_of<'s>(refs: &References, step: &'s Step) -> &'s BStr {
+    refs.base_of(step.name.borrow()).1
+}
+
+fn new_value<'s>(repository: &dyn Host, step: &'s Step) -> Result<NewValue<'s>> {
+    Ok(match &step.change {
+        Change::Set(Target::Object(id)) => NewValue::Object(*id, repository.peel_tag(*id)?),
+        Change::Set(Target::Symbolic(target)) => NewValue::Symbolic(target.as_bstr()),
+        Change::Delete | Change::Verify => NewValue::Gone,
+    })
+}
+
+fn add_log<'s>(
+    repository: &dyn Host,
+    step: &'s Step,
+    rest: &'s BStr,
+    who: &mut Option<String>,
+    changes: &mut Changes<'s>,
+) -> Result<()> {
+    let Some(ids) = super::logged_ids(repository, step) else {
+        return Ok(());
+    };
+    let refs = repository.refs();
+    let name = step.name.borrow();
+    if !step.create_log && !refs.wants_log(&name) && !refs.has_log(name.as_bstr()) {
+        return Ok(());
+    }
+    let who = match who {
+        Some(who) => who,
+        None => who.insert(repository.log_signature()?),
+    };
+    {
+        let message = (step.message.as_ref()).map_or(b"".as_bstr(), |text| text.as_bstr());
+        changes.logs.push(LogChange::Added {
+            name: rest,
+            entry: StoredEntry::new(changes.update_index, &ids, who, message),
+        });
+    }
+    Ok(())
+}
+
+fn write(changes: &Changes<'_>, transaction: &mut reftable::Transaction<'_>) -> Result<()> {
+    let update_index = changes.update_index;
+    let mut additions = Additions::at(update_index);
+    additions.refs = (changes.refs.iter())
+        .map(|change| RefRecord {
+            name: change.name,
+            update_index,
+            value: match &change.value {
+                NewValue::Gone => RefValue::Deletion,
+                NewValue::Symbolic(target) => RefValue::Symbolic(target),
+                NewValue::Object(id, None) => RefValue::Direct(id),
+                NewValue::Object(object, Some(target)) => RefValue::Peeled { object, target },
+            },
+        })
+        .collect();
+    for change in &changes.logs {
+        match change {
+            LogChange::Gone { name, update_index } => additions.logs.push(LogRecord {
+                name,
+                update_index: *update_index,
+                entry: None,
+            }),
+            LogChange::Added { name, entry } => additions.logs.push(LogRecord {
+                name,
+                update_index,
+                entry: Some(entry.as_entry()),
+            }),
+        }
+    }
+    transaction.add(&mut additions).map_err(from_tables)
+}

@@ -1,0 +1,182 @@
+//! Changing reflogs in reftables.
+
+use bstr::BStr;
+use pronto_hash::ObjectId;
+use pronto_refs::reftable::{Additions, LogRecord, RefRecord, RefValue, Transaction};
+
+use super::NewLine;
+use super::expire::{ExpiredLog, Verdict};
+use super::rewrite::{Judge, Rewriting};
+use crate::refs::tables::{LogChange, StoredEntry, Tables, entries_of, from_tables};
+use crate::refs::{LogLine, RefNameRef};
+use crate::{Repository, Result};
+
+/// What a change of one log writes.
+#[derive(Debug, Default)]
+struct Changes {
+    /// The update indexes of entries that go.
+    gone: Vec<u64>,
+    /// Entries that are new, or take the place of those with the same update index.
+    written: Vec<StoredEntry>,
+    /// What the reference holds from then on.
+    tip: Option<ObjectId>,
+}
+
+impl Changes {
+    fn commit(
+        &self,
+        repository: &Repository,
+        name: &BStr,
+        mut transaction: Transaction<'_>,
+    ) -> Result<()> {
+        let update_index = transaction.next_update_index();
+        let mut additions = Additions::at(update_index);
+        let target = match self.tip {
+            Some(tip) => repository.peel_tag(tip)?,
+            None => None,
+        };
+        if let Some(object) = &self.tip {
+            let value = match &target {
+                Some(target) => RefValue::Peeled { object, target },
+                None => RefValue::Direct(object),
+            };
+            additions.refs.push(RefRecord {
+                name,
+                update_index,
+                value,
+            });
+        }
+        let gone = self.gone.iter().map(|update_index| LogRecord {
+            name,
+            update_index: *update_index,
+            entry: None,
+        });
+        let written = self.written.iter().map(|entry| LogRecord {
+            name,
+            update_index: entry.update_index,
+            entry: Some(entry.as_entry()),
+        });
+        additions.logs.extend(gone.chain(written));
+        transaction.add(&mut additions).map_err(from_tables)?;
+        transaction.commit().map_err(from_tables)
+    }
+}
+
+impl Repository {
+    /// Removes the log of `name`.
+    pub(super) fn drop_log_in_tables(&self, tables: &Tables, name: RefNameRef<'_>) -> Result<()> {
+        let (directory, rest) = self.refs().base_of(name);
+        let stack = tables.stack(&directory)?;
+        let transaction = stack.begin().map_err(from_tables)?;
+        let entries = entries_of(transaction.snapshot(), rest)?;
+        let changes = Changes {
+            gone: entries.iter().map(|entry| entry.update_index).collect(),
+            ..Changes::default()
+        };
+        changes.commit(self, rest, transaction)
+    }
+
+    /// Adds a line to the log of `name`.
+    pub(super) fn write_log_line_in_tables(
+        &self,
+        tables: &Tables,
+        name: RefNameRef<'_>,
+        line: &NewLine,
+        who: &str,
+    ) -> Result<()> {
+        let (directory, rest) = self.refs().base_of(name);
+        let stack = tables.stack(&directory)?;
+        let transaction = stack.begin().map_err(from_tables)?;
+        let update_index = transaction.next_update_index();
+        let change = LogChange {
+            old: line.old,
+            new: line.new,
+        };
+        let entry = StoredEntry::new(update_index, &change, who, line.message.as_ref());
+        let changes = Changes {
+            written: vec![entry],
+            ..Changes::default()
+        };
+        changes.commit(self, rest, transaction)
+    }
+}
+
+impl Rewriting<'_> {
+    /// As for a file, under the lock of the stack.
+    pub(super) fn run_in_tables(
+        &self,
+        tables: &Tables,
+        judge: &mut dyn Judge,
+        log: &mut ExpiredLog,
+    ) -> Result<()> {
+        let refs = self.repository.refs();
+        let name = RefNameRef::existing(self.name).map_err(crate::refs::bad_name)?;
+        let (directory, rest) = refs.base_of(name);
+        let stack = tables.stack(&directory)?;
+        let transaction = stack.begin().map_err(from_tables)?;
+        let mut entries = entries_of(transaction.snapshot(), rest)?;
+        entries.retain(|entry| !entry.is_marker());
+        let content: Vec<Vec<u8>> = entries.iter().map(StoredEntry::line).collect();
+        judge.begin(refs.id_of(self.name).ok().flatten(), &content.concat());
+        let changes = self.judge_entries(&entries, judge, log)?;
+        if self.how.dry_run {
+            return Ok(());
+        }
+        let mut changes = changes;
+        if log.kept == 0 && !entries.is_empty() {
+            // The log stays, without entries.
+            let hash = self.repository.object_hash();
+            let update_index = transaction.next_update_index();
+            changes
+                .written
+                .push(StoredEntry::marker(update_index, hash));
+        }
+        changes.tip = changes.tip.filter(|tip| !tip.is_null());
+        if !self.how.update_ref || !self.is_direct()? {
+            changes.tip = None;
+        }
+        changes.commit(self.repository, rest, transaction)
+    }
+
+    fn judge_entries(
+        &self,
+        entries: &[StoredEntry],
+        judge: &mut dyn Judge,
+        log: &mut ExpiredLog,
+    ) -> Result<Changes> {
+        let mut changes = Changes::default();
+        let mut last = self.repository.object_hash().null();
+        for entry in entries {
+            let text = entry.line();
+            let Some(line) = LogLine::parse(text.trim_ascii_end()) else {
+                log.kept += 1;
+                continue;
+            };
+            let old = match self.how.rewrite {
+                true => last,
+                false => entry.old,
+            };
+            let goes = judge.expires(&line, old)?;
+            if self.how.verbose {
+                log.verdicts.push(Verdict {
+                    is_kept: !goes,
+                    message: line.message.to_owned(),
+                });
+            }
+            if goes {
+                log.pruned += 1;
+                changes.gone.push(entry.update_index);
+                continue;
+            }
+            log.kept += 1;
+            last = entry.new;
+            if old != entry.old {
+                let mut entry = entry.clone();
+                entry.old = old;
+                changes.written.push(entry);
+            }
+        }
+        changes.tip = Some(last);
+        Ok(changes)
+    }
+}

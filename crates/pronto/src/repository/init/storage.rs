@@ -1,0 +1,77 @@
+//! How a new repository stores its references.
+
+use bstr::{BStr, ByteSlice};
+
+use super::Options;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::refs::{RefName, bad_name};
+use crate::repository::{Format, RefStorage};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The storage of a new repository, or that of the one that is there, and what to warn of.
+pub(super) struct Choice {
+    pub(super) storage: RefStorage,
+    pub(super) warning: Option<String>,
+}
+
+impl Choice {
+    /// Chooses by the repository that is there, `options`, `GIT_DEFAULT_REF_FORMAT`,
+    /// `init.defaultRefFormat` and `feature.experimental`, in this order.
+    ///
+    /// # Errors
+    /// A name is not known, or the repository that is there has another storage than was asked for.
+    pub(super) fn of(
+        existing: Option<&Format>,
+        options: &Options,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Choice> {
+        let plain = |storage| Choice {
+            storage,
+            warning: None,
+        };
+        if let Some(format) = existing {
+            let wanted = options.ref_storage.unwrap_or(format.ref_storage);
+            if wanted != format.ref_storage {
+                let message =
+                    "attempt to reinitialize repository with different reference storage format";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            return Ok(plain(wanted));
+        }
+        if let Some(wanted) = options.ref_storage {
+            return Ok(plain(wanted));
+        }
+        if let Some(name) = environment.bytes("GIT_DEFAULT_REF_FORMAT") {
+            let unknown = || Error::new(ErrorKind::InvalidInput, unknown(name.as_bstr()));
+            let named = RefStorage::named(name.as_bstr());
+            return named.map(plain).ok_or_else(unknown);
+        }
+        let name = config.string("init.defaultrefformat")?;
+        if let Some(named) = name.and_then(RefStorage::named) {
+            return Ok(plain(named));
+        }
+        let storage = match name.is_none() && config.bool_or("feature.experimental", false)? {
+            true => RefStorage::Reftable,
+            false => RefStorage::Files,
+        };
+        Ok(Choice {
+            storage,
+            warning: name.map(unknown),
+        })
+    }
+}
+
+/// What is said of a storage that is not known.
+pub fn unknown(name: &BStr) -> String {
+    format!("unknown ref storage format '{name}'")
+}
+
+/// Puts `HEAD` of a new repository with reftables on `branch`.
+pub(super) fn write_first_head(repository: &Repository, branch: &BStr) -> Result<()> {
+    let full = [b"refs/heads/", branch.as_bytes()].concat();
+    let mut transaction = repository.transaction();
+    transaction.set_symbolic("HEAD", RefName::new(full).map_err(bad_name)?, None);
+    transaction.commit()
+}

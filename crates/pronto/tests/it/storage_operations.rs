@@ -1,0 +1,293 @@
+//! The operations on stored objects, references, reflogs and linked worktrees, called as a program
+//! that uses the library calls them. Stock git says what came of each.
+
+use bstr::BStr;
+use pronto::refs::PackRefsOptions;
+use pronto::worktrees::{AddOptions, AddOutcome, Branching, Expiry, LockState};
+use pronto::{commit_graph, multi_pack_index, prune, reflog};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+
+use crate::support::Sandbox;
+
+/// A repository with three commits, each packed by itself.
+fn packed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    for name in ["two", "three"] {
+        sandbox.git("r", &["repack", "-dq"]);
+        std::fs::write(sandbox.root.join("r/file"), name).expect("a file");
+        sandbox.git("r", &["add", "."]);
+        sandbox.git("r", &["commit", "-q", "-m", name]);
+    }
+    sandbox.git("r", &["repack", "-dq"]);
+    sandbox
+}
+
+#[test]
+fn a_commit_graph_is_written_and_verified() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let (options, interrupt) = (commit_graph::WriteOptions::default(), Interrupt::new());
+    repository
+        .write_commit_graph(&options, &(), &interrupt)
+        .expect("it can be written");
+    sandbox.git("r", &["commit-graph", "verify"]);
+    let verify = || {
+        let mut problems = Vec::new();
+        let mut report = |problem: &str| problems.push(problem.to_owned());
+        let repository = sandbox.open("r");
+        let verdict = repository.verify_commit_graph(None, false, (&(), &interrupt), &mut report);
+        (verdict.expect("it can be read").code, problems.len())
+    };
+    assert_eq!(verify(), (0, 0));
+    let path = sandbox.root.join("r/.git/objects/info/commit-graph");
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::remove_file(&path).expect("it is ours");
+    std::fs::write(&path, bytes).expect("a file");
+    let (code, problems) = verify();
+    assert!(code != 0 && problems > 0);
+}
+
+#[test]
+fn a_multi_pack_index_is_written_verified_and_repacked() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let interrupt = Interrupt::new();
+    let options = multi_pack_index::WriteOptions::default();
+    repository
+        .write_multi_pack_index(&options, &(), &interrupt)
+        .expect("it can be written");
+    sandbox.git("r", &["multi-pack-index", "verify"]);
+    let mut problems = Vec::new();
+    let mut report = |problem: &str| problems.push(problem.to_owned());
+    let sound = repository.verify_multi_pack_index(None, (&(), &interrupt), &mut report);
+    assert!(sound.expect("it can be read"));
+    assert!(problems.is_empty(), "{problems:?}");
+    let repository = sandbox.open("r");
+    repository
+        .repack_multi_pack_index((None, 0), &(), &interrupt)
+        .expect("it can be repacked");
+    sandbox
+        .open("r")
+        .expire_multi_pack_index(None, &(), &interrupt)
+        .expect("what is in no use can go");
+    let counts = sandbox.git("r", &["count-objects", "-v"]);
+    assert!(counts.contains("packs: 1"), "{counts}");
+    sandbox.git("r", &["fsck", "--strict"]);
+}
+
+#[test]
+fn unreachable_objects_are_pruned() {
+    let sandbox = packed();
+    std::fs::write(sandbox.root.join("r/loose"), "nothing leads to it").expect("a file");
+    let id = sandbox.git("r", &["hash-object", "-w", "loose"]);
+    let repository = sandbox.open("r");
+    let interrupt = Interrupt::new();
+    let mut options = prune::Options {
+        dry_run: true,
+        ..prune::Options::default()
+    };
+    let mut told = Vec::new();
+    let mut tell = |removed: &prune::Removed| told.push(format!("{removed:?}"));
+    let outcome = repository.prune(&options, &mut tell, (&(), &interrupt));
+    assert_eq!(outcome.expect("it can be told").objects, 1);
+    sandbox.git("r", &["cat-file", "-e", &id]);
+    options.dry_run = false;
+    let outcome = repository.prune(&options, &mut tell, (&(), &interrupt));
+    assert_eq!(outcome.expect("it can be removed").objects, 1);
+    assert!(told.iter().all(|one| one.contains(&id)), "{told:?}");
+    assert_eq!(
+        sandbox.git("r", &["count-objects"]),
+        "0 objects, 0 kilobytes"
+    );
+    sandbox.git("r", &["fsck", "--strict"]);
+}
+
+#[test]
+fn loose_copies_of_packed_objects_are_removed() {
+    let sandbox = packed();
+    let packs = sandbox.root.join("r/.git/objects/pack");
+    let pack = std::fs::read_dir(&packs).expect("it is there");
+    let pack = pack
+        .map(|entry| entry.expect("it lists").path())
+        .find(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "pack")
+        })
+        .expect("there are packs");
+    // Git unpacks what it does not have: the pack is elsewhere meanwhile.
+    let elsewhere = sandbox.root.join("pack");
+    std::fs::rename(&pack, &elsewhere).expect("it is ours");
+    let unpack = format!("git unpack-objects -q <'{}'", elsewhere.display());
+    sandbox.git("r", &["-c", &format!("alias.x=!{unpack}"), "x"]);
+    std::fs::rename(&elsewhere, &pack).expect("it is ours");
+    assert_ne!(
+        sandbox.git("r", &["count-objects"]),
+        "0 objects, 0 kilobytes"
+    );
+    let mut told = Vec::new();
+    let mut tell = |removed: &prune::Removed| told.push(removed.clone());
+    let watch: (&dyn Progress, &Interrupt) = (&(), &Interrupt::new());
+    let outcome = sandbox
+        .open("r")
+        .prune_packed(&prune::Options::default(), &mut tell, watch);
+    assert!(!outcome.expect("they can be removed").gave_up);
+    assert!(matches!(told[..], [prune::Removed::Duplicate(_), ..]));
+    assert_eq!(
+        sandbox.git("r", &["count-objects"]),
+        "0 objects, 0 kilobytes"
+    );
+    sandbox.git("r", &["fsck", "--strict"]);
+}
+
+#[test]
+fn references_are_packed() {
+    let sandbox = packed();
+    sandbox.git("r", &["tag", "v1"]);
+    let before = sandbox.git("r", &["show-ref"]);
+    let report = sandbox.open("r").pack_refs(&PackRefsOptions::default());
+    let report = report.expect("they can be packed");
+    assert!(report.failures.is_empty());
+    assert!(report.packed.is_some_and(|packed| packed > 0));
+    assert!(!sandbox.root.join("r/.git/refs/tags/v1").exists());
+    assert_eq!(sandbox.git("r", &["show-ref"]), before);
+}
+
+#[test]
+fn reflogs_are_listed_shortened_and_dropped() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let names = repository.logged_references();
+    assert!(
+        names.iter().any(|name| name == "refs/heads/main"),
+        "{names:?}"
+    );
+    let entries = |sandbox: &Sandbox| {
+        let log = sandbox.git_or_nothing("r", &["reflog", "show", "main"]);
+        log.lines().count()
+    };
+    assert_eq!(entries(&sandbox), 3);
+    let name = BStr::new("refs/heads/main");
+    let deleted = repository.delete_log_line(name, 0, reflog::Rewrite::default());
+    assert!(deleted.failure.is_none(), "{deleted:?}");
+    assert_eq!((deleted.kept, deleted.pruned), (2, 1));
+    assert_eq!(entries(&sandbox), 2);
+    let options = reflog::ExpireOptions {
+        logs: reflog::Logs::Named(vec![name.to_owned()]),
+        expire: Some(i64::MAX),
+        expire_unreachable: Some(i64::MAX),
+        ..reflog::ExpireOptions::default()
+    };
+    let expired = repository.expire_reflogs(&options, &Interrupt::new());
+    let expired = expired.expect("they can be read");
+    assert!(
+        expired
+            .iter()
+            .all(|log| log.failure.is_none() && log.kept == 0)
+    );
+    assert_eq!(entries(&sandbox), 0);
+    repository.drop_log(name).expect("it can be removed");
+    assert!(!sandbox.root.join("r/.git/logs/refs/heads/main").exists());
+}
+
+#[test]
+fn a_worktree_is_added_locked_moved_and_removed() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let interrupt = Interrupt::new();
+    let place =
+        |name: &str| bstr::BString::from(sandbox.root.join(name).to_string_lossy().as_bytes());
+    let options = AddOptions {
+        place: place("linked"),
+        branching: Branching::New("side".into()),
+        ..AddOptions::default()
+    };
+    let addition = repository.plan_work_tree(options).expect("there is room");
+    let added = repository.add_work_tree(&addition, &(), &interrupt);
+    assert!(matches!(
+        added.expect("it can be made"),
+        AddOutcome::Added(_)
+    ));
+    assert_eq!(sandbox.git("linked", &["status", "--porcelain"]), "");
+    assert_eq!(
+        sandbox.git("linked", &["symbolic-ref", "HEAD"]),
+        "refs/heads/side"
+    );
+    let all = repository.work_trees().expect("they can be listed");
+    assert_eq!(all.len(), 2);
+    let found = repository.find_work_tree(&all, "linked".into());
+    let linked = found.expect("its end names it");
+    let state = || repository.work_tree_lock(linked).expect("it can be read");
+    repository
+        .lock_work_tree("linked".into(), "on a stick".into())
+        .expect("it is not locked");
+    assert_eq!(state(), LockState::Locked("on a stick".into()));
+    let to = place("moved");
+    repository
+        .move_work_tree("linked".into(), to.as_ref(), 0)
+        .expect_err("it is locked");
+    repository
+        .unlock_work_tree("linked".into())
+        .expect("it is locked");
+    assert_eq!(state(), LockState::Unlocked);
+    repository
+        .move_work_tree("linked".into(), to.as_ref(), 0)
+        .expect("there is room");
+    assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
+    let removed = repository.remove_work_tree("moved".into(), 0, &interrupt);
+    assert!(removed.expect("it is clean").failures.is_empty());
+    assert!(!sandbox.root.join("moved").exists());
+    assert_eq!(
+        repository.work_trees().expect("they can be listed").len(),
+        1
+    );
+}
+
+#[test]
+fn a_worktree_that_is_gone_is_pruned_and_one_that_moved_repaired() {
+    let sandbox = packed();
+    for name in ["one", "two"] {
+        sandbox.git(
+            "r",
+            &["worktree", "add", "-q", "--detach", &format!("../{name}")],
+        );
+    }
+    std::fs::remove_dir_all(sandbox.root.join("one")).expect("it is ours");
+    let moved = sandbox.root.join("moved");
+    std::fs::rename(sandbox.root.join("two"), &moved).expect("it is ours");
+    let repository = sandbox.open("r");
+    let places = [bstr::BString::from(moved.to_string_lossy().as_bytes())];
+    let repairs = repository.repair_work_trees(&places);
+    assert!(!repairs.expect("it can be repaired").is_empty());
+    assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
+    let pruned = repository.prune_work_trees(Expiry::Now, true);
+    assert_eq!(pruned.expect("it can be told").len(), 1);
+    assert!(sandbox.root.join("r/.git/worktrees/one").exists());
+    let pruned = repository.prune_work_trees(Expiry::Now, false);
+    let pruned = pruned.expect("it can be removed");
+    assert_eq!(pruned.len(), 1);
+    assert!(pruned[0].id == "one" && pruned[0].failure.is_none());
+    assert!(!sandbox.root.join("r/.git/worktrees/one").exists());
+    assert!(sandbox.root.join("r/.git/worktrees/two").exists());
+}
+
+#[test]
+fn objects_and_references_are_named_shortly() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let head = repository.resolve("HEAD").expect("a commit");
+    assert_eq!(
+        repository.abbreviate(&head).expect("it can be told"),
+        sandbox.git("r", &["rev-parse", "--short", "HEAD"])
+    );
+    sandbox.git("r", &["tag", "main"]);
+    let repository = sandbox.open("r");
+    let short = |strict| {
+        let short = repository.shorten_reference("refs/heads/main".into(), strict);
+        short.expect("it can be told").to_string()
+    };
+    assert_eq!(short(true), "heads/main");
+}

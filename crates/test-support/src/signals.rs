@@ -1,0 +1,25 @@
+//! Processes whose signals do not depend on how the tests are started: `nohup` has them ignore
+//! SIGHUP, and a shell that starts them in the background SIGINT and SIGQUIT.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// Starts `program` with the default action for each signal.
+#[must_use]
+pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("env");
+    command.args(DEFAULT_SIGNALS).arg(program);
+    command
+}
+
+/// Starts `program` with the default action for each signal but `ignored` (`HUP`).
+#[must_use]
+pub fn ignoring_signal(ignored: &str, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("env");
+    let ignored = format!("--ignore-signal={ignored}");
+    command.args(DEFAULT_SIGNALS).arg(ignored).arg(program);
+    command
+}
+
+/// What `env` is told in front of the program.
+pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal"];

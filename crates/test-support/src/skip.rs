@@ -1,0 +1,52 @@
+//! Skipping a test, which is loud everywhere and an error in CI.
+
+#![expect(clippy::print_stdout, reason = "a test says what it skips")]
+use std::fmt::Display;
+
+/// The way out where a program is missing.
+pub const INSTALL: &str = "'.ci/run install' installs what the tests need (Debian)";
+
+/// Whether tests may be skipped: not if the variable `CI` is set.
+#[must_use]
+pub fn may_skip() -> bool {
+    std::env::var_os("CI").is_none()
+}
+
+/// Prints what is missing and how to get it. Call [`skip!`](crate::skip) in a test; a harness and a
+/// test that goes on without a part of its checks call this function.
+///
+/// # Panics
+/// If the variable `CI` is set.
+pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
+    assert!(
+        may_skip(),
+        "{missing}, and CI may not skip a test: {way_out}"
+    );
+    println!("SKIPPED: {missing}: {way_out}");
+}
+
+/// Ends the calling function because something is missing, with the default value of its result
+/// (`()`, `None`, `false`). Prints the first argument (what is missing) and the second one (how to
+/// get it; by default [`INSTALL`]).
+///
+/// # Panics
+/// If the variable `CI` is set.
+///
+/// ```
+/// fn needs_a_program() {
+///     if !std::path::Path::new("/bin/sh").exists() {
+///         test_support::skip!("there is no shell");
+///     }
+/// }
+/// needs_a_program();
+/// ```
+#[macro_export]
+macro_rules! skip {
+    ($missing:expr $(,)?) => {
+        $crate::skip!($missing, $crate::INSTALL)
+    };
+    ($missing:expr, $way_out:expr $(,)?) => {{
+        $crate::report_skip(&$missing, &$way_out);
+        return ::core::default::Default::default();
+    }};
+}

@@ -1,0 +1,212 @@
+//! `cargo xtask git-suite [DIRECTORY] [--program PATH] [SCRIPT...]`: Git's own tests against pronto.
+//!
+//! `DIRECTORY` holds the runner: `run PROGRAM OUT all|SCRIPT...`, which installs PROGRAM under the
+//! name `git` in front of the reference git, runs the scripts in parallel, and leaves
+//! `OUT/summary` (`NAME exit=CODE passed=N failed=N` for each script) and `OUT/NAME.out` (what the
+//! script printed). Failures are compared with `xtask/git-suite-allowed.txt`.
+
+mod allowed;
+mod result;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use allowed::Allowed;
+use result::Script;
+
+/// The failures that are allowed, from the top of the workspace.
+const ALLOWED: &str = "xtask/git-suite-allowed.txt";
+
+/// Where the runner is if no directory is given, from the top of the workspace.
+const DIRECTORY: &str = "../shared/git-suite";
+
+/// How long a script may take, in seconds.
+const LIMIT_SECONDS: u32 = 300;
+
+/// What to run.
+#[derive(Debug, Default)]
+struct Options {
+    directory: PathBuf,
+    /// The program that takes git's place; a release build if none is given.
+    program: Option<PathBuf>,
+    /// The scripts to run; all if none is given.
+    scripts: Vec<String>,
+}
+
+/// Runs the scripts and returns what differs from the allowed failures.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
+    let result = Options::parse(root, arguments).and_then(|options| compare(root, &options));
+    result.unwrap_or_else(|problem| vec![format!("git-suite: {problem}")])
+}
+
+impl Options {
+    fn parse(root: &Path, arguments: &[&str]) -> Result<Self, String> {
+        let mut options = Options::default();
+        let mut directory = None;
+        let mut arguments = arguments.iter();
+        while let Some(&argument) = arguments.next() {
+            if argument == "--program" {
+                let path = arguments.next().ok_or("--program needs a path")?;
+                options.program = Some(PathBuf::from(path));
+            } else if directory.is_none() && !result::is_script_name(argument) {
+                directory = Some(PathBuf::from(argument));
+            } else {
+                options.scripts.push(argument.to_owned());
+            }
+        }
+        options.directory = directory.unwrap_or_else(|| root.join(DIRECTORY));
+        Ok(options)
+    }
+
+    fn program(&self, root: &Path) -> Result<PathBuf, String> {
+        if let Some(program) = &self.program {
+            return std::path::absolute(program).map_err(|error| error.to_string());
+        }
+        crate::build_release(root)?;
+        Ok(crate::released_pronto(root))
+    }
+}
+
+fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
+    let runner = options.directory.join("run");
+    if !runner.is_file() {
+        return Err(format!("there is no runner at '{}'", runner.display()));
+    }
+    let file = root.join(ALLOWED);
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| format!("cannot read '{}': {error}", file.display()))?;
+    let allowed = Allowed::parse(&text)?;
+    let out = crate::target(root).join("git-suite");
+    let began = Instant::now();
+    run_scripts(&runner, &options.program(root)?, &out, &options.scripts)?;
+    let scripts = result::read(&out)?;
+    if scripts.is_empty() {
+        return Err("no script ran".to_owned());
+    }
+    print_table(&scripts, &allowed);
+    println!("{} s", began.elapsed().as_secs());
+    Ok(judge(&scripts, &allowed, options.scripts.is_empty()))
+}
+
+fn run_scripts(
+    runner: &Path,
+    program: &Path,
+    out: &Path,
+    scripts: &[String],
+) -> Result<(), String> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new(runner);
+    command.arg(program).arg(out);
+    match scripts {
+        [] => command.arg("all"),
+        some => command.args(some),
+    };
+    // The exit code says that cases fail, which is judged here.
+    command
+        .env("JOBS", jobs.to_string())
+        .env("LIMIT", LIMIT_SECONDS.to_string())
+        .env_remove("ALLOWED")
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| format!("cannot run '{}': {error}", runner.display()))?;
+    Ok(())
+}
+
+/// What differs from the allowed failures; `is_all` if all scripts ran.
+fn judge(scripts: &[Script], allowed: &Allowed, is_all: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for script in scripts {
+        if let Some(problem) = script.unfinished() {
+            problems.push(format!("{}: {problem}", script.name));
+        }
+        for (number, title) in &script.failed {
+            if !allowed.contains(&script.name, *number) {
+                problems.push(format!("{}: case {number} fails: {title}", script.name));
+            }
+        }
+        for number in &script.passed {
+            if allowed.contains(&script.name, *number) {
+                let line = format!("{} {number}", script.name);
+                problems.push(format!("{ALLOWED}: '{line}' passes: remove it"));
+            }
+        }
+    }
+    if is_all {
+        for name in allowed.scripts() {
+            if !scripts.iter().any(|script| script.name == name) {
+                problems.push(format!("{ALLOWED}: there is no script '{name}'"));
+            }
+        }
+    }
+    problems
+}
+
+/// A row for each group of scripts (`t0` to `t8`) and one for all.
+fn print_table(scripts: &[Script], allowed: &Allowed) {
+    let mut groups: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    for script in scripts {
+        let group = script.name.get(..2).unwrap_or_default();
+        let failed = script.failed.iter();
+        let excused = failed
+            .filter(|(number, _)| allowed.contains(&script.name, *number))
+            .count();
+        let counts = [
+            1,
+            script.passed.len(),
+            excused,
+            script.failed.len() - excused,
+        ];
+        for key in [group, "total"] {
+            let sums = groups.entry(key).or_default();
+            sums.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+    }
+    println!("group  scripts  passed  allowed  failed");
+    for (group, [scripts, passed, excused, failed]) in groups {
+        println!("{group:<5}  {scripts:>7}  {passed:>6}  {excused:>7}  {failed:>6}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(text: &str, code: i32) -> Script {
+        Script::parse("t0001-x", code, text)
+    }
+
+    #[test]
+    fn only_what_is_listed_may_fail() {
+        let allowed = Allowed::parse("t0001-x 2 it is so\n").expect("well formed");
+        let scripts = [script("ok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n1..3\n", 1)];
+        let problems = judge(&scripts, &allowed, true);
+        assert_eq!(problems, ["t0001-x: case 3 fails: c"]);
+    }
+
+    #[test]
+    fn what_passes_must_not_be_listed() {
+        let allowed = Allowed::parse("t0001-x 1 it is so\nt0002-y 1 too\n").expect("well formed");
+        let scripts = [script("ok 1 - a\n1..1\n", 0)];
+        let problems = judge(&scripts, &allowed, true);
+        assert_eq!(problems.len(), 2);
+        assert!(problems[0].ends_with("'t0001-x 1' passes: remove it"));
+        assert!(problems[1].ends_with("there is no script 't0002-y'"));
+        assert_eq!(judge(&scripts, &allowed, false).len(), 1);
+    }
+
+    #[test]
+    fn scripts_that_do_not_end_are_problems() {
+        let nothing = Allowed::parse("").expect("well formed");
+        let problems = judge(&[script("ok 1 - a\n", 124)], &nothing, true);
+        assert_eq!(problems, ["t0001-x: takes more than 300 s"]);
+        let problems = judge(&[script("ok 1 - a\n", 1)], &nothing, true);
+        assert_eq!(
+            problems,
+            ["t0001-x: ends with exit code 1 and without its plan"]
+        );
+    }
+}
