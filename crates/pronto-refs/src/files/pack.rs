@@ -84,7 +84,7 @@ impl dyn Host + '_ {
     /// that still holds the packed value, under its lock. Symbolic, broken and per-worktree refs
     /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
-    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs of missing
+    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs that
     /// lead to missing objects are [reported](Host::report).
     ///
     /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
