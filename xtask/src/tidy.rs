@@ -1,4 +1,5 @@
-//! Checks that clippy cannot do: layers, sizes, documents, dependencies, messages and banned phrases.
+//! Checks that clippy cannot do: layers, groups, knots, sizes, documents, dependencies, messages
+//! and banned phrases.
 
 mod dependencies;
 mod exemptions;
@@ -6,6 +7,8 @@ mod layers;
 mod links;
 mod messages;
 mod metadata;
+mod modules;
+mod rooms;
 mod source;
 mod text;
 mod words;
@@ -35,6 +38,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
     for source in &sources {
         text::check(source, &mut problems);
     }
+    rooms::check(root, &sources, &mut problems);
     let exemptions = Exemptions::read(&root.join(EXEMPTIONS), &mut problems);
     let found = findings(root, &sources, &mut problems);
     exemptions.compare(&found, &mut problems);
@@ -68,6 +72,7 @@ fn findings(
                 .into_iter()
                 .chain(messages::findings(source))
         })
+        .chain(rooms::findings(sources))
         .chain(words.findings(root, sources))
         .collect()
 }

@@ -31,7 +31,6 @@ mod digester;
 mod lanes;
 mod many;
 #[cfg(target_arch = "x86_64")]
-mod plan;
 mod stream;
 mod trailer;
 

@@ -1,10 +1,12 @@
 //! Digests many independent messages at once.
 
 #[cfg(target_arch = "x86_64")]
+mod plan;
+
 use crate::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use crate::plan::Plan;
 use crate::{Collision, Kind, ObjectId, digest};
+use plan::Plan;
 
 /// One message to digest: the header and the body are digested as if they were one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

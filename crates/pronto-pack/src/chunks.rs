@@ -7,7 +7,7 @@ use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::view::View;
 
 use crate::fanout::{be_u32, be_u64};
-use crate::rev::Trailing;
+use crate::trailing::Trailing;
 
 /// The size in bytes of a row of the table.
 pub(crate) const CHUNK_ROW_LEN: usize = 12;

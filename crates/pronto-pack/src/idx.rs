@@ -18,15 +18,13 @@ pub use scan::{Entries, IndexEntry};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
-use crate::pack::PackOffset;
+use crate::position::PackOffset;
+
+pub use crate::position::IndexPosition;
 
 /// The first four bytes of a version 2 index; version 1 has none.
 const SIGNATURE: [u8; 4] = *b"\xfftOc";
 const HEADER_LEN: u64 = 8;
-
-/// The number of an object in the order of ids: a row of a pack index or multi-pack-index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IndexPosition(pub u32);
 
 /// The version of the format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

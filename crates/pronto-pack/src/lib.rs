@@ -34,10 +34,12 @@ mod install;
 pub mod midx;
 pub mod mtimes;
 pub mod pack;
+mod position;
 pub mod rev;
 pub mod salvage;
 pub mod search;
 mod temporary;
+mod trailing;
 pub mod writer;
 
 pub use error::{Error, ErrorKind};

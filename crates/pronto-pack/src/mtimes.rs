@@ -10,7 +10,8 @@ use pronto_io::view::{Access, View};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
-use crate::rev::{Trailing, format_id};
+use crate::rev::format_id;
+use crate::trailing::Trailing;
 
 /// The first four bytes.
 pub const SIGNATURE: [u8; 4] = *b"MTME";

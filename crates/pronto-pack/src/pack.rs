@@ -32,9 +32,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
 use crate::idx::Index;
 
-/// Where an entry starts in a pack, in bytes from its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PackOffset(pub u64);
+pub use crate::position::PackOffset;
 
 const SIGNATURE: [u8; 4] = *b"PACK";
 const HEADER_LEN: u64 = 12;

@@ -4,13 +4,14 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use pronto_io::view::{Access, View};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
-use crate::idx::IndexPosition;
+use crate::position::IndexPosition;
+use crate::trailing::Trailing;
 
 /// The first four bytes.
 pub const SIGNATURE: [u8; 4] = *b"RIDX";
@@ -173,46 +174,4 @@ fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
 /// How the formats number hashes.
 pub(crate) fn format_id(kind: Kind) -> u32 {
     if kind == Kind::Sha256 { 2 } else { 1 }
-}
-
-/// Collects small pieces, digests and writes them, and ends with the checksum.
-pub(crate) struct Trailing<'a> {
-    out: &'a mut dyn Write,
-    digester: TrailerDigester,
-    buffer: Vec<u8>,
-}
-
-const BUFFER_BYTES: usize = 256 << 10;
-
-impl<'a> Trailing<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write, kind: Kind) -> Self {
-        Trailing {
-            out,
-            digester: TrailerDigester::new(kind),
-            buffer: Vec::with_capacity(BUFFER_BYTES),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
-            self.flush()?;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.digester.update(&self.buffer);
-        self.out.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    pub(crate) fn finish(mut self) -> io::Result<ObjectId> {
-        self.flush()?;
-        let checksum = self.digester.finish();
-        self.out.write_all(checksum.as_slice())?;
-        Ok(checksum)
-    }
 }

@@ -158,6 +158,6 @@ impl<R: Read> PacketReader<R> {
 
 fn remote_error(message: &[u8]) -> Error {
     let message = message.strip_suffix(b"\n").unwrap_or(message);
-    let message = crate::sideband::sanitized(message);
+    let message = crate::sanitize::sanitized(message);
     Error::new(ErrorKind::Remote, format!("remote error: {message}"))
 }

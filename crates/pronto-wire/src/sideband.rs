@@ -11,6 +11,7 @@ use pronto_io::progress::Progress;
 use crate::error::{Error, ErrorKind, malformed};
 use crate::pktline::Packet;
 use crate::reader::PacketReader;
+use crate::sanitize::sanitized;
 
 /// A message longer than this is shown in pieces, so that no claim decides what is held.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -156,41 +157,5 @@ impl<'a> Messages<'a> {
         let end = if overwritten { "\r" } else { "" };
         self.progress.message(&format!("remote: {line}{end}"));
         self.partial.clear();
-    }
-}
-
-/// `text` with control characters shown as `^X`, as Git does; colours and tabs stay. Bytes that
-/// are not UTF-8 become replacement characters.
-pub(crate) fn sanitized(text: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| byte.is_ascii_control()) {
-        out.push_str(&rest[..at].to_str_lossy());
-        let colour = colour_length(&rest[at..]);
-        match rest[at] {
-            b'\t' | b'\n' => out.push(char::from(rest[at])),
-            0x1b if colour > 0 => out.push_str(&rest[at..at + colour].to_str_lossy()),
-            control => {
-                out.push('^');
-                out.push(char::from(control ^ 0x40));
-            }
-        }
-        rest = &rest[at + colour.max(1)..];
-    }
-    out.push_str(&rest.to_str_lossy());
-    out
-}
-
-/// The length of the colour sequence (`ESC [ digits ; … m`) at the start, or 0.
-fn colour_length(text: &[u8]) -> usize {
-    let Some(parameters) = text.strip_prefix(b"\x1b[") else {
-        return 0;
-    };
-    let end = parameters
-        .iter()
-        .position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':'));
-    match end {
-        Some(end) if parameters[end] == b'm' => end + 3,
-        _ => 0,
     }
 }

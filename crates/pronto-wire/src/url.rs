@@ -6,8 +6,8 @@ use std::net::Ipv6Addr;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::address::{decoded, redacted};
 use crate::error::{Error, ErrorKind};
+use crate::escapes::{decoded, redacted};
 
 use pronto_config::url::split;
 pub use pronto_config::url::{NormalUrl, UrlMatch};

@@ -7,16 +7,30 @@ use std::path::Path;
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME`, `message TEXT` or `words UNIT`.
+    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `crate NAME` or `knot PATH`.
     pub(crate) what: String,
-    /// The number of lines or phrases; 1 for a message.
+    /// The number of lines or phrases; thousands of lines for a crate; modules for a knot; 1 for a
+    /// message.
     pub(crate) size: usize,
     pub(crate) rule: String,
 }
 
 /// The committed list: names of violations, with their largest permitted sizes.
 #[derive(Debug, Default)]
-pub(crate) struct Exemptions(BTreeMap<String, usize>);
+pub(crate) struct Exemptions(BTreeMap<String, Allowed>);
+
+/// How far something may break a rule.
+#[derive(Debug, Default)]
+struct Allowed {
+    size: usize,
+    /// Why; empty for what needs no reason.
+    reason: String,
+}
+
+/// What is exempt only with a reason, which follows ` # `.
+fn needs_reason(what: &str) -> bool {
+    what.starts_with("crate ") || what.starts_with("knot ")
+}
 
 impl Exemptions {
     pub(crate) fn read(path: &Path, problems: &mut Vec<String>) -> Self {
@@ -31,7 +45,15 @@ impl Exemptions {
                 .map(|(size, what)| (size.parse(), what))
             {
                 Some((Ok(size), what)) => {
-                    exemptions.insert(what.to_owned(), size);
+                    let (what, reason) = match needs_reason(what) {
+                        true => what.split_once(" # ").unwrap_or((what, "")),
+                        false => (what, ""),
+                    };
+                    if needs_reason(what) && reason.is_empty() {
+                        problems.push(format!("exemption without a reason: {line}"));
+                    }
+                    let reason = reason.to_owned();
+                    exemptions.insert(what.to_owned(), Allowed { size, reason });
                 }
                 _ => problems.push(format!("malformed exemption: {line}")),
             }
@@ -43,10 +65,10 @@ impl Exemptions {
     pub(crate) fn compare(&self, findings: &[Finding], problems: &mut Vec<String>) {
         for finding in findings {
             match self.0.get(&finding.what) {
-                Some(&allowed) if allowed >= finding.size => {}
+                Some(allowed) if allowed.size >= finding.size => {}
                 Some(allowed) => problems.push(format!(
-                    "{}: {} now, which its exemption of {allowed} does not cover ({})",
-                    finding.what, finding.size, finding.rule
+                    "{}: {} now, which its exemption of {} does not cover ({})",
+                    finding.what, finding.size, allowed.size, finding.rule
                 )),
                 None => {
                     problems.push(format!(
@@ -56,7 +78,7 @@ impl Exemptions {
                 }
             }
         }
-        for (what, allowed) in &self.0 {
+        for (what, Allowed { size: allowed, .. }) in &self.0 {
             let size = findings
                 .iter()
                 .find(|finding| finding.what == *what)
@@ -77,8 +99,13 @@ impl Exemptions {
                 .to_owned();
         for (what, allowed) in &self.0 {
             if let Some(found) = findings.iter().find(|finding| finding.what == *what) {
+                let size = found.size.min(allowed.size);
+                let reason = match allowed.reason.as_str() {
+                    "" => String::new(),
+                    reason => format!(" # {reason}"),
+                };
                 // Writing to a string does not fail.
-                let _ = writeln!(page, "{} {what}", found.size.min(*allowed));
+                let _ = writeln!(page, "{size} {what}{reason}");
             }
         }
         page
@@ -92,9 +119,17 @@ mod tests {
     #[test]
     fn the_list_only_shrinks() {
         let exemptions = Exemptions(
-            [("file a", 600), ("file b", 700), ("file c", 800)]
-                .map(|(what, size)| (what.to_owned(), size))
-                .into(),
+            [
+                ("file a", 600, ""),
+                ("file b", 700, ""),
+                ("file c", 800, ""),
+                ("knot d", 3, "why"),
+            ]
+            .map(|(what, size, reason)| {
+                let reason = reason.to_owned();
+                (what.to_owned(), Allowed { size, reason })
+            })
+            .into(),
         );
         let found = |what: &str, size| Finding {
             what: what.to_owned(),
@@ -105,11 +140,15 @@ mod tests {
             found("file a", 600),
             found("file b", 650),
             found("file d", 900),
+            found("knot d", 2),
         ];
         let mut problems = Vec::new();
         exemptions.compare(&findings, &mut problems);
-        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(problems.len(), 4, "{problems:?}");
         let lowered = exemptions.lowered(&findings);
-        assert!(lowered.ends_with("600 file a\n650 file b\n"), "{lowered}");
+        assert!(
+            lowered.ends_with("600 file a\n650 file b\n2 knot d # why\n"),
+            "{lowered}"
+        );
     }
 }

@@ -21,7 +21,10 @@ const BANNED: &[&str] = &[
 
 /// Crates that only the front end may use.
 const FOR_FRONT_ENDS: &[&str] = &["pronto-trace"];
-const FRONT_END_FLOOR: u32 = 5;
+const FRONT_END_FLOOR: u32 = 6;
+
+/// Crates that only tests may use, on any floor.
+const FOR_TESTS: &[&str] = &["test-support", "slowfs"];
 
 pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>) {
     for banned in BANNED {
@@ -58,11 +61,14 @@ fn edges(floors: &BTreeMap<String, u32>, metadata: &Metadata) -> Vec<String> {
             }
             continue;
         };
-        for below in dependencies
-            .normal
+        let is_member = |below: &&String| metadata.members.contains_key(*below);
+        let is_for_tests = |below: &&String| FOR_TESTS.contains(&below.as_str());
+        let normal = dependencies.normal.iter();
+        let development = dependencies
+            .development
             .iter()
-            .filter(|below| metadata.members.contains_key(*below))
-        {
+            .filter(|below| !is_for_tests(below));
+        for below in normal.chain(development).filter(is_member) {
             match floors.get(below) {
                 Some(lower) if lower < floor => {}
                 Some(lower) => problems.push(format!(
@@ -119,5 +125,19 @@ mod tests {
         assert_eq!(problems(("pronto-io", "pronto-pack")).len(), 1);
         assert_eq!(problems(("pronto-io", "pronto-trace")).len(), 2);
         assert_eq!(problems(("pronto-pack", "bench")).len(), 1);
+    }
+
+    #[test]
+    fn tests_keep_to_the_floors() {
+        let page = "| 0 | `pronto-io` |\n| 1 | `pronto-pack` |\n";
+        let mut metadata = Metadata::default();
+        for name in ["pronto-io", "pronto-pack", "test-support"] {
+            let member = metadata.members.entry(name.to_owned()).or_default();
+            let used = ["pronto-pack", "test-support"].map(str::to_owned);
+            if name == "pronto-io" {
+                member.development.extend(used);
+            }
+        }
+        assert_eq!(edges(&floors(page), &metadata).len(), 1);
     }
 }

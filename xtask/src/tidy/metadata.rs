@@ -19,6 +19,8 @@ pub(crate) struct Metadata {
 pub(crate) struct Dependencies {
     /// In code that is shipped.
     pub(crate) normal: BTreeSet<String>,
+    /// In tests.
+    pub(crate) development: BTreeSet<String>,
     /// Of all kinds, from outside of the workspace.
     pub(crate) external: BTreeSet<String>,
     pub(crate) manifest: String,
@@ -57,6 +59,9 @@ impl Metadata {
                 let name = text(&dependency["name"]);
                 if dependency["kind"].is_null() {
                     dependencies.normal.insert(name.clone());
+                }
+                if dependency["kind"] == "dev" {
+                    dependencies.development.insert(name.clone());
                 }
                 if dependency["path"].is_null() {
                     dependencies.external.insert(name);

@@ -12,7 +12,7 @@ use super::{
     Bits, ENTRY_HEADER_LEN, FULL_DAG, HASH_CACHE, LOOKUP_TABLE, SIGNATURE, TABLE_ROW_LEN, VERSION,
 };
 use crate::idx::IndexPosition;
-use crate::rev::Trailing;
+use crate::trailing::Trailing;
 
 /// The number of preceding bitmaps that are tried for combination.
 const TRIED: usize = 10;

@@ -13,7 +13,7 @@ use super::layer::{
 };
 use crate::chunks::{write_fanout, write_table};
 use crate::fanout::FANOUT_LEN;
-use crate::rev::Trailing;
+use crate::trailing::Trailing;
 
 /// The greatest level that a file can hold: what is longer is cut off.
 pub const MOST_LEVELS: u32 = 0x3fff_ffff;

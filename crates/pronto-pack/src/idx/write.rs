@@ -3,7 +3,7 @@
 use super::{Index, Version};
 use crate::chunks::write_fanout;
 use crate::error::{Error, ErrorKind};
-use crate::rev::Trailing;
+use crate::trailing::Trailing;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use std::io::{self, Write};

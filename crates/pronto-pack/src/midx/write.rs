@@ -7,7 +7,8 @@ use pronto_hash::{Kind, ObjectId};
 use super::{HEADER_LEN, LARGE, SIGNATURE};
 use crate::chunks::{write_fanout, write_table};
 use crate::fanout::FANOUT_LEN;
-use crate::rev::{Trailing, format_id};
+use crate::rev::format_id;
+use crate::trailing::Trailing;
 
 /// The version that is written.
 const VERSION: u8 = 1;

@@ -69,5 +69,5 @@ pub trait Host: fmt::Debug + Sync {
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>>;
 
     /// Stores an error that did not stop the operation, for the caller to show as `error: …`.
-    fn complain(&self, text: String);
+    fn report(&self, text: String);
 }

@@ -84,8 +84,8 @@ impl dyn Host + '_ {
     /// that still holds the packed value, under its lock. Symbolic, broken and per-worktree refs
     /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
-    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs of missing
-    /// lead to missing objects are [complained](Host::complain) of.
+    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs that
+    /// lead to missing objects are [reported](Host::report).
     ///
     /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
     /// needed to keep their number small.
@@ -173,7 +173,7 @@ impl dyn Host + '_ {
                 continue;
             }
             if !self.has_object(&id)? {
-                self.complain(format!("{found} does not point to a valid object!"));
+                self.report(format!("{found} does not point to a valid object!"));
                 continue;
             }
             if options.includes(found.as_bstr()) {

@@ -95,7 +95,7 @@ impl Host for Repository {
         hooks::run(self, HOOK, &call)
     }
 
-    fn complain(&self, text: String) {
+    fn report(&self, text: String) {
         self.complain(text);
     }
 }

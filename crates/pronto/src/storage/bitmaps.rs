@@ -242,3 +242,12 @@ impl Work<'_> {
         Ok(())
     }
 }
+
+/// Returns the error for a pack that lacks objects reachable from its commits.
+#[cold]
+fn lacking(id: &pronto_hash::oid) -> Error {
+    let message = format!(
+        "Failed to write bitmap index. Packfile doesn't have full closure (object {id} is missing)"
+    );
+    Error::new(ErrorKind::Refused, message)
+}

@@ -14,6 +14,7 @@ mod settings;
 mod state;
 mod submodules;
 mod tracking;
+mod tree;
 mod untracked_cache;
 mod write_back;
 

@@ -4,7 +4,6 @@
 
 mod apply;
 mod caches;
-mod merge;
 mod mtime_test;
 
 use bstr::{BStr, BString, ByteSlice};

@@ -9,7 +9,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::progress::Progress;
 use pronto_pack::idx::IndexPosition;
 
-use super::objects::lacking;
+use super::lacking;
 use super::{Objects, Tips, Work};
 use crate::links::links_in;
 use crate::objects::from_odb;

@@ -9,6 +9,7 @@ use pronto_pack::pack::{Pack, PackOrder, PackPosition, kinds};
 
 use super::Work;
 use super::brought::Brought;
+use super::lacking;
 use crate::history::from_graph;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
@@ -178,13 +179,4 @@ impl<'a> Objects<'a> {
         }
         Ok(hashes)
     }
-}
-
-/// Returns the error for a pack that lacks objects reachable from its commits.
-#[cold]
-pub(super) fn lacking(id: &oid) -> Error {
-    let message = format!(
-        "Failed to write bitmap index. Packfile doesn't have full closure (object {id} is missing)"
-    );
-    Error::new(ErrorKind::Refused, message)
 }

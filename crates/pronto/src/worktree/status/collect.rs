@@ -6,13 +6,14 @@ use super::monitor::{self, Told};
 use super::settings::walk_options;
 use super::state::{Reader, sparse_checkout};
 use super::submodules::Inspector;
+use super::tree::tree_of;
 use super::untracked_cache::{self, Fate, Prepared};
 use super::write_back::{News, write_back};
 use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick};
 use crate::ignores;
 use crate::refs::Head;
 use crate::worktree::{from_index, from_worktree};
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index, Outline, mode};
@@ -26,11 +27,6 @@ use pronto_worktree::diff::{
 use pronto_worktree::status::{Change, Job, Outcome, Tell, walk_telling};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-
-/// An error of the object store as one of the repository.
-pub(super) fn objects(error: pronto_odb::Error) -> Error {
-    error.map_kind(|_| ErrorKind::Object)
-}
 
 pub(super) fn collect(
     repository: &Repository,
@@ -211,19 +207,6 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
         differences = diff::detect(differences, renames, &mut content);
     }
     Ok(Staged { differences, trees })
-}
-
-/// The tree of the commit `id`.
-pub(super) fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
-    let mut content = Vec::new();
-    let found = store.find(&id, &mut content).map_err(objects)?;
-    let hex = content
-        .strip_prefix(b"tree ")
-        .and_then(|rest| rest.lines().next());
-    match (found, hex.and_then(|hex| ObjectId::from_hex(hex).ok())) {
-        (Some(gix_object::Kind::Commit), Some(tree)) => Ok(tree),
-        _ => Err(Error::new(ErrorKind::Object, format!("bad object {id}"))),
-    }
 }
 
 /// Both comparisons by path.

@@ -5,9 +5,9 @@
 //! of the worktree, no allocation for any entry. The untracked cache costs one pass over its
 //! directories.
 
-use super::collect::tree_of;
 use super::monitor::Asked;
 use super::state::Reader;
+use super::tree::tree_of;
 use super::{Ignored, Options, Report, State, Untracked, untracked_cache};
 use crate::ignores;
 use crate::refs::Head;

@@ -213,7 +213,7 @@ impl Reader<'_> {
         let id = match ObjectId::from_hex(word) {
             Ok(id) => Some(id),
             Err(_) => match pronto_hash::Prefix::from_hex(&word.to_str_lossy()) {
-                Ok(prefix) => match self.store.prefix(prefix).map_err(super::collect::objects)? {
+                Ok(prefix) => match self.store.prefix(prefix).map_err(super::tree::objects)? {
                     Matches::One(id) => Some(id),
                     _ => None,
                 },
@@ -311,7 +311,7 @@ impl Reader<'_> {
             let kind = self
                 .store
                 .find(&id, &mut content)
-                .map_err(super::collect::objects)?;
+                .map_err(super::tree::objects)?;
             if kind != Some(gix_object::Kind::Tag) {
                 break;
             }

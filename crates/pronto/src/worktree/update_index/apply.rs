@@ -1,6 +1,7 @@
 //! Applies actions one after another.
 
 mod marks;
+mod merge;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Said, merge};
+use super::{Action, Allowed, Said};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result, refresh};

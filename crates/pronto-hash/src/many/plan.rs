@@ -1,12 +1,12 @@
 //! Decides the order in which a batch is digested, and which messages use lanes.
 
+use super::Message;
 use crate::Kind;
 use crate::lanes::{HEADER_MAX, Width};
-use crate::many::Message;
 
 /// Memory for dividing a batch.
 #[derive(Default)]
-pub(crate) struct Plan {
+pub(super) struct Plan {
     order: Vec<u32>,
     classes: Vec<u16>,
 }
@@ -25,7 +25,7 @@ impl Plan {
     /// The longest come first, so that the lanes end at about the same time. Those so long that
     /// the other lanes would have nothing to do for most of their time are digested alone; in a
     /// batch smaller than the lanes that may be all of them.
-    pub(crate) fn divide(
+    pub(super) fn divide(
         &mut self,
         messages: &[Message<'_>],
         kind: Kind,

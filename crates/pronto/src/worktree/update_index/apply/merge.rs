@@ -5,8 +5,8 @@ use pronto_hash::{ObjectId, oid};
 use pronto_index::{Entry, Flags, Index, Splitting, Writer, mode};
 use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 
-use super::apply::Apply;
-use super::{Action, Said};
+use super::super::{Action, Said};
+use super::Apply;
 use crate::Result;
 use crate::checkout_tree::tree_of;
 use crate::status::{Pathspec, read_tree};

@@ -1,0 +1,35 @@
+//! Escapes of URLs, and leaving passwords out of messages.
+
+use bstr::{BStr, BString, ByteSlice};
+
+/// `text` without anything up to its last `@`, for messages about texts that are not URLs: where
+/// a password ends in them is not known.
+pub(crate) fn redacted(text: &BStr) -> BString {
+    match (text.find(b"://"), text.rfind_byte(b'@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            let (scheme, rest) = (&text.as_bytes()[..scheme + 3], &text.as_bytes()[at..]);
+            [scheme, b"...", rest].concat().into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// `text` with `%XX` replaced; what is not two digits stays.
+pub(crate) fn decoded(text: &[u8]) -> BString {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, tail)) = rest.split_first() {
+        let digit = |at: usize| tail.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) if high + low > 0 => {
+                out.push((high << 4 | low) as u8);
+                rest = &tail[2..];
+            }
+            _ => {
+                out.push(first);
+                rest = tail;
+            }
+        }
+    }
+    out.into()
+}
