@@ -82,7 +82,10 @@ fn read_branches(repository: &Repository, text: &[u8], remote: &mut Remote) -> R
     }
     let (url, branch) = match line.split_once_str("#") {
         Some((url, branch)) => (url, branch.into()),
-        None => (line, init::default_branch(config, repository.environment())?.0),
+        None => (
+            line,
+            init::default_branch(config, repository.environment())?.0,
+        ),
     };
     remote.urls.push(rewritten(config, url.as_bstr()));
     let spec = format!("refs/heads/{branch}:refs/heads/{}", remote.name);
