@@ -5,6 +5,7 @@
 //! ids and reads no object. See [`fetch`].
 
 mod download;
+mod follow_head;
 mod head_file;
 mod map;
 mod prune;
@@ -253,6 +254,10 @@ pub fn fetch(
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
+    if !(options.atomic && outcome.failed) {
+        // What is asked for is done; Git, too, lets this fail in silence.
+        let _ = follow_head::follow(&work, &refs);
+    }
     Ok(outcome)
 }
 
@@ -364,6 +369,13 @@ impl<'a> Work<'a> {
         }
         if self.tags != Tags::None {
             prefixes.push("refs/tags/".into());
+        }
+        let specs = match self.options.refspecs.is_empty() {
+            true => &self.remote.fetch,
+            false => &self.options.refspecs,
+        };
+        if specs.iter().any(|spec| spec.destination.is_some()) {
+            prefixes.push("HEAD".into());
         }
         prefixes.sort();
         prefixes.dedup();

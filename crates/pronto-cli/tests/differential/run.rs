@@ -1,5 +1,6 @@
 //! Running one case with stock git and with pronto, and saying what differs.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,8 +86,11 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     let base = base.path().canonicalize().expect("it exists");
     let git =
         oracle(case).ok_or("git is too old, and PRONTO_TEST_GIT names none that is new enough")?;
-    let oracle = run(case, &base, &git);
-    let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")));
+    let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));
+    // Processes that git starts are to be of the same release.
+    let path = path_with(git.parent());
+    let oracle = run(case, &base, &git, &path);
+    let ours = run(case, &base, pronto, &path);
     let mut report = String::new();
     for ((part, expected), (_, actual)) in oracle.iter().zip(&ours) {
         if expected != actual && (*part != "stderr" || case.compares_stderr) {
@@ -107,7 +111,7 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
 }
 
 /// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
-fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
+fn run(case: &Case, base: &Path, vcs: &Path, path: &OsStr) -> Outcome {
     let (work, home) = (base.join("work"), base.join("home"));
     for directory in [&work, &home] {
         let _ = std::fs::remove_dir_all(directory);
@@ -122,6 +126,7 @@ fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
     }
     let output = command
         .env("VCS", vcs)
+        .env("PATH", path)
         .arg("-c")
         .arg(script)
         .stdin(Stdio::null())
@@ -138,6 +143,19 @@ fn run(case: &Case, base: &Path, vcs: &Path) -> Outcome {
         shell(directory, &home)
     }));
     outcome
+}
+
+/// `PATH` with `directory` in front, if it is one.
+fn path_with(directory: Option<&Path>) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match directory {
+        Some(directory) if !directory.as_os_str().is_empty() => {
+            let rest = std::env::split_paths(&path);
+            let all = std::iter::once(directory.to_owned()).chain(rest);
+            std::env::join_paths(all).expect("the directory can be on PATH")
+        }
+        _ => path,
+    }
 }
 
 /// `sh` in an environment that is the same on every machine.
