@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Reference,
     /// A lock is held by another process.
     Locked,
+    /// A ref cannot be created because its name is a directory of another one, or the reverse.
+    NameConflict,
     /// A ref does not have the expected value: another process has changed it.
     Moved,
     /// A revision cannot be resolved.

@@ -208,10 +208,7 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
             _ => (format!("{user}{inner}"), port),
         }
     } else {
-        match text.split_once(':') {
-            Some((host, port)) => (host.to_owned(), port),
-            None => (text.to_owned(), ""),
-        }
+        port_after_host(text)
     };
     if host.starts_with('-') {
         return Err(bad(format!("strange hostname '{host}' blocked")));
@@ -229,6 +226,17 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
     match port.parse() {
         Ok(port) => Ok((host, Some(port))),
         Err(_) => Err(bad(format!("bad port '{port}' in '{text}'"))),
+    }
+}
+
+/// The host and the port behind its first colon. What is no number is a part of the host, as in an
+/// address of version 6 without brackets, or behind a login with a password.
+fn port_after_host(text: &str) -> (String, &str) {
+    match text.split_once(':') {
+        Some((host, port)) if port.is_empty() || port.parse::<u16>().is_ok() => {
+            (host.to_owned(), port)
+        }
+        _ => (text.to_owned(), ""),
     }
 }
 
@@ -280,6 +288,10 @@ mod tests {
             ("me@[::1]:a", "ssh me@::1 None a"),
             ("ssh://me@host:2222/a", "ssh me@host Some(2222) /a"),
             ("ssh://[::1]:22/~me/a", "ssh ::1 Some(22) ~me/a"),
+            ("ssh://me@::1/a", "ssh me@::1 None /a"),
+            ("ssh://me:word@host/a", "ssh me:word@host None /a"),
+            ("ssh://me:w@rd@host:22/a", "ssh me:w@rd@host:22 None /a"),
+            ("ssh://host:/a", "ssh host None /a"),
             ("ssh+git://host/a", "ssh host None /a"),
             ("git://host:1/a", "git host Some(1) /a"),
             ("git://host/~a", "git host None ~a"),

@@ -199,6 +199,9 @@ fn one(
         context.warn(warning);
     }
     context.report();
+    for error in &outcome.errors {
+        context.complain(error);
+    }
     if args.porcelain {
         for update in &outcome.updates {
             let sign = update.flag.sign();
@@ -215,9 +218,6 @@ fn one(
         if !text.is_empty() {
             context.remark(text.trim_end_matches('\n'));
         }
-    }
-    for error in &outcome.errors {
-        context.complain(error);
     }
     Ok(outcome.failed)
 }
@@ -328,6 +328,8 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         .as_ref()
         .map(|filter| filter_spec(filter.as_bytes().into()));
     options.filter = filter.transpose()?;
+    options.no_filter =
+        args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
     options.refetch = args.refetch;
     options.settings = Settings {
         upload_pack: args

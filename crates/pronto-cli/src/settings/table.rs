@@ -220,7 +220,7 @@ pub static KEYS: &[Lacking] = &[
         "remote.followremotehead",
         Place::Subsection,
         &["fetch"],
-        When::Not(&["never"]),
+        When::Not(&["always", "create", "never"]),
     ),
     row(
         "remote.negotiationinclude",

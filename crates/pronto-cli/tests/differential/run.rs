@@ -1,5 +1,6 @@
 //! Running one case with stock git and with pronto, and saying what differs.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -114,8 +115,15 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     let base = base.path().canonicalize().expect("it exists");
     let git = oracle(case).expect("it was found a moment ago");
     let [theirs, ours] = pauses(case);
-    let oracle = run(case, &base, &git, &theirs);
-    let ours = run(case, &base, Path::new(env!("CARGO_BIN_EXE_pronto")), &ours);
+    let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));
+    // Processes that git starts are to be of the same release.
+    let path = path_with(git.parent());
+    let surroundings = |pauses| Surroundings {
+        path: &path,
+        pauses,
+    };
+    let oracle = run(case, &base, &git, &surroundings(&theirs));
+    let ours = run(case, &base, pronto, &surroundings(&ours));
     let mut report = String::new();
     for ((part, expected), (_, actual)) in oracle.parts.iter().zip(&ours.parts) {
         if expected != actual && (*part != "stderr" || case.compares_stderr) {
@@ -154,7 +162,13 @@ fn pauses(case: &Case) -> [String; 2] {
 }
 
 /// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
-fn run(case: &Case, base: &Path, vcs: &Path, pauses: &str) -> Outcome {
+/// What the environment of a script has.
+struct Surroundings<'a> {
+    path: &'a OsStr,
+    pauses: &'a str,
+}
+
+fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outcome {
     let (work, home) = (base.join("work"), base.join("home"));
     for directory in [&work, &home] {
         let _ = std::fs::remove_dir_all(directory);
@@ -173,7 +187,8 @@ fn run(case: &Case, base: &Path, vcs: &Path, pauses: &str) -> Outcome {
     }
     let output = command
         .env("VCS", vcs)
-        .env("PAUSES", pauses)
+        .env("PATH", around.path)
+        .env("PAUSES", around.pauses)
         .arg("-c")
         .arg(script)
         .stdin(Stdio::null())
@@ -207,6 +222,19 @@ fn recorder(base: &Path, handed: &Path) -> PathBuf {
     );
     write_program(&path, &script);
     path
+}
+
+/// `PATH` with `directory` in front, if it is one.
+fn path_with(directory: Option<&Path>) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match directory {
+        Some(directory) if !directory.as_os_str().is_empty() => {
+            let rest = std::env::split_paths(&path);
+            let all = std::iter::once(directory.to_owned()).chain(rest);
+            std::env::join_paths(all).expect("the directory can be on PATH")
+        }
+        _ => path,
+    }
 }
 
 /// `sh` in an environment that is the same on every machine.

@@ -215,7 +215,7 @@ pub fn clone(
     }
     let mut client = work.connect_first(&announcement)?;
     let mut refs = client
-        .refs(&heads::request(options))
+        .refs(&heads::request(&work)?)
         .map_err(connection::from_wire)?;
     refs.retain(|found| heads::is_usable(found.name.as_bstr()));
     let heads = Heads::choose(&refs, &work)?;

@@ -5,6 +5,7 @@
 //! [`fetch`].
 
 mod download;
+mod follow_head;
 mod head_file;
 mod map;
 mod prune;
@@ -62,6 +63,8 @@ pub struct Options {
     pub update_shallow: bool,
     /// The filter of a partial clone, instead of the configured one.
     pub filter: Option<BString>,
+    /// Whether no filter applies, whatever is configured.
+    pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
     /// Settings of the connection.
@@ -99,6 +102,7 @@ impl Default for Options {
             unshallow: false,
             update_shallow: false,
             filter: None,
+            no_filter: false,
             refetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),
@@ -220,6 +224,8 @@ pub fn fetch(
     (progress, interrupt): (&dyn Progress, &Interrupt),
 ) -> Result<Outcome> {
     check(repository, remote, options)?;
+    let of_address = prune::tags_of_address(repository, remote, options)?;
+    let options = of_address.as_ref().unwrap_or(options);
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
@@ -253,6 +259,10 @@ pub fn fetch(
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
+    if !(options.atomic && outcome.failed) {
+        // What is asked for is done; Git, too, lets this fail in silence.
+        let _ = follow_head::follow(&work, &refs);
+    }
     Ok(outcome)
 }
 
@@ -364,6 +374,13 @@ impl<'a> Work<'a> {
         }
         if self.tags != Tags::None {
             prefixes.push("refs/tags/".into());
+        }
+        let specs = match self.options.refspecs.is_empty() {
+            true => &self.remote.fetch,
+            false => &self.options.refspecs,
+        };
+        if specs.iter().any(|spec| spec.destination.is_some()) {
+            prefixes.push("HEAD".into());
         }
         prefixes.sort();
         prefixes.dedup();

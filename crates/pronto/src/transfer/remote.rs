@@ -10,6 +10,7 @@ mod connectivity;
 mod credentials;
 mod files;
 mod foreign;
+mod lazy;
 mod negotiate;
 mod partial;
 mod receive;
@@ -18,6 +19,7 @@ mod web;
 
 pub use crate::shallow;
 pub(crate) use connectivity::{Links, from_store, is_connected};
+pub(crate) use lazy::Exact;
 pub(crate) use negotiate::History;
 pub use partial::filter_spec;
 pub(crate) use partial::register as register_promisor;
@@ -43,9 +45,9 @@ pub enum Tags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FollowHead {
     /// Never: as Git did up to version 2.47.
-    #[default]
     Never,
     /// It is made if it is missing.
+    #[default]
     Create,
     /// It is kept up to date.
     Always,
@@ -80,6 +82,8 @@ pub struct Remote {
     pub skip_fetch_all: bool,
     /// How its `HEAD` is followed.
     pub follow_head: FollowHead,
+    /// Whether its references have the same names here.
+    pub is_mirror: bool,
     /// Whether it is configured, rather than given by its address.
     pub is_configured: bool,
 }
@@ -174,10 +178,11 @@ impl Remote {
             .raw(key("followremotehead"))
             .map(|value| value.as_bytes())
         {
-            Some(b"create") => FollowHead::Create,
+            Some(b"never") => FollowHead::Never,
             Some(b"always") => FollowHead::Always,
-            _ => FollowHead::Never,
+            _ => FollowHead::Create,
         };
+        remote.is_mirror = config.bool_or(key("mirror"), false)?;
         remote.is_configured = !remote.urls.is_empty() || !remote.fetch.is_empty();
         if config.contains(key("vcs")) {
             let message = format!("remote '{name}' is of a foreign kind");

@@ -1,11 +1,14 @@
 //! Selects the refs to take, their local names, and the branch to check out.
 
+use std::collections::HashSet;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
 
-use super::{Options, Work};
+use super::Work;
 use crate::refs::RefName;
+use crate::remote::{Refspec, local_name};
 use crate::{Error, ErrorKind, Result, refs};
 
 /// A ref of the remote and its local name, if it has one.
@@ -35,7 +38,11 @@ pub(super) struct Heads<'a> {
 }
 
 /// What to ask the other side for.
-pub(super) fn request(options: &Options) -> LsRefs {
+///
+/// # Errors
+/// A configured refspec is not well formed.
+pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
+    let options = work.options;
     let mut prefixes: Vec<BString> = Vec::new();
     if let Some(revision) = &options.revision {
         if ObjectId::from_hex(revision).is_err() {
@@ -55,10 +62,24 @@ pub(super) fn request(options: &Options) -> LsRefs {
     if options.revision.is_none() || prefixes.is_empty() {
         prefixes.push("HEAD".into());
     }
-    LsRefs {
+    for spec in configured(work)? {
+        spec.add_prefixes(&mut prefixes);
+    }
+    Ok(LsRefs {
         prefixes,
         server_options: options.server_options.clone(),
+    })
+}
+
+/// The refspecs that the user's configuration, or `-c`, has for the new remote.
+fn configured(work: &Work<'_>) -> Result<Vec<Refspec>> {
+    let options = work.options;
+    if options.takes_one_branch() || options.revision.is_some() {
+        return Ok(Vec::new());
     }
+    let key = [b"remote.", work.origin.as_bytes(), b".fetch"].concat();
+    let specs = work.config.strings(key);
+    specs.map(Refspec::parse).collect()
 }
 
 impl<'a> Heads<'a> {
@@ -85,6 +106,7 @@ impl<'a> Heads<'a> {
             heads.chosen = heads.find_branch(branch.as_bstr());
         }
         heads.map(work);
+        heads.map_configured(work)?;
         heads.is_empty = heads.mapped.is_empty();
         if let Some(branch) = &options.branch {
             if heads.chosen.is_none() {
@@ -213,6 +235,33 @@ impl<'a> Heads<'a> {
         }
     }
 
+    /// Adds what configured refspecs take, under names that nothing else has.
+    fn map_configured(&mut self, work: &Work<'_>) -> Result<()> {
+        let specs = configured(work)?;
+        let mut taken: HashSet<RefName> = match specs.is_empty() {
+            true => HashSet::new(),
+            false => self
+                .mapped
+                .iter()
+                .filter_map(|it| it.ours.clone())
+                .collect(),
+        };
+        for spec in specs.iter().filter(|spec| !spec.negative) {
+            for theirs in self.refs {
+                let (Some(id), Some(ours)) = (theirs.id, destination(spec, theirs)) else {
+                    continue;
+                };
+                if let Ok(ours) = RefName::new(ours)
+                    && taken.insert(ours.clone())
+                {
+                    let ours = Some(ours);
+                    self.mapped.push(Mapped { theirs, id, ours });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The refspec that later fetches use.
     pub(super) fn refspec(&self, work: &Work<'_>) -> Option<BString> {
         let options = work.options;
@@ -249,6 +298,17 @@ impl<'a> Heads<'a> {
         };
         full.strip_prefix(b"refs/heads/").map(ByteSlice::as_bstr)
     }
+}
+
+/// What `spec` calls a reference of the other side, if it takes it and gives it a name.
+fn destination(spec: &Refspec, theirs: &RemoteRef) -> Option<BString> {
+    if spec.is_pattern() {
+        return spec.expand(theirs.name.as_bstr())?;
+    }
+    let mut names = refs::name::candidates(spec.source.as_bstr());
+    let is_meant = names.any(|name| name == theirs.name);
+    let ours = spec.destination.as_ref().filter(|_| is_meant)?;
+    Some(local_name(ours.as_bstr()))
 }
 
 /// Returns whether the other side states which refs are symbolic. In that case all other refs are

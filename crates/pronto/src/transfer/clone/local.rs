@@ -19,7 +19,11 @@ pub(crate) fn link_objects(source: &Path, target: &Path, may_link: bool) -> Resu
     let metadata = source.symlink_metadata();
     let metadata = metadata.context(ErrorKind::Io, "failed to stat", source)?;
     if metadata.file_type().is_symlink() && source.read_link().is_ok() {
-        return Err(refused(source));
+        let message = format!(
+            "'{}' is a symlink, refusing to clone with --local",
+            source.display()
+        );
+        return Err(Error::new(ErrorKind::Unsafe, message));
     }
     let mut may_link = may_link;
     link_directory(source, target, &mut may_link, 0)
@@ -32,9 +36,6 @@ fn link_directory(source: &Path, target: &Path, may_link: &mut bool, depth: usiz
     for entry in entries {
         let entry = entry.context(ErrorKind::Io, "failed to iterate over", source)?;
         let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
         let (from, to) = (entry.path(), target.join(&name));
         let kind = entry
             .file_type()

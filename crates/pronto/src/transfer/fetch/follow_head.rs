@@ -1,0 +1,90 @@
+//! Keeping `refs/remotes/NAME/HEAD` in step with the `HEAD` of the other side.
+
+use bstr::{BStr, ByteSlice};
+use pronto_wire::advertisement::RemoteRef;
+
+use super::Work;
+use crate::Result;
+use crate::refs::RefName;
+use crate::remote::FollowHead;
+
+/// Makes the symbolic reference, or moves it, as the remote is configured.
+///
+/// # Errors
+/// A reference cannot be read or written.
+pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
+    let remote = work.remote;
+    let is_wanted = work.options.refspecs.is_empty()
+        && !remote.fetch.is_empty()
+        && remote.follow_head != FollowHead::Never
+        && !work.options.dry_run;
+    let Some(branch) = branch(refs).filter(|_| is_wanted) else {
+        return Ok(());
+    };
+    let repository = work.repository;
+    let is_mirror = remote.is_mirror && repository.is_bare();
+    let (head, target) = match is_mirror {
+        true => ("HEAD".to_owned(), format!("refs/heads/{branch}")),
+        false => {
+            let prefix = format!("refs/remotes/{}", remote.name);
+            (format!("{prefix}/HEAD"), format!("{prefix}/{branch}"))
+        }
+    };
+    let refs = repository.refs();
+    if remote.follow_head == FollowHead::Create && refs.find(&head)?.is_some() {
+        return Ok(());
+    }
+    if !is_mirror && refs.find(&target)?.is_none() {
+        return Ok(());
+    }
+    let Ok(target) = RefName::new(target) else {
+        return Ok(());
+    };
+    let mut transaction = repository.transaction();
+    transaction.set_symbolic(head, target, Some("fetch".into()));
+    transaction.commit()
+}
+
+/// The branch that `HEAD` stands for on the other side, which may not say so. `None` if more than
+/// one branch could be it.
+fn branch(refs: &[RemoteRef]) -> Option<&BStr> {
+    let head = refs.iter().find(|found| found.name == "HEAD")?;
+    let mut branches = refs
+        .iter()
+        .filter(|found| match &head.symref_target {
+            Some(target) => target.as_bstr() == found.name,
+            None => found.id.is_some() && found.id == head.id,
+        })
+        .filter_map(|found| found.name.strip_prefix(b"refs/heads/"));
+    let first = branches.next()?;
+    branches.next().is_none().then_some(first.as_bstr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pronto_hash::{Kind, ObjectId};
+
+    fn refs(target: Option<&str>, names: &[&str]) -> Vec<RemoteRef> {
+        let one = |name: &&str| RemoteRef {
+            name: (*name).into(),
+            id: Some(ObjectId::null(Kind::Sha1)),
+            peeled: None,
+            symref_target: target
+                .filter(|_| *name == "HEAD")
+                .map(|name| RefName::new(name).expect("a name")),
+        };
+        names.iter().map(one).collect()
+    }
+
+    #[test]
+    fn the_branch_is_told_or_the_only_one() {
+        let names = ["HEAD", "refs/heads/a", "refs/heads/b", "refs/tags/c"];
+        let told = refs(Some("refs/heads/b"), &names);
+        assert_eq!(branch(&told), Some("b".into()));
+        assert_eq!(branch(&refs(None, &names)), None);
+        assert_eq!(branch(&refs(None, &names[..2])), Some("a".into()));
+        assert_eq!(branch(&refs(None, &names[1..])), None);
+        assert_eq!(branch(&refs(Some("refs/heads/x"), &names)), None);
+    }
+}
