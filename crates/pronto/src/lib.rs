@@ -26,3 +26,6 @@ pub use worktree::{
     update_index, worktrees, write_tree,
 };
 pub(crate) use worktree::{ignores, index, session, siblings};
+
+/// Fetches what a partial clone left out, for groups below `transfer`.
+pub(crate) const FETCH_PROMISED: repository::promised::Fetch = remote::fetch_promised;

@@ -10,6 +10,7 @@ pub mod init;
 pub mod links;
 pub mod objects;
 pub mod packs;
+pub(crate) mod promised;
 pub mod refs;
 pub mod shallow;
 

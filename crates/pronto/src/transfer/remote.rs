@@ -19,7 +19,7 @@ mod web;
 
 pub use crate::shallow;
 pub(crate) use connectivity::{Links, from_store, is_connected};
-pub(crate) use lazy::Exact;
+pub(crate) use lazy::{Exact, fetch_promised};
 pub(crate) use negotiate::History;
 pub use partial::filter_spec;
 pub(crate) use partial::register as register_promisor;

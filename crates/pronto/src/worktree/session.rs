@@ -24,7 +24,7 @@ use pronto_worktree::unpack::{Checker, MayGo, Situation, Unpacked};
 use crate::checkout_tree::write_files;
 use crate::errors::from_worktree;
 use crate::ignores::{ignore_patterns, read_ignore_file};
-use crate::remote::Exact;
+use crate::repository::promised::Promised;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Everything that is needed to change files and the index.
@@ -199,13 +199,14 @@ impl<'r> WorktreeSession<'r> {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<checkout::Outcome> {
-        let exact = Exact {
+        let blobs = plan.write.iter().filter(|item| !item.is_submodule());
+        crate::FETCH_PROMISED(Promised {
             repository: self.repository,
+            objects: self.objects,
+            ids: &mut blobs.map(|item| item.id),
             progress,
             interrupt,
-        };
-        let blobs = plan.write.iter().filter(|item| !item.is_submodule());
-        exact.fetch_promised(blobs.map(|item| item.id), self.objects)?;
+        })?;
         let context = Context {
             top: &self.top,
             objects: self.objects,

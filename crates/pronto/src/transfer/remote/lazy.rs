@@ -10,6 +10,7 @@ use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
 use super::{Receive, Remote, from_store, receive_pack};
+use crate::repository::promised::Promised;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Where objects arrive, and who watches.
@@ -57,7 +58,7 @@ impl Exact<'_> {
     /// # Errors
     /// An object stays missing, or the configuration or `objects` cannot be read. With
     /// [`ErrorKind::Unsupported`] if only git obeys the settings for a connection.
-    pub(crate) fn fetch_promised(
+    fn fetch_promised(
         &self,
         ids: impl IntoIterator<Item = ObjectId>,
         objects: &Store,
@@ -115,6 +116,16 @@ impl Exact<'_> {
         };
         self.fetch(client, request)
     }
+}
+
+/// [`Exact::fetch_promised`] for groups below this one.
+pub(crate) fn fetch_promised(promised: Promised<'_>) -> Result<()> {
+    let exact = Exact {
+        repository: promised.repository,
+        progress: promised.progress,
+        interrupt: promised.interrupt,
+    };
+    exact.fetch_promised(promised.ids, promised.objects)
 }
 
 /// Whether another remote is not to be asked after `error`.
