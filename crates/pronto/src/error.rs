@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Reference,
     /// A lock is held by another process.
     Locked,
+    /// A reference cannot be made because its name is a directory of another one, or the reverse.
+    NameConflict,
     /// A reference does not hold what was expected: another process has changed it.
     Moved,
     /// A revision does not name anything.

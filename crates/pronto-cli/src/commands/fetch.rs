@@ -199,6 +199,9 @@ fn one(
         context.warn(warning);
     }
     context.report();
+    for error in &outcome.errors {
+        context.complain(error);
+    }
     if args.porcelain {
         for update in &outcome.updates {
             let sign = update.flag.sign();
@@ -215,9 +218,6 @@ fn one(
         if !text.is_empty() {
             context.remark(text.trim_end_matches('\n'));
         }
-    }
-    for error in &outcome.errors {
-        context.complain(error);
     }
     Ok(outcome.failed)
 }

@@ -253,15 +253,33 @@ fn commit(
         outcome.errors.push(error.to_string());
         return Ok(true);
     }
+    let mut has_conflict = false;
     for one in planned {
+        // The transaction may have come as far as this one.
+        if work.repository.refs().id_of(&one.local).ok().flatten() == Some(one.new) {
+            continue;
+        }
         if let Err(error) = commit_some(work, &[one]) {
-            outcome.errors.push(error.to_string());
+            if *error.kind() != ErrorKind::NameConflict {
+                outcome.errors.push(error.to_string());
+            } else if !has_conflict {
+                has_conflict = true;
+                outcome.errors.push(conflict_message(work));
+            }
             let told = &mut outcome.updates[one.told];
             told.flag = Flag::Rejected;
             told.note = Some("unable to update local ref".into());
         }
     }
     Ok(true)
+}
+
+fn conflict_message(work: &Work<'_>) -> String {
+    format!(
+        "some local refs could not be updated; try running\n \
+         'git remote prune {}' to remove any old, conflicting branches",
+        work.remote.name
+    )
 }
 
 fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {

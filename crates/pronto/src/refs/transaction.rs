@@ -378,9 +378,14 @@ fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
     if lock.target().is_dir() {
         log::remove_empty_directories(lock.target());
     }
+    let is_blocked = lock.target().is_dir();
     lock.commit().map_err(|error| {
+        let kind = match is_blocked {
+            true => ErrorKind::NameConflict,
+            false => ErrorKind::Reference,
+        };
         let message = format!("couldn't set '{name}'");
-        Error::new(ErrorKind::Reference, message).because(error.message())
+        Error::new(kind, message).because(error.message())
     })
 }
 

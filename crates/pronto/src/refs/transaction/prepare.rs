@@ -119,7 +119,7 @@ impl Preparation<'_> {
             }
             if current.contents.is_none() && matches!(edit.change, Change::Set(_)) {
                 self.check_available(&name)
-                    .map_err(|error| cannot_lock(edit, error.message()))?;
+                    .map_err(|error| conflicting(edit, &error))?;
             }
             let mut done = step(edit, name.clone(), lock, false);
             done.old = old;
@@ -170,7 +170,7 @@ impl Preparation<'_> {
                     let _ = conflict;
                     cannot_lock(edit, &format!("unable to resolve reference '{name}'"))
                 }
-                Err(conflict) => cannot_lock(edit, conflict.message()),
+                Err(conflict) => conflicting(edit, &conflict),
                 Ok(()) => cannot_lock(edit, &error.to_string()),
             }
         })?;
@@ -227,7 +227,7 @@ impl Preparation<'_> {
     /// No reference may have the name of a directory on the way to `name`, or a name below it.
     fn check_available(&mut self, name: &BStr) -> Result<()> {
         let refs = self.repository.refs();
-        let fail = |message| Err(Error::new(ErrorKind::Reference, message));
+        let fail = |message| Err(Error::new(ErrorKind::NameConflict, message));
         for end in name.find_iter(b"/") {
             let directory = name[..end].as_bstr();
             if self.names.contains(directory) {
@@ -280,6 +280,15 @@ fn must_exist(edit: &Edit) -> bool {
 fn cannot_lock(edit: &Edit, reason: &str) -> Error {
     let message = format!("cannot lock ref '{}': {reason}", edit.name);
     Error::new(ErrorKind::Reference, message)
+}
+
+/// The error for an edit whose name is not free because of `error`.
+fn conflicting(edit: &Edit, error: &Error) -> Error {
+    let kind = match error.kind() {
+        ErrorKind::NameConflict => ErrorKind::NameConflict,
+        _ => ErrorKind::Reference,
+    };
+    cannot_lock(edit, error.message()).map_kind(|_| kind)
 }
 
 fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
