@@ -221,6 +221,8 @@ pub fn fetch(
     (progress, interrupt): (&dyn Progress, &Interrupt),
 ) -> Result<Outcome> {
     check(repository, remote, options)?;
+    let of_address = prune::tags_of_address(repository, remote, options)?;
+    let options = of_address.as_ref().unwrap_or(options);
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }

@@ -7,34 +7,57 @@ use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::map::Mapped;
-use super::{Flag, Outcome, Update, Work};
-use crate::Result;
+use super::{Flag, Options, Outcome, Update, Work};
 use crate::refs::Expected;
-use crate::remote::Refspec;
+use crate::remote::{Refspec, Remote};
+use crate::{Repository, Result};
+
+/// The refspec that stands for all tags.
+const TAGS: &str = "refs/tags/*:refs/tags/*";
+
+/// What a fetch takes from an address that prunes tags and names nothing else: the tags, as Git
+/// does. `None` for every other fetch.
+pub(super) fn tags_of_address(
+    repository: &Repository,
+    remote: &Remote,
+    options: &Options,
+) -> Result<Option<Options>> {
+    if remote.is_configured
+        || !options.refspecs.is_empty()
+        || !includes_tags(repository, remote, options)?
+    {
+        return Ok(None);
+    }
+    let mut options = options.clone();
+    options.refspecs = vec![Refspec::parse(TAGS.into())?];
+    Ok(Some(options))
+}
+
+/// Whether pruning is about tags, too.
+fn includes_tags(repository: &Repository, remote: &Remote, options: &Options) -> Result<bool> {
+    match options.prune_tags.or(remote.prune_tags) {
+        Some(decided) => Ok(decided),
+        None => repository.config().bool_or("fetch.prunetags", false),
+    }
+}
 
 /// Removes what is gone, if that is asked for.
 pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let config = work.repository.config();
-    let decide = |given: Option<bool>, configured: Option<bool>, key: &str| -> Result<bool> {
-        match given.or(configured) {
-            Some(decided) => Ok(decided),
-            None => config.bool_or(key, false),
-        }
+    let is_wanted = match work.options.prune.or(work.remote.prune) {
+        Some(decided) => decided,
+        None => config.bool_or("fetch.prune", false)?,
     };
-    if !decide(work.options.prune, work.remote.prune, "fetch.prune")? {
+    if !is_wanted {
         return Ok(());
     }
     let mut specs: Vec<Refspec> = match work.options.refspecs.is_empty() {
         true => work.remote.fetch.clone(),
         false => work.options.refspecs.clone(),
     };
-    let tags = decide(
-        work.options.prune_tags,
-        work.remote.prune_tags,
-        "fetch.prunetags",
-    )?;
+    let tags = includes_tags(work.repository, work.remote, work.options)?;
     if tags && work.options.refspecs.is_empty() && work.remote.is_configured {
-        specs.push(Refspec::parse("refs/tags/*:refs/tags/*".into())?);
+        specs.push(Refspec::parse(TAGS.into())?);
     }
     let stale = stale(work, entries, &specs)?;
     if stale.is_empty() {
