@@ -1,12 +1,14 @@
 //! Connecting to a remote with the user's settings.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::untrusted::{self, Links};
 use pronto_wire::address::Address;
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
@@ -68,8 +70,22 @@ pub fn check(
 ) -> Result<()> {
     match Address::parse(url).map_err(from_wire)? {
         Address::Http { url } => web::check(&url, settings, config, environment),
+        Address::File { path } if is_bundle(path.as_bstr(), environment) => {
+            let message = format!("fetching from the bundle '{path}'");
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
         _ => Ok(()),
     }
+}
+
+/// Whether the file at `path` starts as bundles do.
+fn is_bundle(path: &BStr, environment: &Environment) -> bool {
+    const SIGNATURES: [&[u8]; 2] = [b"# v2 git bundle\n", b"# v3 git bundle\n"];
+    let path = environment.absolute(crate::path::borrow(path));
+    let mut start = [0; SIGNATURES[0].len()];
+    untrusted::open(&path, Links::Follow)
+        .and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| SIGNATURES.contains(&&start[..]))
 }
 
 /// Connects to the repository at `url`.
