@@ -64,6 +64,11 @@ pub struct Item {
 }
 
 impl Item {
+    /// Whether it is a submodule, which has no content here.
+    pub fn is_submodule(&self) -> bool {
+        self.mode & mode::TYPE == mode::GITLINK
+    }
+
     fn is_regular(&self) -> bool {
         self.mode & mode::TYPE == mode::FILE & mode::TYPE
     }

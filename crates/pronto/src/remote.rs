@@ -10,6 +10,7 @@ mod connectivity;
 mod credentials;
 mod files;
 mod foreign;
+mod lazy;
 mod negotiate;
 mod partial;
 mod receive;
@@ -18,6 +19,7 @@ pub mod shallow;
 mod web;
 
 pub(crate) use connectivity::{Links, from_store, is_connected};
+pub(crate) use lazy::Exact;
 pub(crate) use negotiate::{History, TreeEntry, parse_tag, tree_entries};
 pub use partial::filter_spec;
 pub(crate) use partial::register as register_promisor;

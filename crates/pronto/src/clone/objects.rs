@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_io::sync::SyncMethod;
@@ -18,7 +17,7 @@ use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
-use crate::remote::{Links, Receive, receive_pack, shallow};
+use crate::remote::{Exact, Links, Receive, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.
@@ -197,31 +196,16 @@ pub(super) fn fetch_exactly(
     ids: Vec<ObjectId>,
     repository: &Repository,
 ) -> Result<()> {
-    let mut client = work.connect()?;
     let request = Request {
         wants: ids,
-        filter: Some(BString::from("blob:none")),
         no_progress: !work.options.show_progress,
         server_options: work.options.server_options.clone(),
         ..Request::default()
     };
-    let mut response = client
-        .fetch(&request, &mut Nothing, work.progress)
-        .map_err(from_wire)?;
-    let directory: &Path = &repository.objects_dir().join("pack");
-    receive_pack(
-        &mut response.pack,
-        &Receive {
-            directory,
-            repository,
-            existing: None,
-            inspect: None,
-            promisor: Some(Vec::new()),
-            sync: true,
-            unpack: None,
-            progress: work.progress,
-            interrupt: work.interrupt,
-        },
-    )?;
-    client.close().map_err(from_wire)
+    let exact = Exact {
+        repository,
+        progress: work.progress,
+        interrupt: work.interrupt,
+    };
+    exact.fetch(work.connect()?, request)
 }

@@ -27,6 +27,7 @@ use super::merge_files::Merging;
 use super::{Destination, Options};
 use crate::checkout_tree::{tree_of, write_files};
 use crate::merge::lacking;
+use crate::remote::Exact;
 use crate::status::{self, ignore_patterns, read_ignore_file};
 use crate::worktree::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -208,6 +209,13 @@ impl<'r> Prepared<'r> {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<checkout::Outcome> {
+        let exact = Exact {
+            repository: self.repository,
+            progress,
+            interrupt,
+        };
+        let blobs = plan.write.iter().filter(|item| !item.is_submodule());
+        exact.fetch_promised(blobs.map(|item| item.id), self.objects)?;
         let context = Context {
             top: &self.top,
             objects: self.objects,
