@@ -63,6 +63,8 @@ pub struct Options {
     pub update_shallow: bool,
     /// What to leave out, in place of what is configured.
     pub filter: Option<BString>,
+    /// Whether to leave nothing out, in place of what is configured.
+    pub no_filter: bool,
     /// Whether to ask for everything as if nothing were here.
     pub refetch: bool,
     /// What is said about the connection.
@@ -100,6 +102,7 @@ impl Default for Options {
             unshallow: false,
             update_shallow: false,
             filter: None,
+            no_filter: false,
             refetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),

@@ -328,6 +328,8 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         .as_ref()
         .map(|filter| filter_spec(filter.as_bytes().into()));
     options.filter = filter.transpose()?;
+    options.no_filter =
+        args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
     options.refetch = args.refetch;
     options.settings = Settings {
         upload_pack: args

@@ -172,8 +172,9 @@ impl Fetched {
         let wants = wants.map(|entry| entry.id);
         let wants = wants.filter(|id| everything || !known.contains(id));
         let wants = wants.filter(|id| seen.insert(*id)).collect();
-        let filter = work.options.filter.clone();
-        let filter = filter.or(work.remote.partial_clone_filter.clone());
+        let configured = work.remote.partial_clone_filter.as_ref();
+        let configured = configured.filter(|_| !work.options.no_filter);
+        let filter = work.options.filter.as_ref().or(configured).cloned();
         let can_filter = client.as_ref().is_some_and(Client::can_filter);
         if work.options.filter.is_some() && !can_filter {
             work.progress
