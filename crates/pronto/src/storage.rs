@@ -4,6 +4,7 @@ pub mod bitmaps;
 pub mod commit_graph;
 pub mod fsck;
 pub(crate) mod last_used;
+pub(crate) mod local;
 pub mod multi_pack_index;
 pub mod pack_objects;
 pub mod prune;

@@ -7,7 +7,6 @@
 mod announce;
 mod checkout;
 mod heads;
-pub(crate) mod local;
 mod objects;
 mod place;
 mod references;
@@ -29,6 +28,7 @@ pub use source::guess_directory;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::remote::connection::{self, Settings};
+use crate::storage::local;
 use crate::{Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote};
 use announce::Announcement;
 use heads::Heads;

@@ -14,9 +14,9 @@ use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 
 use super::make::leave_out_place;
-use crate::clone::local::{copy_file, link_objects, objects_of};
 use crate::gitmodules::Gitmodules;
 use crate::objects::from_odb;
+use crate::storage::local::{copy_file, link_objects, objects_of};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Submodules are not nested deeper than this.

@@ -116,7 +116,7 @@ fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Adds object directories to the list in the file `list`.
-pub(super) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
+pub(crate) fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
     let mut text = fs::read(list).unwrap_or_default();
     for directory in directories {
         let line = path::as_bytes(directory);
