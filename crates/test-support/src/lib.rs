@@ -10,4 +10,4 @@ mod skip;
 pub use random::Random;
 pub use scratch::{Scratch, copy_program, write_program};
 pub use signals::{DEFAULT_SIGNALS, ignoring_signal, with_default_signals};
-pub use skip::{INSTALL, may_skip, report_skip};
+pub use skip::{INSTALL, may_lack_reference, may_skip, report_missing_reference, report_skip};

@@ -3,6 +3,8 @@
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
 use std::fmt::Display;
 
+use crate::git::{NO_REFERENCE, beside};
+
 /// The way out where a program is missing.
 pub const INSTALL: &str = "'.ci/run install' installs what the tests need (Debian)";
 
@@ -23,6 +25,26 @@ pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
         "{missing}, and CI may not skip a test: {way_out}"
     );
     println!("SKIPPED: {missing}: {way_out}");
+}
+
+/// Prints that the test needs `what`, which git 2.55 has and no git on this machine.
+///
+/// # Panics
+/// If the variable `CI` is set and the directory `git-suite`, which holds that git, is beside the
+/// workspace.
+pub fn report_missing_reference(what: &dyn Display) {
+    assert!(
+        may_lack_reference(),
+        "{what}, and CI may not skip a test: {NO_REFERENCE}"
+    );
+    println!("SKIPPED: {what}: {NO_REFERENCE}");
+}
+
+/// Whether tests that need git 2.55 may be skipped: not in CI where that git is beside the
+/// workspace.
+#[must_use]
+pub fn may_lack_reference() -> bool {
+    may_skip() || beside().is_empty()
 }
 
 /// Ends the calling function because something is missing, with the default value of its result

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use test_support::{git, report_skip};
+use test_support::report_missing_reference;
 
 use crate::attack::Program;
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let control = control::find();
     if let Err(reason) = &control {
         let missing = format!("the control runs of the attack suite: {reason}");
-        report_skip(&missing, &git::NO_REFERENCE);
+        report_missing_reference(&missing);
     }
     let mut trials = Vec::new();
     for row in rows::all() {

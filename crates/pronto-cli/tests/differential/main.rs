@@ -11,7 +11,8 @@ mod snapshot;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use test_support::{INSTALL, may_skip, report_skip};
+use run::Missing;
+use test_support::{INSTALL, report_skip};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -21,9 +22,9 @@ fn main() -> ExitCode {
     }
     let trials = case::all().into_iter().map(|case| {
         // In CI the case runs, and its failure names what is missing.
-        let missing = run::missing(&case).filter(|_| may_skip());
-        if let Some((what, way_out)) = &missing {
-            report_skip(&format!("'{}' needs {what}", case.title), way_out);
+        let missing = run::missing(&case).filter(Missing::is_excused);
+        if let Some(missing) = &missing {
+            missing.report(&case.title);
         }
         let name = format!("{}: {}", case.file, case.title);
         let trial = Trial::test(name, move || run::compare(&case).map_err(Failed::from));

@@ -43,6 +43,7 @@ mod packing;
 mod pairs;
 mod pruning;
 mod reflinks;
+mod reftables;
 mod repack;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;

@@ -2,8 +2,7 @@
 //! was committed is lost.
 //!
 //! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size, `PRONTO_TEST_HANDS_GIT=PATH` runs that git in
-//! place of pronto, to compare. `bench/results/many-hands.md` has the figures. Two scenes are ignored
-//! unless they are asked for: beside maintenance, and with a reftable, where commands are Git's.
+//! place of pronto, to compare. `bench/results/many-hands.md` has the figures.
 
 mod scene;
 
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use test_support::report_missing_reference;
 
 use crate::support::stderr;
 use scene::{Refs, Scene, Setting, identified, program, run};
@@ -259,7 +259,6 @@ fn worktrees_with_monitors_do_not_fail() {
 }
 
 #[test]
-#[ignore = "a scene that git fails in; `cargo test -- --ignored many_hands` runs it"]
 fn worktrees_beside_maintenance_do_not_fail() {
     let maintained = Setting {
         maintains: true,
@@ -278,9 +277,11 @@ fn the_killed_stop_no_others() {
 }
 
 #[test]
-#[ignore = "needs a git with reftables on PATH; `cargo test -- --ignored many_hands` runs it"]
 fn worktrees_with_a_reftable_do_not_fail() {
-    assert!(scene::git_has_reftable(), "this git has no reftable");
+    if test_support::git::reference().is_none() {
+        report_missing_reference(&"no git that knows reftables");
+        return;
+    }
     let tables = Setting {
         refs: Refs::Reftable,
         ..Setting::default()

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use test_support::git::{NO_REFERENCE, reference};
-use test_support::{Random, report_skip, skip};
+use test_support::git::reference;
+use test_support::{Random, report_missing_reference, skip};
 
 use super::monitor::{Monitor, compare, git, repository, told, truth};
 use crate::support::{Scratch, process, pronto, stdout};
@@ -139,7 +139,7 @@ fn storm(top: &Path) {
     let storm: u64 = storm.unwrap_or(STORM);
     let peer = git_with_monitor();
     if peer.is_none() {
-        report_skip(&"no git that asks monitors", &NO_REFERENCE);
+        report_missing_reference(&"no git that asks monitors");
     }
     let mut monitor = Monitor::start(top);
     let mut random = Random::new(storm);

@@ -9,8 +9,7 @@ use pronto_io::view::View;
 use pronto_refs::reftable::{
     Limits, LogEntry, LogRecord, RefRecord, RefValue, Table, TableWriter, WriteOptions,
 };
-use test_support::git::NO_REFERENCE;
-use test_support::report_skip;
+use test_support::report_missing_reference;
 
 /// An object id that is made of `number`.
 pub(crate) fn id(kind: Kind, number: u64) -> ObjectId {
@@ -76,7 +75,7 @@ pub(crate) fn log<'a>(name: &'a str, update_index: u64, ids: &'a [ObjectId; 2]) 
 pub(crate) fn git() -> Option<&'static Path> {
     let found = test_support::git::reference();
     if found.is_none() {
-        report_skip(&"no git 2.55 or newer", &NO_REFERENCE);
+        report_missing_reference(&"no git 2.55 or newer");
     }
     found
 }

@@ -83,27 +83,30 @@ pub(super) struct Outcome<'a> {
 
 /// The program that the hands run.
 pub(super) fn program() -> Command {
-    match std::env::var_os("PRONTO_TEST_HANDS_GIT") {
+    behind_reference(match std::env::var_os("PRONTO_TEST_HANDS_GIT") {
         Some(git) => process(git),
         None => pronto(),
-    }
+    })
 }
 
 pub(super) fn git() -> Command {
-    process("git")
+    behind_reference(process("git"))
+}
+
+/// Has git 2.55 found first on `PATH`, where there is one.
+fn behind_reference(mut command: Command) -> Command {
+    if let Some(directory) = test_support::git::reference().and_then(Path::parent) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(all).expect("no colons in it"));
+    }
+    command
 }
 
 fn git_in(directory: &Path) -> Command {
     let mut command = git();
     command.current_dir(directory);
     command
-}
-
-pub(super) fn git_has_reftable() -> bool {
-    let scratch = Scratch::new();
-    let mut init = git_in(scratch.path());
-    init.args(["init", "-q", "--ref-format=reftable", "x"]);
-    init.output().is_ok_and(|output| output.status.success())
 }
 
 pub(super) fn identified(mut command: Command) -> Command {

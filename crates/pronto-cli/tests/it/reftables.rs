@@ -1,0 +1,303 @@
+//! Repositories with reftables: pronto leaves what git 2.55 leaves, and either reads what the other
+//! has written.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use test_support::report_missing_reference;
+
+use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+
+/// The git that knows reftables.
+fn reference() -> Option<&'static Path> {
+    let found = test_support::git::reference();
+    if found.is_none() {
+        report_missing_reference(&"no git that knows reftables");
+    }
+    found
+}
+
+/// One of two programs, and a place of its own.
+struct Side {
+    program: PathBuf,
+    git: &'static Path,
+    scratch: Scratch,
+}
+
+impl Side {
+    fn command(&self, program: &Path, directory: &str) -> Command {
+        let mut command = process(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let first = self.git.parent().expect("a directory").to_owned();
+        let all = std::iter::once(first).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(all).expect("no colons in it"));
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "A U Thor");
+            command.env(format!("GIT_{role}_EMAIL"), "author@example.com");
+            command.env(format!("GIT_{role}_DATE"), "1112911993 -0830");
+        }
+        command.env("PRONTO_NO_FALLBACK", "1");
+        command.current_dir(self.scratch.path().join(directory));
+        command
+    }
+
+    fn run(&self, directory: &str, arguments: &[&str]) -> Output {
+        let mut command = self.command(&self.program, directory);
+        command.args(arguments).output().expect("it starts")
+    }
+
+    /// Runs a call that has to succeed.
+    fn ok(&self, directory: &str, arguments: &[&str]) -> String {
+        let output = self.run(directory, arguments);
+        let said = stderr(&output);
+        assert!(
+            output.status.success(),
+            "{:?} {arguments:?}: {said}",
+            self.program
+        );
+        stdout(&output)
+    }
+
+    /// What git says.
+    fn git(&self, directory: &str, arguments: &[&str]) -> String {
+        let output = self.command(self.git, directory).args(arguments).output();
+        let output = output.expect("it starts");
+        let said = stderr(&output);
+        assert!(output.status.success(), "git {arguments:?}: {said}");
+        stdout(&output)
+    }
+
+    /// What git finds in a worktree.
+    fn state(&self, directory: &str) -> String {
+        let asked: [&[&str]; 6] = [
+            &["for-each-ref", "--include-root-refs"],
+            &["reflog", "show", "--all", "--format=%gD %H %gn %ge %gs"],
+            &["reflog", "list"],
+            &["symbolic-ref", "-q", "HEAD"],
+            &["refs", "verify"],
+            &["fsck", "--no-dangling"],
+        ];
+        let mut state = String::new();
+        for arguments in asked {
+            if arguments[0] == "symbolic-ref" {
+                let output = self.command(self.git, directory).args(arguments).output();
+                state.push_str(&stdout(&output.expect("it starts")));
+            } else {
+                state.push_str(&self.git(directory, arguments));
+            }
+            state.push_str("--\n");
+        }
+        state
+    }
+}
+
+/// Runs `script` with pronto and with git, and compares what git finds in `places` then.
+fn compare(places: &[&str], script: impl Fn(&Side)) {
+    let Some(git) = reference() else {
+        return;
+    };
+    let states = [pronto_path(), git].map(|program| {
+        let side = Side {
+            program: program.to_owned(),
+            git,
+            scratch: Scratch::new(),
+        };
+        side.ok(
+            ".",
+            &["init", "-q", "--ref-format=reftable", "-b", "main", "work"],
+        );
+        std::fs::write(side.scratch.path().join("work/file"), "one\n").expect("a file");
+        side.ok("work", &["add", "."]);
+        side.ok("work", &["commit", "-q", "-m", "one"]);
+        script(&side);
+        let head = std::fs::read_to_string(side.scratch.path().join("work/.git/HEAD"));
+        assert_eq!(head.expect("a file"), "ref: refs/heads/.invalid\n");
+        places
+            .iter()
+            .map(|place| side.state(place))
+            .collect::<Vec<_>>()
+    });
+    let [ours, theirs] = states;
+    assert_eq!(ours, theirs, "- pronto, + git");
+}
+
+#[test]
+fn branches_and_logs_are_as_git_leaves_them() {
+    compare(&["work"], |side| {
+        side.ok("work", &["switch", "-q", "-c", "other"]);
+        std::fs::write(side.scratch.path().join("work/file"), "two\n").expect("a file");
+        side.ok("work", &["add", "."]);
+        side.ok("work", &["commit", "-q", "-m", "two"]);
+        side.ok("work", &["reset", "-q", "--hard", "HEAD~1"]);
+        side.ok("work", &["switch", "-q", "--detach", "main"]);
+        side.ok(
+            "work",
+            &["symbolic-ref", "refs/heads/alias", "refs/heads/main"],
+        );
+        side.ok("work", &["pack-refs", "--all"]);
+        let tables = side.scratch.path().join("work/.git/reftable/tables.list");
+        let tables = std::fs::read_to_string(tables).expect("a list");
+        assert_eq!(tables.lines().count(), 1, "{tables}");
+    });
+}
+
+#[test]
+fn worktrees_have_tables_of_their_own() {
+    compare(&["work", "linked"], |side| {
+        side.ok(
+            "work",
+            &["worktree", "add", "-q", "-b", "side", "../linked"],
+        );
+        std::fs::write(side.scratch.path().join("linked/file"), "two\n").expect("a file");
+        side.ok("linked", &["add", "."]);
+        side.ok("linked", &["commit", "-q", "-m", "two"]);
+        side.ok("linked", &["reset", "-q", "--hard", "main"]);
+        let taken = side.run("work", &["switch", "-q", "side"]);
+        assert_eq!(taken.status.code(), Some(128), "{}", stderr(&taken));
+        let names = ["worktrees/linked/HEAD", "main-worktree/HEAD", "ORIG_HEAD"];
+        let found = side.ok("linked", &[&["rev-parse"][..], &names].concat());
+        assert_eq!(found.lines().count(), 3, "{found}");
+        let below = side.scratch.path().join("work/.git/worktrees/linked");
+        assert!(below.join("reftable/tables.list").is_file());
+        assert!(below.join("refs/heads").is_file());
+    });
+}
+
+#[test]
+fn reflogs_are_changed_as_git_changes_them() {
+    compare(&["work"], |side| {
+        for at in 0..4 {
+            std::fs::write(side.scratch.path().join("work/file"), format!("{at}\n"))
+                .expect("a file");
+            side.ok("work", &["add", "."]);
+            side.ok("work", &["commit", "-q", "-m", &format!("commit {at}")]);
+        }
+        side.ok(
+            "work",
+            &["reflog", "delete", "--rewrite", "--updateref", "main@{1}"],
+        );
+        side.ok("work", &["reflog", "delete", "HEAD@{2}"]);
+        let head = side.git("work", &["rev-parse", "HEAD"]);
+        let null = "0".repeat(40);
+        let write = ["reflog", "write", "refs/heads/x", &null, head.trim(), "why"];
+        side.ok("work", &write);
+        side.ok("work", &["reflog", "expire", "--expire=all", "main"]);
+        side.ok("work", &["reflog", "exists", "refs/heads/main"]);
+        side.ok("work", &["reflog", "drop", "HEAD"]);
+    });
+}
+
+#[test]
+fn what_logs_lead_to_is_not_pruned() {
+    let Some(git) = reference() else {
+        return;
+    };
+    let side = Side {
+        program: pronto_path().to_owned(),
+        git,
+        scratch: Scratch::new(),
+    };
+    side.ok(
+        ".",
+        &["init", "-q", "--ref-format=reftable", "-b", "main", "work"],
+    );
+    side.git("work", &["commit", "-q", "--allow-empty", "-m", "one"]);
+    side.ok("work", &["worktree", "add", "-q", "--detach", "../linked"]);
+    side.git("linked", &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let two = side.git("linked", &["rev-parse", "HEAD"]);
+    side.ok("linked", &["reset", "-q", "--hard", "main"]);
+    // One that only a reference of the other worktree leads to.
+    let tree = side.git("work", &["rev-parse", "HEAD^{tree}"]);
+    let three = side.git("work", &["commit-tree", "-m", "three", tree.trim()]);
+    side.git(
+        "linked",
+        &["update-ref", "refs/worktree/kept", three.trim()],
+    );
+    let lost = side.git("work", &["commit-tree", "-m", "lost", tree.trim()]);
+    side.ok("work", &["prune", "--expire=now"]);
+    for kept in [&two, &three] {
+        side.git("work", &["cat-file", "-e", kept.trim()]);
+    }
+    let mut look = side.command(git, "work");
+    let looked = look.args(["cat-file", "-e", lost.trim()]).output();
+    assert_eq!(looked.expect("it starts").status.code(), Some(1));
+}
+
+#[test]
+fn what_is_refused_leaves_no_lock() {
+    compare(&["work"], |side| {
+        let calls: [&[&str]; 3] = [
+            &["switch", "-q", "-c", "main/below"],
+            &["symbolic-ref", "refs/heads", "refs/heads/main"],
+            &["worktree", "add", "-q", "../x", "main"],
+        ];
+        for call in calls {
+            let output = side.run("work", call);
+            assert!(!output.status.success(), "{call:?}");
+        }
+        let tables = side.scratch.path().join("work/.git/reftable");
+        let locks = std::fs::read_dir(tables).expect("a directory").flatten();
+        let locks = locks.filter(|entry| entry.path().extension().is_some_and(|end| end == "lock"));
+        assert_eq!(locks.count(), 0);
+    });
+}
+
+#[test]
+fn formats_are_chosen_as_git_chooses_them() {
+    let Some(git) = reference() else {
+        return;
+    };
+    type Call<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let calls: [Call<'_>; 8] = [
+        (&[], &["init", "-q", "--ref-format=reftable", "a"]),
+        (&[], &["init", "-q", "--ref-format=files", "a"]),
+        (
+            &[("GIT_DEFAULT_REF_FORMAT", "reftable")],
+            &["init", "-q", "b"],
+        ),
+        (
+            &[("GIT_DEFAULT_REF_FORMAT", "nonsense")],
+            &["init", "-q", "c"],
+        ),
+        (
+            &[],
+            &["-c", "init.defaultRefFormat=reftable", "init", "-q", "d"],
+        ),
+        (
+            &[],
+            &["-c", "init.defaultRefFormat=nonsense", "init", "-q", "e"],
+        ),
+        (&[], &["-c", "feature.experimental=true", "init", "-q", "f"]),
+        (
+            &[],
+            &[
+                "init",
+                "-q",
+                "--ref-format=reftable",
+                "--object-format=sha256",
+                "--shared",
+                "g",
+            ],
+        ),
+    ];
+    let found = [pronto_path(), git].map(|program| {
+        let side = Side {
+            program: program.to_owned(),
+            git,
+            scratch: Scratch::new(),
+        };
+        let mut all = String::new();
+        for (variables, arguments) in calls {
+            let mut command = side.command(&side.program, ".");
+            command.envs(variables.iter().copied()).args(arguments);
+            let output = command.output().expect("it starts");
+            let (code, said) = (output.status.code(), stderr(&output));
+            all.push_str(&format!("{code:?} {said}"));
+            let made = side.scratch.path().join(arguments.last().expect("a name"));
+            let config = std::fs::read_to_string(made.join(".git/config"));
+            all.push_str(&config.unwrap_or_default());
+        }
+        all
+    });
+    assert_eq!(found[0], found[1], "- pronto, + git");
+}
