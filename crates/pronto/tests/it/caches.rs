@@ -6,6 +6,7 @@ use pronto_hash::Kind;
 use pronto_index::Index;
 use pronto_io::interrupt::Interrupt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 use test_support::Random;
 
 fn index(sandbox: &Sandbox) -> Index {
@@ -41,7 +42,7 @@ fn without_trees(sandbox: &Sandbox) {
 /// Status that does not wait for others to be done with the index.
 fn at_once() -> Options {
     Options {
-        settle: std::time::Duration::ZERO,
+        settle: Duration::ZERO,
         ..Options::default()
     }
 }
@@ -128,6 +129,23 @@ fn random_path(random: &mut Random) -> String {
     path + *random.one_of(&["f", "g", "x.o", "h"])
 }
 
+/// Puts a directory and all below it, but no repository, into the past.
+fn age(directory: &Path) {
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    for entry in std::fs::read_dir(directory).expect("it is there") {
+        let entry = entry.expect("it lists");
+        let kind = entry.file_type().expect("the system says it");
+        if kind.is_dir() && entry.file_name() != ".git" {
+            age(&entry.path());
+        } else if kind.is_file() {
+            let file = std::fs::File::open(entry.path()).expect("it is there");
+            file.set_modified(past).expect("it is ours");
+        }
+    }
+    let directory = std::fs::File::open(directory).expect("it is there");
+    directory.set_modified(past).expect("it is ours");
+}
+
 /// Changes something; whatever is not possible does not happen.
 fn change(sandbox: &Sandbox, random: &mut Random) {
     let top = sandbox.root.join("a");
@@ -201,7 +219,7 @@ fn the_untracked_cache_never_changes_an_answer() {
         }
         if random.below(12) == 0 {
             // Only what is older than the index is believed.
-            std::thread::sleep(std::time::Duration::from_millis(1100));
+            age(&sandbox.root.join("a"));
         }
         let (mode, name) = match random.below(3) {
             0 => (Untracked::All, "all"),
@@ -235,7 +253,7 @@ fn git_goes_by_the_untracked_cache_that_status_wrote() {
     std::fs::create_dir(sandbox.root.join("a/hollow")).expect("a directory");
     sandbox.git("a", &["init", "-q", "nested"]);
     sandbox.git("a", &["config", "core.untrackedCache", "true"]);
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    age(&sandbox.root.join("a"));
     assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
     let counts = |sandbox: &Sandbox| {
         let log = sandbox.root.join("log");
@@ -299,7 +317,7 @@ fn status_comes_in_pieces_and_in_time() {
         assert_eq!(seen, ["d/f", "new/", "x/y/z/f"]);
         assert_eq!(report.entries.len() + report.untracked.len(), 3);
     }
-    let none = Some(std::time::Duration::ZERO);
+    let none = Some(Duration::ZERO);
     let items = repository.status_items(Options::default(), none);
     let last = items.expect("it starts").last().expect("there is one");
     assert!(matches!(
