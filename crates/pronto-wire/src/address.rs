@@ -229,8 +229,8 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
     }
 }
 
-/// The host and the port behind its first colon. What is no number is a part of the host, as in an
-/// address of version 6 without brackets, or behind a login with a password.
+/// Splits a host and the port after its first colon. Text that is not a number is part of the host,
+/// as in an IPv6 address without brackets, or after a login with a password.
 fn port_after_host(text: &str) -> (String, &str) {
     match text.split_once(':') {
         Some((host, port)) if port.is_empty() || port.parse::<u16>().is_ok() => {

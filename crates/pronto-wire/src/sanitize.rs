@@ -1,4 +1,4 @@
-//! Text of the other side, as it may be shown on a terminal.
+//! Makes text from the remote safe for a terminal.
 
 use bstr::ByteSlice;
 

@@ -27,5 +27,5 @@ pub use worktree::{
 };
 pub(crate) use worktree::{ignores, index, session, siblings};
 
-/// Fetches what a partial clone left out, for groups below `transfer`.
+/// Fetches missing objects of a partial clone, for groups below `transfer`.
 pub(crate) const FETCH_PROMISED: repository::promised::Fetch = remote::fetch_promised;

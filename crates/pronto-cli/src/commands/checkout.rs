@@ -18,13 +18,12 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `checkout`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "CONFIGURATION: `checkout.reflink` says whether new files share their blocks with those \
-    of other work trees of the repository, where the file system can (btrfs, XFS, bcachefs): `auto` (the \
-    default) for files of 16 KiB and more, `always` for all, `never`. `checkout.workers` and \
-    `checkout.thresholdForParallelism` are obeyed as by git; unset, the number of workers follows what \
-    is measured. `checkout.inPlace` says whether a file that is replaced gets its new content in place, \
-    where nobody can tell that from a new file: `auto` (the default) where that is faster, which is on \
-    XFS, ext4, btrfs and tmpfs if the file was read lately, `always`, `never`."
+    after_help = "CONFIGURATION: `checkout.reflink` selects whether new files share their blocks with equal \
+    files of other worktrees on file systems that support it (XFS, btrfs, bcachefs): `auto` (the default), \
+    `always` or `never`. `checkout.workers` and `checkout.thresholdForParallelism` work as in git; if unset, \
+    the number of workers follows measurements. `checkout.inPlace` selects whether the content of a replaced file \
+    is overwritten in place if the result is the same as that of a new file: `auto` (the default) where that is \
+    faster (XFS, ext4, btrfs and tmpfs, for files that were read recently), `always` or `never`."
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -30,7 +30,12 @@ const STOP_SECONDS: u64 = 60;
 /// Arguments of `fsmonitor--daemon`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "CONFIGURATION: `fsmonitor.source` says who tells of changes: `fanotify`, which watches whole file systems at once and has to be permitted (CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH), `inotify`, which watches each directory and of which the system gives only so many (fs.inotify.max_user_watches), or `auto`, the default: fanotify where it is permitted. A repository on the file system of another machine is watched only if `fsmonitor.allowRemote` is true, and changes that are made there go unseen; the monitor is then asked in the directory `fsmonitor.socketDir`, or the home directory."
+    after_help = "CONFIGURATION: `fsmonitor.source` selects the source of changes: `fanotify` watches whole \
+    file systems and needs the capabilities CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH; `inotify` watches each directory, \
+    and the system limits their number (fs.inotify.max_user_watches); `auto`, the default, uses fanotify if it is \
+    permitted. A repository on a network file system is watched only if `fsmonitor.allowRemote` is true. Changes by \
+    other machines are not noticed there, and the socket of the monitor is in the directory `fsmonitor.socketDir`, by \
+    default the home directory."
 )]
 pub(crate) struct Args {
     /// Detach from the console

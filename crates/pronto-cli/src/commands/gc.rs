@@ -15,8 +15,8 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `gc`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "CONFIGURATION: `gc.*` as by git. With `--auto` and `gc.autoDetach` the work is done in the \
-    background; what it has to say is in `gc.log` of the repository, and it is not tried again before \
+    after_help = "CONFIGURATION: `gc.*` works as in git. With `--auto` and `gc.autoDetach` the work is done in \
+    the background. Its messages are in `gc.log` of the repository, and a run that failed or had no effect is not repeated until \
     `gc.logExpiry` has passed."
 )]
 #[expect(

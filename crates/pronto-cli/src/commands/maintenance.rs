@@ -18,10 +18,10 @@ use crate::{CliError, Context, ExitCode};
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "TASKS: prefetch, loose-objects, incremental-repack, geometric-repack, gc, commit-graph, \
-    pack-refs, reflog-expire, worktree-prune, rerere-gc.\n\nCONFIGURATION: `maintenance.*` and `gc.*` as by git. \
-    Commands that add objects start `run --auto` in the background if the repository asks for it. A task that \
-    failed then, or that did not help, is not started again that way before `gc.logExpiry` has passed; what \
-    failed is in `gc.log` of the repository."
+    pack-refs, reflog-expire, worktree-prune, rerere-gc.\n\nCONFIGURATION: `maintenance.*` and `gc.*` work as in git. \
+    Commands that add objects start `run --auto` in the background if the repository needs it. A task that failed \
+    or had no effect is not started again automatically until `gc.logExpiry` has passed; its errors are in `gc.log` \
+    of the repository."
 )]
 pub(crate) struct Args {
     /// Run only tasks that the repository needs (run, is-needed)

@@ -15,17 +15,18 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `worktree`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "CONFIGURATION: `checkout.reflink` says whether new files share their blocks with those \
-    of other work trees of the repository: `auto` (the default) where the file system is known to do it \
-    (btrfs, XFS, bcachefs) and there are a few files, `always` wherever it does, `never`. `checkout.workers` and \
-    `checkout.thresholdForParallelism` are obeyed as by git; unset, the number of workers follows what \
-    is measured. `worktree.carry` (it may be set several times) has patterns that come before those of `--carry`; an \
-    empty pattern in either takes back all before it. `worktree.carryReflink` is what `--carry-reflink` says by default.\n\n\
-    CARRYING: only what is ignored and not tracked in the current worktree is carried, directories with all \
-    that is in them: contents, permissions, times of modification, symbolic links, empty directories. Owners, \
-    extended attributes and hard links are not kept; nothing in the new worktree is replaced, and no link is \
-    followed. With `--carry-reflink=always` files share their blocks with the originals until one of both \
-    is written, and the command fails where the file system cannot do that; `auto` copies there; `never` always copies."
+    after_help = "CONFIGURATION: `checkout.reflink` selects whether new files share their blocks with equal \
+    files of other worktrees on file systems that support it (XFS, btrfs, bcachefs): `auto` (the default), \
+    `always` or `never`. `checkout.workers` and `checkout.thresholdForParallelism` work as in git; if unset, \
+    the number of workers follows measurements. `worktree.carry` (repeatable) has patterns that apply before those \
+    of `--carry`; an empty pattern cancels all before it. `worktree.carryReflink` is the default of \
+    `--carry-reflink`.\n\n\
+    CARRYING: only ignored, untracked files of the current worktree are carried, and directories with all their \
+    contents. Contents, permissions, modification times, symbolic links and empty directories are preserved. \
+    Owners, extended attributes and hard links are not. Nothing in the new worktree is replaced, and no link is \
+    followed. With `--carry-reflink=always` files share their blocks with the originals until one of them is \
+    written, and the command fails if the file system does not support that; `auto` copies then, and `never` \
+    always copies."
 )]
 #[expect(
     clippy::struct_excessive_bools,

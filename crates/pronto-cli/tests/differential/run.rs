@@ -152,7 +152,7 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     let git = oracle(case).expect("it was found a moment ago");
     let [theirs, ours] = pauses(case);
     let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));
-    // Processes that git starts are to be of the same release.
+    // Processes that git starts must be of the same release.
     let path = path_with(git.parent());
     let surroundings = |pauses| Surroundings {
         path: &path,
@@ -198,7 +198,7 @@ fn pauses(case: &Case) -> [String; 2] {
 }
 
 /// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
-/// What the environment of a script has.
+/// The environment of a script.
 struct Surroundings<'a> {
     path: &'a OsStr,
     pauses: &'a str,

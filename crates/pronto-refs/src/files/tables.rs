@@ -250,8 +250,8 @@ pub(super) fn is_file(name: &BStr) -> bool {
     matches!(name.as_bytes(), b"FETCH_HEAD" | b"MERGE_HEAD")
 }
 
-/// Makes the directory of the stack of a new repository or linked worktree, and what stands in for
-/// directories of refs.
+/// Creates the directory of the stack of a new repository or linked worktree, and placeholders for
+/// the directories of loose refs.
 ///
 /// # Errors
 /// A file or directory cannot be made.

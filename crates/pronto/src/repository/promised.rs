@@ -1,7 +1,7 @@
-//! Objects that a partial clone left out, as seen by code that only needs them to be there.
+//! Missing objects of a partial clone, for code that only needs them to be present.
 //!
-//! Fetching belongs to the transfer of objects, which is above all that reads and writes files. So
-//! the root of the crate binds the function ([`crate::FETCH_PROMISED`]).
+//! Fetching belongs to the group `transfer`, which is above the code that reads and writes files.
+//! So the root of the crate binds the function ([`crate::FETCH_PROMISED`]).
 
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
@@ -15,13 +15,13 @@ pub(crate) struct Promised<'a> {
     pub(crate) repository: &'a Repository,
     /// The objects of the repository.
     pub(crate) objects: &'a Store,
-    /// Their ids, which are taken only from a partial clone.
+    /// Their ids, which are collected only in a partial clone.
     pub(crate) ids: &'a mut dyn Iterator<Item = ObjectId>,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// Fetches those that are missing.
+/// Fetches the missing ones.
 ///
 /// # Errors
 /// An object stays missing, or the configuration or the objects cannot be read.

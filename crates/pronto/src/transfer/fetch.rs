@@ -260,7 +260,7 @@ pub fn fetch(
     }
     update::apply(&work, &all, &mut outcome)?;
     if !(options.atomic && outcome.failed) {
-        // What is asked for is done; Git, too, lets this fail in silence.
+        // The requested work is done; Git ignores this failure, too.
         let _ = follow_head::follow(&work, &refs);
     }
     Ok(outcome)

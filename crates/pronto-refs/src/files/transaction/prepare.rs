@@ -315,7 +315,7 @@ fn cannot_lock(edit: &Edit, reason: &str) -> Error {
     Error::new(ErrorKind::Reference, message)
 }
 
-/// The error for an edit whose name is not free because of `error`.
+/// The error for an edit whose name conflicts with another, as `error` says.
 fn conflicting(edit: &Edit, error: &Error) -> Error {
     let kind = match error.kind() {
         ErrorKind::NameConflict => ErrorKind::NameConflict,

@@ -235,7 +235,7 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Adds what configured refspecs take, under names that nothing else has.
+    /// Adds the refs that configured refspecs match, under unused names.
     fn map_configured(&mut self, work: &Work<'_>) -> Result<()> {
         let specs = configured(work)?;
         let mut taken: HashSet<RefName> = match specs.is_empty() {
@@ -300,7 +300,7 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// What `spec` calls a reference of the other side, if it takes it and gives it a name.
+/// The local name that `spec` gives to a ref of the remote, if it matches and has a destination.
 fn destination(spec: &Refspec, theirs: &RemoteRef) -> Option<BString> {
     if spec.is_pattern() {
         return spec.expand(theirs.name.as_bstr())?;

@@ -1,4 +1,4 @@
-//! Keeping `refs/remotes/NAME/HEAD` in step with the `HEAD` of the other side.
+//! Updates `refs/remotes/NAME/HEAD` to the `HEAD` of the remote.
 
 use bstr::{BStr, ByteSlice};
 use pronto_wire::advertisement::RemoteRef;
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::refs::RefName;
 use crate::remote::FollowHead;
 
-/// Makes the symbolic reference, or moves it, as the remote is configured.
+/// Creates or updates the symbolic ref, as the remote is configured.
 ///
 /// # Errors
 /// A reference cannot be read or written.
@@ -45,8 +45,8 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     transaction.commit()
 }
 
-/// The branch that `HEAD` stands for on the other side, which may not say so. `None` if more than
-/// one branch could be it.
+/// The branch that `HEAD` of the remote points to, even if the remote does not report it. `None` if
+/// more than one branch is possible.
 fn branch(refs: &[RemoteRef]) -> Option<&BStr> {
     let head = refs.iter().find(|found| found.name == "HEAD")?;
     let mut branches = refs

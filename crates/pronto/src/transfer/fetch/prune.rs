@@ -12,11 +12,11 @@ use crate::refs::Expected;
 use crate::remote::{Refspec, Remote};
 use crate::{Repository, Result};
 
-/// The refspec that stands for all tags.
+/// The refspec of all tags.
 const TAGS: &str = "refs/tags/*:refs/tags/*";
 
-/// What a fetch takes from an address that prunes tags and names nothing else: the tags, as Git
-/// does. `None` for every other fetch.
+/// The refspec of a fetch from an address that prunes tags and names nothing else: all tags, as in
+/// Git. `None` for every other fetch.
 pub(super) fn tags_of_address(
     repository: &Repository,
     remote: &Remote,
@@ -33,7 +33,7 @@ pub(super) fn tags_of_address(
     Ok(Some(options))
 }
 
-/// Whether pruning is about tags, too.
+/// Whether tags are pruned, too.
 fn includes_tags(repository: &Repository, remote: &Remote, options: &Options) -> Result<bool> {
     match options.prune_tags.or(remote.prune_tags) {
         Some(decided) => Ok(decided),

@@ -255,7 +255,7 @@ fn commit(
     }
     let mut has_conflict = false;
     for one in planned {
-        // The transaction may have come as far as this one.
+        // The transaction may have reached this one.
         if work.repository.refs().id_of(&one.local).ok().flatten() == Some(one.new) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Fetching objects that a partial clone left out, when they are needed.
+//! Fetches missing objects of a partial clone when they are needed.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -13,7 +13,7 @@ use super::{Receive, Remote, from_store, receive_pack};
 use crate::repository::promised::Promised;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Where objects arrive, and who watches.
+/// A fetch of exactly the requested objects, without those reachable from them.
 pub(crate) struct Exact<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) progress: &'a dyn Progress,
@@ -21,8 +21,8 @@ pub(crate) struct Exact<'a> {
 }
 
 impl Exact<'_> {
-    /// Fetches the objects that `request` names, and nothing that they lead to, from a side that
-    /// leaves them out otherwise.
+    /// Fetches the objects that `request` names, without the objects reachable from them, from the
+    /// promisor remote.
     ///
     /// # Errors
     /// The other side refuses or fails, or the pack cannot be written.
