@@ -8,6 +8,8 @@ pub enum ErrorKind {
     NotARepository,
     /// The repository belongs to someone else, or is bare where that is not allowed.
     Unsafe,
+    /// The repository is of a version, or has an extension, that Git does not know.
+    UnknownFormat,
     /// The repository, or what was asked, needs something that this build does not have. The
     /// message names it.
     Unsupported,
