@@ -148,12 +148,13 @@ impl Context {
         settings::check_config(self.command, config)
     }
 
-    /// Checks that the command obeys all that `found` is configured with.
+    /// Checks that the command obeys all that `found` is configured with, its hooks included.
     ///
     /// # Errors
     /// As for [`check_config`](Self::check_config).
     fn check(&self, found: &Repository) -> Result<(), CliError> {
-        self.check_config(found.config())
+        self.check_config(found.config())?;
+        settings::check_hooks(self.command, found)
     }
 
     /// The repository around the current directory. Found once; later calls cost nothing. What
