@@ -405,7 +405,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The branches of all work trees, and where those are.
+/// The branches that worktrees have checked out, rebase or bisect, and where those worktrees are.
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
@@ -413,6 +413,8 @@ fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
         if let Some(name) = text.trim_end().strip_prefix(b"ref: ") {
             found.push((name.into(), work_tree.to_owned()));
         }
+        let in_progress = crate::worktrees::branches_in_progress(git_dir).into_iter();
+        found.extend(in_progress.map(|name| (name, work_tree.to_owned())));
     };
     let common = repository.common_dir();
     if repository.git_dir() == common {
