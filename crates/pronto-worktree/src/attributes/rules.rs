@@ -140,9 +140,7 @@ fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8
 }
 
 /// What a line assigns; `None` where it assigns what no attribute can be.
-fn read_assignments(
-    assignments: gix_attributes::parse::Iter<'_>,
-) -> Option<Vec<(BString, State)>> {
+fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<(BString, State)>> {
     assignments
         .map(|assignment| {
             let assignment = assignment.ok()?;
