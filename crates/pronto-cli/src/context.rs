@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pronto::config::Config;
-use pronto::{Environment, Repository};
+use pronto::{Environment, ErrorKind, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -148,6 +148,15 @@ impl Context {
         settings::check_config(self.command, config)
     }
 
+    /// Checks that the command obeys all that `found` is configured with, its hooks included.
+    ///
+    /// # Errors
+    /// As for [`check_config`](Self::check_config).
+    fn check(&self, found: &Repository) -> Result<(), CliError> {
+        self.check_config(found.config())?;
+        settings::check_hooks(self.command, found)
+    }
+
     /// Returns the repository around the current directory. Found once; later calls cost nothing.
     /// Its warnings are printed at the end, or by [`report`](Self::report).
     ///
@@ -160,7 +169,7 @@ impl Context {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
         let found = found.map_err(CliError::of)?;
-        self.check_config(found.config())?;
+        self.check(&found)?;
         Ok(self.take(found))
     }
 
@@ -174,12 +183,29 @@ impl Context {
             return Ok(Some(Arc::clone(repository)));
         }
         let environment = self.environment()?;
-        let found = Repository::discover_optional(environment.current_dir(), &environment);
-        let Some(found) = found.map_err(CliError::of)? else {
+        let Some(found) = self.discover_optional(&environment)? else {
             return Ok(None);
         };
-        self.check_config(found.config())?;
+        self.check(&found)?;
         Ok(Some(self.take(found)))
+    }
+
+    /// As [`repository_if_any`](Self::repository_if_any), without a look at what is configured.
+    ///
+    /// # Errors
+    /// There is one that cannot be used.
+    pub(crate) fn discover_optional(
+        &mut self,
+        environment: &Environment,
+    ) -> Result<Option<Repository>, CliError> {
+        match Repository::discover_optional(environment.current_dir(), environment) {
+            // As Git: what it does not understand is no repository to those that need none.
+            Err(error) if *error.kind() == ErrorKind::UnknownFormat => {
+                self.warn(error.message());
+                Ok(None)
+            }
+            found => found.map_err(CliError::of),
+        }
     }
 
     /// Returns the repository around the current directory, to be changed and then passed to
@@ -191,7 +217,7 @@ impl Context {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
         let found = found.map_err(CliError::of)?;
-        self.check_config(found.config())?;
+        self.check(&found)?;
         Ok(found)
     }
 

@@ -11,6 +11,7 @@ mod transport;
 use std::ffi::OsString;
 
 use bstr::{BStr, ByteSlice};
+use pronto::Repository;
 use pronto::config::{Config, Key, value};
 
 use crate::error::CliError;
@@ -18,6 +19,20 @@ use crate::error::CliError;
 pub use hooks::EVENTS;
 pub use table::{GUARDED, KEYS, VARIABLES};
 pub use transport::{TRANSPORT_KEYS, TRANSPORT_VARIABLES};
+
+/// Checks that `command` runs the hooks of `repository`: native commands do not run
+/// `post-index-change`.
+///
+/// # Errors
+/// The command may write the index, and there is such a hook.
+pub(crate) fn check_hooks(command: &str, repository: &Repository) -> Result<(), CliError> {
+    if table::INDEX_WRITERS.contains(&command)
+        && pronto::hooks::exists(repository, "post-index-change")
+    {
+        return Err(CliError::unsupported("the hook 'post-index-change'"));
+    }
+    Ok(())
+}
 
 /// A setting that some native commands lack.
 #[derive(Clone, Copy, Debug)]

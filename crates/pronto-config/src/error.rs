@@ -6,6 +6,8 @@
 pub enum ErrorKind {
     /// There is no repository at the given place.
     NotARepository,
+    /// The repository is of a version, or has an extension, that Git does not know.
+    UnknownFormat,
     /// The repository belongs to another user, or is bare where that is not allowed.
     Unsafe,
     /// The repository, or the request, needs a feature that this build lacks. The message names it.

@@ -172,7 +172,7 @@ impl Format {
     /// # Errors
     /// Git does not know this format, or this build does not.
     pub fn verify(&self) -> Result<()> {
-        let fail = |message| Err(Error::new(ErrorKind::NotARepository, message));
+        let fail = |message| Err(Error::new(ErrorKind::UnknownFormat, message));
         if self.version > NEWEST_VERSION {
             let found = self.version;
             return fail(format!(

@@ -10,8 +10,8 @@
 //! `binary` (gitattributes(5)). Within a file the last line wins.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -25,6 +25,7 @@ mod source;
 
 pub use names::Mentioned;
 pub use once::Once;
+pub use rules::Flaw;
 pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 
 /// The state of an attribute.
@@ -77,6 +78,8 @@ struct Shared {
     source: Box<dyn Source>,
     /// By directory; `None` where there is nothing that matters.
     read: RwLock<HashMap<BString, Option<Arc<List>>>>,
+    /// Lines that were passed over, and the file of each.
+    flaws: Mutex<Vec<(BString, Flaw)>>,
 }
 
 impl Attributes {
@@ -86,14 +89,22 @@ impl Attributes {
     /// # Errors
     /// A file exists and cannot be read. Invalid lines are ignored, as in Git.
     pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
+        let mut flaws = Vec::new();
+        let mut parse = |bytes: Vec<u8>, file: &BStr| {
+            let mut found = Vec::new();
+            let lines = rules::parse(&bytes, true, &mut found);
+            flaws.extend(found.into_iter().map(|flaw| (file.to_owned(), flaw)));
+            lines
+        };
         let mut definitions = vec![rules::parse_definition(rules::BUILT_IN)];
         for path in &files.global {
-            definitions.extend(source::read_global(path)?.map(|bytes| rules::parse(&bytes, true)));
+            let bytes = source::read_global(path)?;
+            definitions.extend(bytes.map(|bytes| parse(bytes, name_of(path))));
         }
         let top = source.read(b"".as_bstr())?;
-        let top = top.map(|bytes| rules::parse(&bytes, true));
+        let top = top.map(|bytes| parse(bytes, source::NAME.as_bstr()));
         let info = match &files.info {
-            Some(path) => source::read_global(path)?.map(|bytes| rules::parse(&bytes, true)),
+            Some(path) => source::read_global(path)?.map(|bytes| parse(bytes, name_of(path))),
             None => None,
         };
         let weakest_first = definitions.iter().chain(&top).chain(&info);
@@ -110,6 +121,7 @@ impl Attributes {
             ignore_case: files.ignore_case,
             source,
             read: RwLock::default(),
+            flaws: Mutex::new(flaws),
             names,
         })))
     }
@@ -124,6 +136,11 @@ impl Attributes {
             levels: Vec::new(),
         }
     }
+}
+
+/// The name of a file in messages.
+fn name_of(path: &Path) -> &BStr {
+    path.as_os_str().as_encoded_bytes().as_bstr()
 }
 
 impl std::fmt::Debug for Attributes {
@@ -142,7 +159,12 @@ impl Shared {
         let lines = self.source.read(directory)?;
         let list = lines
             .map(|bytes| {
-                let lines = rules::parse(&bytes, false);
+                let mut flaws = Vec::new();
+                let lines = rules::parse(&bytes, false, &mut flaws);
+                let file: BString = [directory.as_bytes(), b"/", source::NAME].concat().into();
+                let mut all = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
+                all.extend(flaws.into_iter().map(|flaw| (file.clone(), flaw)));
+                drop(all);
                 List::new(directory.to_owned(), lines, &self.names)
             })
             .filter(|list| !list.is_empty())
@@ -166,6 +188,13 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// Returns the lines that were ignored since the last call, by any stack of these attributes,
+    /// each with the name of its file.
+    pub fn take_flaws(&self) -> Vec<(BString, Flaw)> {
+        let flaws = self.shared.flaws.lock();
+        std::mem::take(&mut flaws.unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Returns the state of each selected attribute for `path`, in the order of the selection. A
     /// path with a slash at its end is a directory, otherwise a file.
     ///

@@ -20,7 +20,7 @@ mod internal;
 mod programs;
 mod to_git;
 
-pub use encoding::Encoding;
+pub use encoding::{Encoding, reencode};
 pub use gix_filter::eol::{AutoCrlf, Mode as Eol};
 pub use internal::Internal;
 pub use programs::{Asked, Delayed, FileToSmudge, Programs};

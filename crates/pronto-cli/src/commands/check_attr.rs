@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
-use pronto::attributes::{AttributeCheck, Selection, State, is_attribute_name};
+use pronto::attributes::{AttributeCheck, Flaw, Selection, State, is_attribute_name};
 use pronto::quote::c_quote_into;
 
 use crate::paths::{InputNames, pathspec_error};
@@ -106,7 +106,14 @@ impl List<'_> {
             true => shown.extend_from_slice(given),
             false => c_quote_into(given, self.quote_all, &mut shown),
         }
-        for (name, state) in self.check.states(path.as_bstr())? {
+        let states: Vec<(String, State)> = self
+            .check
+            .states(path.as_bstr())?
+            .into_iter()
+            .map(|(name, state)| (name.to_owned(), state))
+            .collect();
+        self.tell_flaws();
+        for (name, state) in states {
             let value: &[u8] = match &state {
                 State::Unspecified => b"unspecified",
                 State::Set => b"set",
@@ -121,5 +128,26 @@ impl List<'_> {
             self.context.out.write_all(&parts.concat())?;
         }
         Ok(())
+    }
+
+    /// Warns of lines of attributes files that are passed over.
+    fn tell_flaws(&mut self) {
+        for (file, flaw) in self.check.take_flaws() {
+            match flaw {
+                Flaw::Negative => self.context.warn(
+                    "Negative patterns are ignored in git attributes\n\
+                     Use '\\!' for literal leading exclamation.",
+                ),
+                Flaw::LongLine { line } => {
+                    let message = format!("ignoring overly long attributes line {line}");
+                    self.context.warn(&message);
+                }
+                Flaw::InvalidName { name, line } => {
+                    let message = format!("{name} is not a valid attribute name: {file}:{line}");
+                    self.context.remark(&message);
+                }
+                _ => {}
+            }
+        }
     }
 }

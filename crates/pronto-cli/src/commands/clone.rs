@@ -181,6 +181,9 @@ fn check_settings(
         };
         // The clone itself refuses an invalid key.
         if let Ok(key) = pronto::config::canonical(key.as_bstr()) {
+            if key.starts_with(b"extensions.") {
+                return Err(CliError::unsupported("clones with extensions"));
+            }
             environment.add_config_parameter(&key.to_str_lossy(), value);
         }
     }

@@ -233,7 +233,7 @@ impl Work<'_> {
     fn write_graph(&self, is_background: bool, context: &mut Context) -> Result<(), CliError> {
         // The list of packs in the store is older than the new packs.
         let start = context.environment()?;
-        let repository = Repository::discover(start.current_dir(), &start)?;
+        let repository = Repository::discover(start.current_dir(), &start).map_err(CliError::of)?;
         let shown = !self.options.quiet && !is_background;
         let progress = context.progress(Some(shown), false);
         let interrupt = context.interrupt.clone();

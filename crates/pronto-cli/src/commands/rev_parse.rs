@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
                 ErrorKind::Reference if self.quiet && error.message().starts_with("log for ") => {
                     Err(CliError::silent(ExitCode::FATAL))
                 }
-                _ => Err(error.into()),
+                _ => Err(CliError::of(error)),
             },
         }
     }

@@ -46,6 +46,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return test_untracked_cache(&repository, context);
     }
     remark_settings(&repository, &options, context)?;
+    let version_before = match options.version {
+        Some(_) if how.verbose => repository.index()?.version(),
+        _ => 0,
+    };
     let interrupt = context.interrupt.clone();
     let said = repository
         .update_index(&options, &interrupt)
@@ -55,6 +59,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         })?;
     let code = tell(said, &how, context)?;
     if how.verbose {
+        if let Some(version) = how.version {
+            let line = format!("index-version: was {version_before}, set to {version}");
+            writeln!(context.out, "{line}")?;
+        }
         tell_caches(&repository, &options, context)?;
     }
     Ok(code)
@@ -97,6 +105,8 @@ struct How {
     refresh: Refresh,
     vouch: Option<bool>,
     tests_untracked_cache: bool,
+    /// The version of the index that was asked for.
+    version: Option<u8>,
 }
 
 impl How {
@@ -223,11 +233,14 @@ impl Reader<'_> {
     }
 
     fn version(&mut self, value: Option<&str>) -> Result<(), CliError> {
-        self.options.version = Some(match value {
-            Some("2" | "3") => Version::Two,
-            Some("4") => Version::Four,
+        let (version, number) = match value {
+            Some("2") => (Version::Two, 2),
+            Some("3") => (Version::Two, 3),
+            Some("4") => (Version::Four, 4),
             _ => return Err(CliError::unsupported("such an index version")),
-        });
+        };
+        self.options.version = Some(version);
+        self.how.version = Some(number);
         Ok(())
     }
 

@@ -65,7 +65,7 @@ impl Mentioned {
 
     fn read(&mut self, content: Option<Vec<u8>>, macros: bool) {
         if let Some(content) = content {
-            self.add(&rules::parse(&content, macros));
+            self.add(&rules::parse(&content, macros, &mut Vec::new()));
         }
     }
 

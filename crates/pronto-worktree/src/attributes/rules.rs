@@ -1,5 +1,6 @@
 //! Lines of attributes files, and how they apply to a path.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -12,8 +13,28 @@ use super::State;
 
 pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 
-/// Longer lines are ignored. The limit is Git's.
+/// Lines of this many bytes or more are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
+
+/// Why a line of an attributes file is passed over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// Its pattern begins with an exclamation mark.
+    Negative,
+    /// It is longer than lines may be.
+    LongLine {
+        /// Its number, from one.
+        line: usize,
+    },
+    /// It assigns what cannot be the name of an attribute, or is reserved.
+    InvalidName {
+        /// The name.
+        name: BString,
+        /// Its number, from one.
+        line: usize,
+    },
+}
 
 /// One line of a file, as it was written.
 pub(super) struct Definition {
@@ -33,40 +54,110 @@ impl Definition {
     }
 }
 
-/// Parses the valid lines of a file; the others are ignored.
-pub(super) fn parse(bytes: &[u8], macros: bool) -> Vec<Definition> {
-    gix_attributes::parse(bytes)
-        .filter_map(Result::ok)
-        .filter_map(|(target, assignments, _)| {
-            if matches!(target, Kind::Macro(_)) && !macros {
-                return None;
-            }
-            let assignments = assignments
-                .map(|assignment| {
-                    let assignment = assignment.ok()?;
-                    let state = match assignment.state {
-                        StateRef::Set => State::Set,
-                        StateRef::Unset => State::Unset,
-                        StateRef::Unspecified => State::Unspecified,
-                        StateRef::Value(value) => {
-                            State::Value(Arc::new(value.as_bstr().to_owned()))
-                        }
-                    };
-                    Some((BString::from(assignment.name.as_str()), state))
-                })
-                .collect::<Option<Vec<_>>>()?;
-            let length: usize = assignments.iter().map(|(name, _)| name.len()).sum();
-            (length <= LONGEST_LINE).then_some(Definition {
+/// Parses the valid lines of a file. The reasons to ignore the others are added to `flaws`.
+pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<Definition> {
+    let bytes = without_long_lines(bytes, flaws);
+    let mut definitions = Vec::new();
+    let mut numbered = bytes.lines().zip(1..);
+    for parsed in gix_attributes::parse(&bytes) {
+        let Ok((target, assignments, number)) = parsed else {
+            // An exclamation mark, or the name of a macro: the next line that begins so.
+            flaws.extend(numbered.find_map(|(line, number)| flaw_at_start(line, number)));
+            continue;
+        };
+        let line = numbered.find(|(_, at)| *at == number);
+        if matches!(target, Kind::Macro(_)) && !macros {
+            continue;
+        }
+        match read_assignments(assignments) {
+            Some(assignments) => definitions.push(Definition {
                 target,
                 assignments,
-            })
+            }),
+            None => flaws.extend(line.map(|(line, number)| Flaw::InvalidName {
+                name: invalid_name(line),
+                line: number,
+            })),
+        }
+    }
+    definitions
+}
+
+/// What is wrong with the beginning of a line that has no pattern.
+fn flaw_at_start(line: &[u8], number: usize) -> Option<Flaw> {
+    let line = line.trim_start();
+    let line = line.strip_prefix(b"\"").unwrap_or(line);
+    if line.starts_with(b"!") {
+        return Some(Flaw::Negative);
+    }
+    let rest = line.strip_prefix(b"[attr]")?;
+    let name = rest.fields().next().unwrap_or_default();
+    (!is_assignable(name)).then(|| Flaw::InvalidName {
+        name: name.into(),
+        line: number,
+    })
+}
+
+/// The first name in a line that no attribute may have.
+fn invalid_name(line: &[u8]) -> BString {
+    let pattern_end = match line.trim_start().starts_with(b"\"") {
+        true => line.rfind_byte(b'"').map_or(0, |quote| quote + 1),
+        false => 0,
+    };
+    let words = line[pattern_end..].fields();
+    let names = words.skip(usize::from(pattern_end == 0)).map(|word| {
+        let word = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let prefix = usize::from(matches!(word.first(), Some(b'-' | b'!')));
+        &word[prefix..]
+    });
+    let mut invalid = names.filter(|name| !is_assignable(name));
+    invalid.next().unwrap_or_default().into()
+}
+
+/// Whether a file may assign an attribute of this name.
+fn is_assignable(name: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+    name.first().is_some_and(|first| *first != b'-')
+        && name.iter().all(fits)
+        && !name.starts_with(b"builtin_")
+}
+
+/// `bytes` with nothing in the place of lines that are too long.
+fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8]> {
+    let is_long = |line: &[u8]| line.len() >= LONGEST_LINE;
+    if !bytes.lines().any(is_long) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut kept = Vec::with_capacity(bytes.len());
+    for (at, line) in bytes.lines().enumerate() {
+        match is_long(line) {
+            true => flaws.push(Flaw::LongLine { line: at + 1 }),
+            false => kept.extend_from_slice(line),
+        }
+        kept.push(b'\n');
+    }
+    Cow::Owned(kept)
+}
+
+/// What a line assigns; `None` where it assigns what no attribute can be.
+fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<(BString, State)>> {
+    assignments
+        .map(|assignment| {
+            let assignment = assignment.ok()?;
+            let state = match assignment.state {
+                StateRef::Set => State::Set,
+                StateRef::Unset => State::Unset,
+                StateRef::Unspecified => State::Unspecified,
+                StateRef::Value(value) => State::Value(Arc::new(value.as_bstr().to_owned())),
+            };
+            Some((BString::from(assignment.name.as_str()), state))
         })
         .collect()
 }
 
 /// Parses a built-in text.
 pub(super) fn parse_definition(text: &str) -> Vec<Definition> {
-    parse(text.as_bytes(), true)
+    parse(text.as_bytes(), true, &mut Vec::new())
 }
 
 /// Attributes as numbers: the selected ones first, then the macros that touch them.
@@ -266,7 +357,7 @@ mod tests {
         let count = 200_000;
         let lines = (0..count).map(|at| format!("[attr]a{at} a{}\n", at + 1));
         let text = lines.collect::<String>() + &format!("[attr]a{count} -text\nf a0\n");
-        let lines = parse(text.as_bytes(), true);
+        let lines = parse(text.as_bytes(), true, &mut Vec::new());
         let names = Names::new(&["text"], lines.iter());
         assert_eq!(names.len(), count + 2);
         let mut states = vec![None; names.len()];

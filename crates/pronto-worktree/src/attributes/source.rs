@@ -16,7 +16,7 @@ use crate::objects::{self, Objects};
 use crate::{Error, ErrorKind};
 
 /// What the files are called.
-const NAME: &[u8] = b".gitattributes";
+pub(super) const NAME: &[u8] = b".gitattributes";
 
 /// Reads the `.gitattributes` of directories.
 pub trait Source: Send + Sync {

@@ -79,6 +79,25 @@ impl Encoding {
     }
 }
 
+/// `text` in the encoding `to` instead of `from`, each as `iconv` names it. `None` where one of them is
+/// not known, or `text` cannot be written so.
+pub fn reencode(text: &[u8], from: &BStr, to: &BStr) -> Option<Vec<u8>> {
+    let named = |name: &BStr| match Encoding::from_state(&State::Value(Arc::new(name.to_owned()))) {
+        Encoding::Named(named) => Some(named),
+        _ => None,
+    };
+    let mut decoded = Vec::new();
+    match named(from) {
+        Some(from) => from.decode(text, &mut decoded).ok()?,
+        None => decoded.extend_from_slice(text),
+    }
+    let Some(to) = named(to) else {
+        return Some(decoded);
+    };
+    let mut encoded = Vec::new();
+    to.encode(&decoded, &mut encoded).then_some(encoded)
+}
+
 fn is_utf8(name: &BString) -> bool {
     name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
 }

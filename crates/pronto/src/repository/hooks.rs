@@ -43,6 +43,12 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
+/// Whether there is a program for hook `name` that can be run. Costs one system call.
+pub fn exists(repository: &Repository, name: &str) -> bool {
+    let path = repository.git_path(&format!("hooks/{name}"));
+    rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 /// Runs hook `name` if there is one and waits for it. Its output goes to standard error of
 /// this process.
 ///

@@ -107,24 +107,38 @@ impl Repository {
         Err(Error::new(ErrorKind::Reference, message))
     }
 
-    /// What the tag `id` points to in the end; `None` when it is no tag, or does not exist.
+    /// What the tag `id` points to in the end; `None` when it is no tag, or does not exist. A tag of
+    /// an object of another kind than the tag says is an error.
     ///
     /// # Errors
     /// A tag on the way is malformed or cannot be read.
     pub fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
         let objects = self.objects()?;
         let mut current = id;
+        let mut claimed = None;
         let mut buffer = Vec::new();
         for _ in 0..MAX_TAG_DEPTH {
-            match objects.header(&current).map_err(from_odb)? {
-                Some(header) if header.kind == ObjectKind::Tag => {}
-                Some(_) if current != id => return Ok(Some(current)),
-                _ => return Ok(None),
+            let Some(header) = objects.header(&current).map_err(from_odb)? else {
+                return Ok(None);
+            };
+            if let Some(claimed) = claimed.filter(|claimed| *claimed != header.kind) {
+                let message = format!("object {current} is a {}, not a {claimed}", header.kind);
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+            if header.kind != ObjectKind::Tag {
+                return Ok((current != id).then_some(current));
             }
             objects.find(&current, &mut buffer).map_err(from_odb)?;
+            claimed = tag_kind(&buffer);
             current = tag_target(&buffer)
                 .ok_or_else(|| Error::new(ErrorKind::Object, "malformed tag").on_object(current))?;
         }
         Ok(None)
     }
+}
+
+/// The kind of object that a tag names in its second line.
+fn tag_kind(tag: &[u8]) -> Option<ObjectKind> {
+    let line = tag.lines().nth(1)?;
+    ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()
 }

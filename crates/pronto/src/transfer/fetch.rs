@@ -422,13 +422,16 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns the branches of all worktrees, with their places.
+/// Returns the branches that worktrees have checked out, rebase or bisect, with the places of those
+/// worktrees.
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();
     let mut look = |git_dir: &Path, work_tree: &Path| {
         if let Some(name) = repository.branch_of(git_dir) {
             found.push((name, work_tree.to_owned()));
         }
+        let in_progress = crate::worktrees::branches_in_progress(git_dir).into_iter();
+        found.extend(in_progress.map(|name| (name, work_tree.to_owned())));
     };
     let common = repository.common_dir();
     if repository.git_dir() == common {

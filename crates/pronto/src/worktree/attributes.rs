@@ -1,9 +1,13 @@
 //! Queries of attributes of paths.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
@@ -14,7 +18,10 @@ use pronto_worktree::attributes::{
 use crate::worktree::from_worktree;
 use crate::{ErrorKind, Repository, Result};
 
-pub use pronto_worktree::attributes::State;
+pub use pronto_worktree::attributes::{Flaw, State};
+
+/// The attribute that Git computes: the mode of the path.
+const OBJECT_MODE: &str = "builtin_objectmode";
 
 /// The selected attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +52,9 @@ pub struct AttributeCheck<'r> {
     mentioned: Option<Mentioned>,
     names: Vec<String>,
     stack: Stack,
+    index: Index,
+    /// The flaws that were taken: a file may be read several times.
+    known_flaws: HashSet<(BString, Flaw)>,
 }
 
 /// Where attributes files of directories are.
@@ -95,6 +105,8 @@ impl Repository {
             mentioned,
             names,
             stack,
+            index,
+            known_flaws: HashSet::new(),
         })
     }
 }
@@ -141,13 +153,57 @@ impl AttributeCheck<'_> {
         if self.mentioned.is_some() {
             self.learn(path)?;
         }
-        let states = self.stack.states(path).map_err(from_worktree)?;
+        let states = self.stack.states(path).map_err(from_worktree)?.to_vec();
         let all = self.selection == Selection::All;
+        let computed = |name: &str, state: State| match (&state, name) {
+            (State::Unspecified, OBJECT_MODE) => self.object_mode(path),
+            _ => state,
+        };
         let names = self.names.iter().map(String::as_str);
         Ok(names
-            .zip(states.iter().cloned())
+            .zip(states)
+            .map(|(name, state)| (name, computed(name, state)))
             .filter(|(_, state)| !all || *state != State::Unspecified)
             .collect())
+    }
+
+    /// The lines of attributes files that were passed over since the last call, each once and with
+    /// the name of its file.
+    pub fn take_flaws(&mut self) -> Vec<(BString, Flaw)> {
+        let mut flaws = self.stack.take_flaws();
+        flaws.retain(|flaw| self.known_flaws.insert(flaw.clone()));
+        flaws
+    }
+
+    /// The mode that `path` has, or would get, in the index: the value of `builtin_objectmode`.
+    fn object_mode(&self, path: &BStr) -> State {
+        let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+        let found = match (self.place, self.repository.work_tree()) {
+            (Place::Index, _) => {
+                let at = self.index.find(path, 0).ok();
+                at.map(|at| self.index.entry(at).mode)
+            }
+            (Place::Worktree, Some(top)) => self.mode_of_file(top, path),
+            _ => None,
+        };
+        found.map_or(State::Unspecified, |mode| {
+            State::Value(Arc::new(format!("{mode:06o}").into()))
+        })
+    }
+
+    fn mode_of_file(&self, top: &Path, path: &BStr) -> Option<u32> {
+        let file = top.join(crate::path::borrow(path));
+        let metadata = file.symlink_metadata().ok()?;
+        Some(if metadata.is_symlink() {
+            mode::SYMLINK
+        } else if metadata.is_dir() {
+            let commit = crate::add::checked_out(self.repository, path);
+            commit.map_or(mode::TREE, |_| mode::GITLINK)
+        } else if metadata.mode() & 0o100 != 0 {
+            mode::EXECUTABLE
+        } else {
+            mode::FILE
+        })
     }
 
     /// Adds the attributes that the files on the way to `path` mention.

@@ -157,6 +157,7 @@ impl Repository {
         }
         if let (Head::Detached { id }, false) = (&old, options.quiet)
             && arrival.commit != Some(*id)
+            && !id.is_null()
         {
             report.left_behind = Some(self.left_behind(*id, arrival.commit, interrupt)?);
         }

@@ -16,7 +16,7 @@ use crate::refresh::{Options as Refresh, Outdated};
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
 use crate::worktree::from_index;
-use crate::{Repository, Result, add};
+use crate::{ErrorKind, Repository, Result, add};
 
 use apply::Apply;
 pub use mtime_test::test_untracked_cache;
@@ -158,7 +158,7 @@ impl Repository {
         let plain = add::Options::default();
         let mut apply = Apply::new(self, &prepared, &plain, interrupt)?;
         apply.run(&options.actions)?;
-        let (mut edit, said) = apply.finish()?;
+        let (mut edit, mut said) = apply.finish()?;
         let is_given_up =
             matches!(said.last(), Some(Said::Fatal(_))) || said.contains(&Said::Abandoned);
         let marks = options.actions.iter().filter_map(|action| match action {
@@ -195,7 +195,13 @@ impl Repository {
             return Ok(said);
         }
         let lock = lock?;
-        let bytes = prepared.encode_with(&writer, edit.content(), interrupt)?;
+        let bytes = match prepared.encode_with(&writer, edit.content(), interrupt) {
+            Err(error) if *error.kind() == ErrorKind::Worktree => {
+                said.push(Said::Fatal(error.message().to_owned()));
+                return Ok(said);
+            }
+            bytes => bytes?,
+        };
         lock.commit(&bytes).map_err(from_index)?;
         Ok(said)
     }

@@ -24,6 +24,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use add::{AddOptions, AddOutcome, Added, Addition, Branching, Preparation};
 pub use carry::Carry;
+pub(crate) use in_use::branches_in_progress;
 pub use locks::LockState;
 pub use pronto_io::dir::Sharing;
 pub use prune::{Pruned, Verdict};

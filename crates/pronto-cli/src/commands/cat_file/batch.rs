@@ -275,6 +275,10 @@ impl Printer<'_> {
         }
         if !found {
             let hex = wanted.id.to_string();
+            // The commit of a submodule is in another repository.
+            if wanted.mode == Some(0o160_000) {
+                return self.report(hex.as_str().into(), "submodule", context);
+            }
             let name = wanted.name.unwrap_or(hex.as_str().into());
             return self.report(name, "missing", context);
         }

@@ -30,9 +30,9 @@ enum Place {
 }
 
 impl Source {
-    pub(super) fn find(request: &Request, context: &Context) -> Result<Self, CliError> {
+    pub(super) fn find(request: &Request, context: &mut Context) -> Result<Self, CliError> {
         let environment = context.environment()?;
-        let repository = Repository::discover_optional(".", &environment)?;
+        let repository = context.discover_optional(&environment)?;
         let location = match (&request.location, environment.bytes("GIT_CONFIG")) {
             (Location::Everything, Some(file)) => Location::File(file.into()),
             (location, _) => location.clone(),

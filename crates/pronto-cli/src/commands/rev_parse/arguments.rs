@@ -227,6 +227,18 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// How the references of a bisection begin: those of bad commits, and those of good ones.
+    fn bisect_terms(&mut self) -> Result<(BString, BString), CliError> {
+        let file = self.repository()?.git_path("BISECT_TERMS");
+        let terms = pronto_io::untrusted::content(file).unwrap_or_default();
+        let mut terms = terms.lines();
+        let mut next = |usual: &str| {
+            let term = terms.next().unwrap_or(usual.as_bytes());
+            BString::from([b"refs/bisect/", term].concat())
+        };
+        Ok((next("bad"), next("good")))
+    }
+
     fn answer_references(&mut self, option: &BStr) -> Result<bool, CliError> {
         if option == "--all" {
             self.show_references(&Below::everything())?;
@@ -241,9 +253,10 @@ impl Session<'_> {
                 self.show_revision(false, id, None)?;
             }
         } else if option == "--bisect" {
-            self.show_references(&Below::directory("refs/bisect/bad").in_full())?;
+            let (bad, good) = self.bisect_terms()?;
+            self.show_references(&Below::directory(bad).in_full())?;
             self.negated = !self.negated;
-            let result = self.show_references(&Below::directory("refs/bisect/good").in_full());
+            let result = self.show_references(&Below::directory(good).in_full());
             self.negated = !self.negated;
             result?;
         } else {

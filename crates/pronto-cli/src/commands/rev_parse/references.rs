@@ -25,7 +25,7 @@ impl Below {
         }
     }
 
-    pub(super) fn directory(directory: &str) -> Self {
+    pub(super) fn directory(directory: impl Into<BString>) -> Self {
         Below {
             directory: directory.into(),
             pattern: None,

@@ -98,8 +98,11 @@ fn porcelain(repository: &Repository, rows: &[Row], null: bool) -> BString {
 }
 
 fn table(repository: &Repository, rows: &[Row], verbose: bool) -> Result<BString, CliError> {
-    let is_wide = |row: &Row| row.work_tree.path.chars().any(|c| c >= '\u{300}');
-    if rows.iter().any(is_wide) {
+    let all = repository.config().bool_or("core.quotepath", true)?;
+    let quote = |row: &Row| pronto::quote::c_quote(row.work_tree.path.as_bstr(), all);
+    let places: Vec<BString> = rows.iter().map(quote).collect();
+    let is_wide = |place: &BString| place.chars().any(|c| c >= '\u{300}');
+    if places.iter().any(is_wide) {
         return Err(CliError::unsupported("columns of wide characters"));
     }
     let id_of = |row: &Row| {
@@ -108,19 +111,18 @@ fn table(repository: &Repository, rows: &[Row], verbose: bool) -> Result<BString
             .id()
             .unwrap_or(repository.object_hash().null())
     };
-    let widest = rows.iter().map(|row| row.work_tree.path.len()).max();
-    let widest = widest.unwrap_or(0) + 1;
+    let widths = places.iter().map(|place| place.chars().count());
+    let widest = widths.max().unwrap_or(0);
     let ids = rows
         .iter()
         .map(|row| repository.abbreviate(&id_of(row)))
         .collect::<Result<Vec<_>, _>>()?;
     let id_width = ids.iter().map(String::len).max().unwrap_or(0);
     let mut out = BString::default();
-    for (row, id) in rows.iter().zip(&ids) {
-        let place = &row.work_tree.path;
+    for ((row, place), id) in rows.iter().zip(&places).zip(&ids) {
         let characters = place.chars().count();
         out.push_str(place);
-        out.extend(std::iter::repeat_n(b' ', widest - characters.min(widest)));
+        out.extend(std::iter::repeat_n(b' ', widest - characters));
         out.push(b' ');
         if row.work_tree.is_bare {
             out.push_str("(bare)");

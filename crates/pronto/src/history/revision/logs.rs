@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 
 use super::{FullName, tracking};
 use crate::date;
-use crate::refs::name;
+use crate::refs::{LogLine, name};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Numbers from here on are dates, not positions in a log.
@@ -100,13 +100,17 @@ impl Repository {
             Some(time) => time as i64,
             None => match date::parse_date(selector) {
                 Some(time) => time,
-                None => return Ok(None),
+                None => {
+                    let message = format!("the date '{selector}' is not supported");
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
             },
         };
-        let mut last = None;
+        let mut last: Option<(ObjectId, ObjectId, i64, BString)> = None;
         for line in log.newest_first() {
             if line.seconds <= time {
-                return Ok(Some(line.new));
+                let later = last.map(|(old, ..)| old).filter(|old| !old.is_null());
+                return Ok(Some(self.held(log_of, current, &line, (later, time))));
             }
             last = Some((line.old, line.new, line.seconds, line.zone.to_owned()));
         }
@@ -116,6 +120,32 @@ impl Repository {
         let date = date::rfc2822(seconds, zone.as_bstr());
         self.warn(format!("log for '{}' only goes back to {date}", said()));
         Ok(Some(if old.is_null() { new } else { old }))
+    }
+
+    /// What the reference with the log `log_of` held at the moment `time`. `line` is the newest line
+    /// that is not younger, `later` what the line after it says that the reference held before.
+    fn held(
+        &self,
+        log_of: &BStr,
+        current: ObjectId,
+        line: &LogLine<'_>,
+        (later, time): (Option<ObjectId>, i64),
+    ) -> ObjectId {
+        let date = || date::rfc2822(line.seconds, line.zone.as_bstr());
+        if let Some(later) = later {
+            if later != line.new {
+                self.warn(format!("log for ref {log_of} has gap after {}", date()));
+            }
+            return line.new;
+        }
+        if line.seconds == time {
+            return line.new;
+        }
+        if line.new != current {
+            let date = date();
+            self.warn(format!("log for ref {log_of} unexpectedly ended on {date}"));
+        }
+        current
     }
 
     /// The branch, or the commit, that `HEAD` was on before it was moved `count` times.

@@ -90,10 +90,12 @@ impl Reader<'_> {
         state.revert = self.operation("REVERT_HEAD")?;
         match self.sequenced() {
             Some(b'p') => {
-                state.cherry_pick = Some(Operation { commit: None });
+                let unknown = Operation { commit: None };
+                state.cherry_pick.get_or_insert(unknown);
             }
             Some(b'r') => {
-                state.revert = Some(Operation { commit: None });
+                let unknown = Operation { commit: None };
+                state.revert.get_or_insert(unknown);
             }
             _ => {}
         }

@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::{CommitRef, Kind};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
+use pronto_worktree::filter::reencode;
 
 use crate::history::{Painting, Until};
 use crate::objects::from_odb;
@@ -89,16 +90,29 @@ impl Repository {
         Ok(self.abbreviate(&id)?.into())
     }
 
-    /// The first line of a commit's message.
+    /// The first line of a commit's message, in the encoding of output
+    /// (`i18n.logOutputEncoding`).
     pub(crate) fn title(&self, id: ObjectId) -> Result<BString> {
         let mut content = Vec::new();
         self.objects()?.find(&id, &mut content).map_err(from_odb)?;
-        let title = CommitRef::from_bytes(&content, id.kind())
-            .ok()
-            .map(|commit| commit.message().title.trim().to_owned());
+        let Ok(commit) = CommitRef::from_bytes(&content, id.kind()) else {
+            return Ok(BString::default());
+        };
         // A title may span several lines; Git joins them.
-        let lines = title.unwrap_or_default();
-        let joined: Vec<&[u8]> = lines.lines().map(|line| line.trim()).collect();
-        Ok(joined.join(&b' ').into())
+        let title = commit.message().title.trim();
+        let joined: Vec<&[u8]> = title.lines().map(|line| line.trim()).collect();
+        let joined = joined.join(&b' ');
+        let usual = BStr::new("UTF-8");
+        let from = commit.encoding.unwrap_or(usual);
+        let config = self.config();
+        let to = match config.string("i18n.logoutputencoding")? {
+            Some(to) => to,
+            None => config.string("i18n.commitencoding")?.unwrap_or(usual),
+        };
+        let shown = match from.eq_ignore_ascii_case(to) {
+            true => None,
+            false => reencode(&joined, from, to),
+        };
+        Ok(shown.unwrap_or(joined).into())
     }
 }

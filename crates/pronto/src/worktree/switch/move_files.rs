@@ -48,7 +48,11 @@ impl Repository {
         // Without an index nothing has been checked out yet: everything is new.
         let old = old.filter(|_| prepared.index.identity().is_some());
         let old_tree = old
-            .map(|commit| tree_of(prepared.objects, commit))
+            .map(|commit| match commit.is_null() {
+                // A `HEAD` of zeros is none.
+                true => Ok(ObjectId::empty_tree(self.object_hash())),
+                false => tree_of(prepared.objects, commit),
+            })
             .transpose()?;
         let unmerged = unmerged(&prepared.index);
         if !unmerged.is_empty() && !options.discard {
