@@ -78,7 +78,7 @@ struct Shared {
     source: Box<dyn Source>,
     /// By directory; `None` where there is nothing that matters.
     read: RwLock<HashMap<BString, Option<Arc<List>>>>,
-    /// Lines that were passed over, and the file of each.
+    /// Ignored lines, and the file of each.
     flaws: Mutex<Vec<(BString, Flaw)>>,
 }
 

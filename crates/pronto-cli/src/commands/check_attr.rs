@@ -130,7 +130,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Warns of lines of attributes files that are passed over.
+    /// Warns of lines of attributes files that are ignored.
     fn tell_flaws(&mut self) {
         for (file, flaw) in self.check.take_flaws() {
             match flaw {

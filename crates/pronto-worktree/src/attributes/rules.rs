@@ -16,7 +16,7 @@ pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 /// Lines of this many bytes or more are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
 
-/// Why a line of an attributes file is passed over.
+/// Why a line of an attributes file is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flaw {

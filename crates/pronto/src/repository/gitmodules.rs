@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use bstr::{BStr, BString};
+use pronto_hash::ObjectId;
 use pronto_io::untrusted::{self, Links};
 
-use crate::Result;
 use crate::config::{Config, Loader, Origin, OriginKind, Scope};
 use crate::environment::Environment;
+use crate::{Repository, Result, path};
 
 /// What the file is called, at the top of a worktree.
 const NAME: &str = ".gitmodules";
@@ -82,6 +83,18 @@ pub fn is_safe_name(name: &BStr) -> bool {
         && name
             .split(|byte| b"/\\".contains(byte))
             .all(|part| part != b"..")
+}
+
+impl Repository {
+    /// Returns the commit that is checked out in the repository at `path` of the worktree, if there is
+    /// one.
+    pub(crate) fn submodule_commit(&self, path: &BStr) -> Option<ObjectId> {
+        let top = self.work_tree().unwrap_or(self.git_dir());
+        let git = top.join(path::borrow(path)).join(".git");
+        let environment = Environment::empty(top);
+        let head = Repository::open(git, &environment).and_then(|inner| inner.head());
+        head.ok().and_then(|head| head.id())
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
 use crate::worktree::from_worktree;
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub(crate) use hash::{Hashed, Hasher, Target, checked_out};
+pub(crate) use hash::{Hashed, Hasher, Target};
 pub(crate) use paths::{is_beyond_link, split};
 pub(crate) use stage::Stage;
 

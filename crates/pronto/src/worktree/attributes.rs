@@ -167,7 +167,7 @@ impl AttributeCheck<'_> {
             .collect())
     }
 
-    /// The lines of attributes files that were passed over since the last call, each once and with
+    /// Returns the lines of attributes files that were ignored since the last call, each once and with
     /// the name of its file.
     pub fn take_flaws(&mut self) -> Vec<(BString, Flaw)> {
         let mut flaws = self.stack.take_flaws();
@@ -197,7 +197,7 @@ impl AttributeCheck<'_> {
         Some(if metadata.is_symlink() {
             mode::SYMLINK
         } else if metadata.is_dir() {
-            let commit = crate::add::checked_out(self.repository, path);
+            let commit = self.repository.submodule_commit(path);
             commit.map_or(mode::TREE, |_| mode::GITLINK)
         } else if metadata.mode() & 0o100 != 0 {
             mode::EXECUTABLE

@@ -32,7 +32,7 @@ use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
 use crate::packs::writer_options;
 use crate::session::WorktreeSession;
-use crate::{Error, ErrorKind, Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// Larger contents are digested on their own, so that few of them are held at a time.
 const LARGE_BYTES: u64 = 1 << 20;
@@ -93,15 +93,6 @@ pub(crate) enum Outcome {
         message: String,
         hint: Option<String>,
     },
-}
-
-/// The commit that is checked out in the repository at `path`, if there is one.
-pub(crate) fn checked_out(repository: &Repository, path: &BStr) -> Option<ObjectId> {
-    let top = repository.work_tree().unwrap_or(repository.git_dir());
-    let git = top.join(path::borrow(path)).join(".git");
-    let environment = crate::Environment::empty(top);
-    let head = Repository::open(git, &environment).and_then(|inner| inner.head());
-    head.ok().and_then(|head| head.id())
 }
 
 /// What the threads share.
@@ -354,7 +345,7 @@ impl<'a> Worker<'a> {
     /// A directory: the commit that is checked out in it.
     fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Failure> {
         let path = self.shared.targets[at].path;
-        let Some(id) = checked_out(self.shared.hasher.repository, path) else {
+        let Some(id) = self.shared.hasher.repository.submodule_commit(path) else {
             let text = format!("'{path}' does not have a commit checked out");
             return Err(Failure::file(path, &text));
         };

@@ -48,11 +48,7 @@ impl Repository {
         // Without an index nothing has been checked out yet: everything is new.
         let old = old.filter(|_| prepared.index.identity().is_some());
         let old_tree = old
-            .map(|commit| match commit.is_null() {
-                // A `HEAD` of zeros is none.
-                true => Ok(ObjectId::empty_tree(self.object_hash())),
-                false => tree_of(prepared.objects, commit),
-            })
+            .map(|commit| tree_or_empty(prepared.objects, commit))
             .transpose()?;
         let unmerged = unmerged(&prepared.index);
         if !unmerged.is_empty() && !options.discard {
@@ -138,6 +134,14 @@ impl Repository {
         let tree = tree_of(self.objects()?, commit)?;
         let index = self.sparse_index()?;
         self.differences(&tree, &index)
+    }
+}
+
+/// Returns the tree of `commit`; a `HEAD` of zeros has none.
+fn tree_or_empty(objects: &pronto_odb::Store, commit: ObjectId) -> Result<ObjectId> {
+    match commit.is_null() {
+        true => Ok(ObjectId::empty_tree(commit.kind())),
+        false => tree_of(objects, commit),
     }
 }
 

@@ -316,7 +316,7 @@ impl<'a> Apply<'a> {
         allowed: Allowed,
         metadata: &Metadata,
     ) -> Result<(), Refusal> {
-        let head = add::checked_out(self.repository, path);
+        let head = self.repository.submodule_commit(path);
         match (kind, head) {
             (Some(mode::GITLINK), None) => Ok(()),
             (Some(mode::GITLINK), Some(id)) => {
