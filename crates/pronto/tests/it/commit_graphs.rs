@@ -168,10 +168,11 @@ fn ancestors_are_named_by_a_graph_as_by_objects() {
     history(&sandbox, 150, Clocks::Drifting);
     let names = [
         "t149~1",
-        "t149~60",
+        "t149~20",
         "t149~1000",
         "t149^2",
-        "t149^3",
+        "t145^2",
+        "t145^3",
         "t120^1~4^0",
         "t0~1",
         "t0^1",
