@@ -260,12 +260,12 @@ fn commit(
             continue;
         }
         if let Err(error) = commit_some(work, &[one]) {
-            if *error.kind() != ErrorKind::NameConflict {
-                outcome.errors.push(error.to_string());
-            } else if !has_conflict {
-                has_conflict = true;
-                outcome.errors.push(conflict_message(work));
-            }
+            let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
+            has_conflict |= is_first;
+            outcome.errors.push(match is_first {
+                true => conflict_message(work),
+                false => error.to_string(),
+            });
             let told = &mut outcome.updates[one.told];
             told.flag = Flag::Rejected;
             told.note = Some("unable to update local ref".into());
