@@ -281,11 +281,7 @@ impl Repository {
         // Without an index nothing has been checked out yet: everything is new.
         let old = old.filter(|_| prepared.index.identity().is_some());
         let old_tree = old
-            .map(|commit| match commit.is_null() {
-                // A `HEAD` of zeros is none.
-                true => Ok(ObjectId::empty_tree(self.object_hash())),
-                false => tree_of(prepared.objects, commit),
-            })
+            .map(|commit| old_tree_of(prepared.objects, commit))
             .transpose()?;
         let unmerged = unmerged(&prepared.index);
         if !unmerged.is_empty() && !options.discard {
@@ -445,5 +441,13 @@ impl Prepared<'_> {
             Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
         };
         work(&mut may_go)
+    }
+}
+
+/// The tree of the commit that `HEAD` was at; a `HEAD` of zeros is at none.
+fn old_tree_of(objects: &Store, commit: ObjectId) -> Result<ObjectId> {
+    match commit.is_null() {
+        true => Ok(ObjectId::empty_tree(commit.kind())),
+        false => tree_of(objects, commit),
     }
 }
