@@ -99,9 +99,7 @@ impl Repository {
 /// The branches that a rebase or a bisection in the worktree with the directory `git_dir` will move,
 /// or return to.
 pub(crate) fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
-    let text = |name: &str| {
-        untrusted::content(git_dir.join(name)).map_or_else(|_| Vec::new(), |text| text.to_vec())
-    };
+    let text = |name: &str| untrusted::content(git_dir.join(name)).unwrap_or_default();
     let mut found: Vec<BString> = Vec::new();
     for name in ["rebase-merge/head-name", "rebase-apply/head-name"] {
         let full = text(name);
@@ -110,7 +108,7 @@ pub(crate) fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
     // Each reference of the file is followed by the lines of its two ids.
     let moved = text("rebase-merge/update-refs");
     let moved = moved.lines().map(BString::from);
-    found.extend(moved.filter(|line| is_branch(line)));
+    found.extend(moved.filter(is_branch));
     let start = text("BISECT_START");
     if !start.is_empty() {
         found.push([b"refs/heads/", start.trim_end()].concat().into());
